@@ -1,0 +1,33 @@
+//! Progress and cancellation of long work: one mechanism for the terminal, Python and HTTP.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Hears how far a batch is. Called between fits, from any thread.
+pub trait Observer: Send + Sync {
+    /// `done` of `total` fits have finished.
+    fn progress(&self, done: usize, total: usize);
+}
+
+/// What a caller hands down with a batch: who listens, and a flag to stop it.
+#[derive(Clone, Copy, Default)]
+pub struct Control<'a> {
+    /// Hears progress.
+    pub observer: Option<&'a dyn Observer>,
+    /// Checked between fits; what is finished by then is kept.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Control<'_> {
+    /// True once the caller asked to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Tells the observer, if there is one.
+    pub fn progress(&self, done: usize, total: usize) {
+        if let Some(observer) = self.observer {
+            observer.progress(done, total);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A fingerprint of a model, so that results say what they came from.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{BinnedData, Constraint, Effect, Model};
+
+/// SHA-256 over names and bit patterns of numbers, shown as hexadecimal text.
+pub struct Digest(Sha256);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(Sha256::new())
+    }
+}
+
+impl Digest {
+    /// Adds a text, length first, so that neighbours cannot run together.
+    pub fn text(&mut self, text: &str) {
+        self.0.update((text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
+    }
+
+    /// Adds numbers by their bits, length first.
+    pub fn numbers(&mut self, numbers: &[f64]) {
+        self.0.update((numbers.len() as u64).to_le_bytes());
+        for x in numbers {
+            self.0.update(x.to_bits().to_le_bytes());
+        }
+    }
+
+    /// Adds one integer.
+    pub fn integer(&mut self, value: usize) {
+        self.0.update((value as u64).to_le_bytes());
+    }
+
+    /// The 64 hexadecimal digits.
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Model {
+    /// Fingerprint of everything that shapes the likelihood: yields, modifiers,
+    /// parameters, interpolation; not the data.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut d = Digest::default();
+        d.text(&self.interpolation.to_string());
+        d.text(&self.measurement);
+        d.integer(self.poi.map_or(usize::MAX, |i| i));
+        for channel in &self.channels {
+            d.text(&channel.name);
+            d.integer(channel.samples.len());
+            for sample in &channel.samples {
+                d.text(&sample.name);
+                d.numbers(&sample.nominal);
+                d.integer(sample.modifiers.len());
+                for modifier in &sample.modifiers {
+                    d.text(modifier.effect.type_name());
+                    d.integer(modifier.first);
+                    match &modifier.effect {
+                        Effect::HistoSys { lo, hi } => {
+                            d.numbers(lo);
+                            d.numbers(hi);
+                        }
+                        Effect::NormSys { lo, hi } => d.numbers(&[*lo, *hi]),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for p in &self.parameters {
+            d.text(&p.name);
+            d.numbers(&[p.init, p.bounds.0, p.bounds.1, f64::from(u8::from(p.fixed))]);
+            match p.constraint {
+                Constraint::None => d.integer(0),
+                Constraint::Gaussian { sigma, .. } => d.numbers(&[sigma]),
+                Constraint::Poisson { tau, .. } => d.numbers(&[tau, tau]),
+            }
+        }
+        d.finish()
+    }
+}
+
+impl BinnedData {
+    /// Fingerprint of the data.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut d = Digest::default();
+        d.numbers(&self.main);
+        d.numbers(&self.aux);
+        d.finish()
+    }
+}

@@ -1,0 +1,88 @@
+//! Where and how work runs: a value that is passed down, never a global mode.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A place where a session can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Device {
+    /// Chosen by the engine; the result says which and why.
+    #[default]
+    Auto,
+    /// The processor, in f64.
+    Cpu,
+    /// An NVIDIA GPU by index, in f64.
+    Cuda(usize),
+    /// An Apple GPU, in f32 with an f64 polish.
+    Metal,
+    /// Any Vulkan GPU, in f32 with an f64 polish.
+    Vulkan,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(i) => write!(f, "cuda:{i}"),
+            Self::Metal => f.write_str("metal"),
+            Self::Vulkan => f.write_str("vulkan"),
+        }
+    }
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "metal" => Ok(Self::Metal),
+            "vulkan" => Ok(Self::Vulkan),
+            other => {
+                other.strip_prefix("cuda:").and_then(|index| index.parse().ok()).map(Self::Cuda).ok_or_else(
+                    || format!("unknown device '{other}'; use auto, cpu, cuda, cuda:I, metal or vulkan"),
+                )
+            }
+        }
+    }
+}
+
+/// Arithmetic of a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Double precision throughout: the default on CPU and CUDA.
+    #[default]
+    F64,
+    /// Single precision on the device, polished in double precision on the CPU.
+    Mixed,
+    /// Single precision without polish, for exploration.
+    F32,
+}
+
+/// How a session runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Execution {
+    /// Which device.
+    pub device: Device,
+    /// Threads for independent fits; 0 means all cores.
+    pub threads: usize,
+    /// Arithmetic.
+    pub precision: Precision,
+    /// Upper limit of working memory in bytes; `None` for no limit.
+    pub memory_limit: Option<u64>,
+}
+
+impl Execution {
+    /// The number of threads to use, with 0 resolved to the machine's cores.
+    #[must_use]
+    pub fn resolved_threads(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Shared vocabulary of NextStat: the physics [`Model`], numeric [`Data`], the
+//! [`Session`] trait that every device implements, fit outcomes, and how work is
+//! run, observed and cancelled.
+//!
+//! This crate knows no file format, no device and no statistics.
+
+mod control;
+mod data;
+mod digest;
+mod error;
+mod execution;
+mod model;
+mod outcome;
+mod parameter;
+mod session;
+
+pub use control::{Control, Observer};
+pub use data::{BinnedData, Data};
+pub use digest::Digest;
+pub use error::{FitFailure, SessionError};
+pub use execution::{Device, Execution, Precision};
+pub use model::{Channel, Effect, HistosysCode, Interpolation, Model, Modifier, NormsysCode, Sample};
+pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
+pub use parameter::{Constraint, Parameter, ParameterSet};
+pub use session::{
+    Evaluation, EvaluationRequest, FitRequest, FitTask, ParameterTable, Search, Session, Sink, Start, Wanted,
+};

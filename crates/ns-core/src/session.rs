@@ -1,0 +1,166 @@
+//! The one primitive: many fits of one model.
+//!
+//! Inference is written on [`Session`] alone and does not know which device it
+//! runs on, nor whether the data are counts or events.
+
+use std::sync::Arc;
+
+use crate::{Control, Data, Device, SessionError, TaskOutcome};
+
+/// Where a fit starts.
+#[derive(Debug, Clone, Default)]
+pub enum Start {
+    /// The model's suggested values.
+    #[default]
+    Init,
+    /// A given point, all parameters.
+    At(Arc<[f64]>),
+    /// The result of an earlier request of the same task (falls back to `Init` if it failed).
+    Earlier(usize),
+}
+
+/// How hard to look for the global minimum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Search {
+    /// Descend from the start point only: for toys and neighbours of a parent fit.
+    Local,
+    /// Also try the other side of pulled, asymmetric parameters and of kinks: the
+    /// default of a single fit.
+    #[default]
+    Standard,
+    /// Many starts, whatever the model.
+    Thorough,
+}
+
+/// One minimisation.
+#[derive(Debug, Clone, Default)]
+pub struct FitRequest {
+    /// Start point.
+    pub start: Start,
+    /// Parameters held at given values, beyond those that the model fixes.
+    pub fixed: Vec<(usize, f64)>,
+    /// Parameters that the model fixes and this fit sets free.
+    pub released: Vec<usize>,
+    /// Bounds other than the model's, per parameter.
+    pub bounds: Vec<(usize, (f64, f64))>,
+    /// How hard to look for the global minimum.
+    pub search: Search,
+}
+
+/// Fits that share one set of data, such as the free and the conditional fit of a toy.
+#[derive(Debug, Clone)]
+pub struct FitTask {
+    /// The data.
+    pub data: Data,
+    /// The minimisations, done in this order.
+    pub fits: Vec<FitRequest>,
+}
+
+/// Which parts of an outcome to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// Uncertainties of all free parameters.
+    pub uncertainties: bool,
+    /// The full covariance matrix (implies uncertainties).
+    pub covariance: bool,
+}
+
+/// Receives outcomes in task order.
+pub trait Sink {
+    /// Takes the outcome of task `index`.
+    fn accept(&mut self, index: usize, outcome: TaskOutcome);
+}
+
+impl Sink for Vec<TaskOutcome> {
+    fn accept(&mut self, _index: usize, outcome: TaskOutcome) {
+        self.push(outcome);
+    }
+}
+
+/// What to evaluate at given points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EvaluationRequest {
+    /// `-ln L`.
+    pub nll: bool,
+    /// Its gradient.
+    pub gradient: bool,
+    /// Its exact Hessian.
+    pub hessian: bool,
+    /// Expected main and auxiliary data.
+    pub expected: bool,
+}
+
+/// Values at points, point after point, row-major; empty where not asked for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evaluation {
+    /// `-ln L` per point.
+    pub nll: Vec<f64>,
+    /// Its part from the main counts.
+    pub nll_main: Vec<f64>,
+    /// Its part from the constraint terms.
+    pub nll_constraint: Vec<f64>,
+    /// Gradients, `points x parameters`.
+    pub gradient: Vec<f64>,
+    /// Hessians, `points x parameters x parameters`.
+    pub hessian: Vec<f64>,
+    /// Expected data in pyhf's order (main, then auxiliary), `points x (bins + auxiliary data)`.
+    pub expected: Vec<f64>,
+}
+
+/// The numeric side of a model's parameters, without names.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ParameterTable {
+    /// Start values.
+    pub init: Vec<f64>,
+    /// Lower and upper bounds.
+    pub bounds: Vec<(f64, f64)>,
+    /// Fixed by the model.
+    pub fixed: Vec<bool>,
+}
+
+/// A compiled model on a device.
+pub trait Session: Send + Sync {
+    /// The device it runs on.
+    fn device(&self) -> Device;
+
+    /// Start values, bounds and fixed flags.
+    fn parameters(&self) -> &ParameterTable;
+
+    /// Runs every task and hands outcomes to `sink` in task order. A failed fit is an
+    /// outcome; a cancelled batch returns the tasks that finished.
+    ///
+    /// Results do not depend on threads, batch size or order.
+    ///
+    /// # Errors
+    /// If a task cannot be understood (lengths, indices, foreign data) or the device fails.
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError>;
+
+    /// Evaluates the likelihood at `points` (row-major, one parameter vector after another).
+    ///
+    /// # Errors
+    /// If lengths do not fit or the device fails.
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError>;
+
+    /// The data that would be expected at `parameters`: the Asimov set, opaque to the caller.
+    ///
+    /// # Errors
+    /// If the length does not fit or the device fails.
+    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError>;
+
+    /// `-ln L` of the saturated model for `data`: the lowest value any expectation could give.
+    ///
+    /// # Errors
+    /// If the data do not fit.
+    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError>;
+}
