@@ -1,0 +1,76 @@
+//! What makes an analysis impossible, in words that name the parameter and the remedy.
+
+use ns_core::SessionError;
+use thiserror::Error;
+
+/// Why an analysis has no result.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum InferenceError {
+    /// The session refused: wrong lengths, no such device, too large.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A parameter name that the model does not have.
+    #[error("the model has no parameter '{name}'; {hint}")]
+    UnknownParameter {
+        /// The name asked for.
+        name: String,
+        /// Similar names, or where to find the list.
+        hint: String,
+    },
+    /// The analysis needs a parameter of interest and the model has none.
+    #[error(
+        "{analysis} needs a parameter of interest, and measurement '{measurement}' has none that any modifier uses; \
+         name one in its \"config\": {{\"poi\": ...}}"
+    )]
+    NoPoi {
+        /// What was asked for.
+        analysis: &'static str,
+        /// The measurement.
+        measurement: String,
+    },
+    /// A value given for a parameter lies outside its bounds.
+    #[error(
+        "{what} of parameter '{name}' is {value}, outside its bounds [{lower}, {upper}]; \
+         choose a value inside, or widen the bounds in the measurement's \"parameters\""
+    )]
+    OutOfBounds {
+        /// Start value or fixed value.
+        what: &'static str,
+        /// The parameter.
+        name: String,
+        /// The value.
+        value: f64,
+        /// Lower bound.
+        lower: f64,
+        /// Upper bound.
+        upper: f64,
+    },
+    /// A value given for a parameter is NaN or infinite.
+    #[error("{what} of parameter '{name}' is {value}; give a finite number")]
+    NotFinite {
+        /// Start value or fixed value.
+        what: &'static str,
+        /// The parameter.
+        name: String,
+        /// The value.
+        value: f64,
+    },
+    /// An interval was asked for a parameter that the fit holds fixed.
+    #[error(
+        "parameter '{name}' is fixed in this fit, so it has no MINOS interval; release it or leave it out"
+    )]
+    FixedParameter {
+        /// The parameter.
+        name: String,
+    },
+    /// The fit could not even start.
+    #[error("{reason}")]
+    FitFailed {
+        /// Where the likelihood is not finite, and what to do.
+        reason: String,
+    },
+    /// The caller asked to stop before there was a result.
+    #[error("interrupted before the fit finished")]
+    Cancelled,
+}

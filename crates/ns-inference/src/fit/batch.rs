@@ -1,0 +1,69 @@
+//! Many data sets, one model, one call.
+
+use std::sync::Arc;
+
+use ns_core::{
+    BinnedData, Control, Data, FitFailure, FitOutcome, FitTask, Model, Session, TaskOutcome, Wanted,
+};
+
+use super::{FitOptions, diagnosis};
+use crate::InferenceError;
+
+/// Fits of many data sets, in their order.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct BatchFit {
+    /// Names of all parameters, in pyhf's order.
+    pub parameter_names: Vec<String>,
+    /// One entry per data set: a fit (which says itself whether it converged), or why there is none.
+    pub fits: Vec<Result<FitOutcome, FitFailure>>,
+    /// True if the caller stopped the batch; `fits` holds what had finished, the rest are
+    /// [`FitFailure::Cancelled`].
+    pub interrupted: bool,
+}
+
+impl BatchFit {
+    /// Why fit `index` has no result, in words; `None` if it has one.
+    #[must_use]
+    pub fn failure(&self, model: &Model, index: usize) -> Option<String> {
+        self.fits.get(index)?.as_ref().err().map(|failure| diagnosis::failure(model, failure))
+    }
+
+    /// How many fits have a result with a certificate.
+    #[must_use]
+    pub fn n_converged(&self) -> usize {
+        self.fits.iter().flatten().filter(|fit| fit.converged()).count()
+    }
+}
+
+/// Fits every data set with the same options. `options.data`, `minos` and `crossings` play no
+/// part; uncertainties and covariance are computed if asked for.
+///
+/// One data set that cannot be fitted is an entry of the result, never the end of the batch.
+///
+/// # Errors
+/// For options or data that do not fit the model (lengths, names, bounds), or if the device fails.
+pub fn fit_batch(
+    model: &Model,
+    session: &dyn Session,
+    datasets: Vec<BinnedData>,
+    options: &FitOptions,
+    control: Control<'_>,
+) -> Result<BatchFit, InferenceError> {
+    let request = options.request(model)?;
+    let tasks: Vec<FitTask> = datasets
+        .into_iter()
+        .map(|data| FitTask { data: Data::Binned(Arc::new(data)), fits: vec![request.clone()] })
+        .collect();
+    let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
+    let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
+    session.fit_batch(&tasks, wanted, control, &mut outcomes)?;
+    let mut fits: Vec<Result<FitOutcome, FitFailure>> = outcomes
+        .into_iter()
+        .map(|mut outcome| outcome.fits.pop().unwrap_or(Err(FitFailure::Cancelled)))
+        .collect();
+    fits.resize_with(tasks.len(), || Err(FitFailure::Cancelled));
+    let interrupted = fits.iter().any(|fit| matches!(fit, Err(FitFailure::Cancelled)));
+    let parameter_names = model.parameters.iter().map(|p| p.name.clone()).collect();
+    Ok(BatchFit { parameter_names, fits, interrupted })
+}

@@ -1,0 +1,155 @@
+//! Why a fit has no result, no certificate or no uncertainty, in words with a remedy.
+
+use ns_core::{Data, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session};
+
+/// Longest list of names in one message.
+const SHOWN: usize = 8;
+
+/// Names in one line, cut after [`SHOWN`].
+pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let mut text = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+fn name(model: &Model, index: usize) -> &str {
+    model.parameters.get(index).map_or("?", |p| p.name.as_str())
+}
+
+/// `channel 'SR' bin 2`, counted from 0 as in the workspace's arrays.
+pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
+    match model.bin_name(bin) {
+        Some((channel, bin)) => format!("bin {bin} of channel '{channel}'"),
+        None => format!("bin {bin}"),
+    }
+}
+
+/// Why one fit of a batch has no result.
+pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
+    match failure {
+        FitFailure::NotFinite { bin, expected, observed } => format!(
+            "the likelihood is not finite at any start point: {place} expects {expected:e} events but {observed} \
+             were observed; check the yields of its samples ({samples}), or give a start point at which the \
+             expectation is positive",
+            place = bin_place(model, *bin),
+            samples = samples_of(model, *bin),
+        ),
+        FitFailure::ConstraintNotFinite { parameter, value } => format!(
+            "the constraint term of parameter '{}' is not finite at any start point (value {value:e}); check its \
+             auxiliary data, width, start value and bounds",
+            name(model, *parameter),
+        ),
+        FitFailure::Cancelled => "interrupted before this fit".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Samples of the channel that holds a bin.
+fn samples_of(model: &Model, bin: usize) -> String {
+    model
+        .channels
+        .iter()
+        .find(|c| (c.first_bin..c.first_bin + c.n_bins).contains(&bin))
+        .map_or_else(String::new, |c| list(c.samples.iter().map(|s| s.name.as_str())))
+}
+
+/// One sentence on why the fit stopped.
+pub(crate) fn termination(outcome: &FitOutcome) -> String {
+    let edm = outcome.certificate.edm;
+    match &outcome.status {
+        FitStatus::Converged => format!("converged: estimated distance to the minimum {edm:.1e}"),
+        FitStatus::NotConverged(reason) => {
+            let why = match reason {
+                Reason::IterationLimit => "the iteration limit came first",
+                Reason::NoProgress => "no step lowers the function although its gradient is not zero",
+                Reason::Unbounded => "the function falls without end along a direction",
+                _ => "the certificate does not hold",
+            };
+            format!("not converged: {why} (estimated distance to the minimum {edm:.1e})")
+        }
+    }
+}
+
+/// What stands out at the point where a fit stopped without a certificate, with remedies.
+pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    let empty = empty_bins(model, outcome);
+    let bounded = held(model, outcome, |why| matches!(why, Inactive::LowerBound | Inactive::UpperBound));
+    let flat = held(model, outcome, |why| why == Inactive::Flat);
+    if let Some(empty) = empty {
+        notes.push(format!(
+            "the fit did not converge, with no expected events in {empty}; check for negative yields or factors there"
+        ));
+    }
+    if !flat.is_empty() {
+        notes.push(format!(
+            "the fit did not converge, with a flat direction along {flat}; fix one of them or remove it"
+        ));
+    }
+    if !bounded.is_empty() {
+        notes.push(format!(
+            "the fit did not converge, with parameters at their bounds: {bounded}; widen the bounds if they are not \
+             physical"
+        ));
+    }
+    if notes.is_empty() {
+        notes.push(
+            "the fit did not converge, although no parameter is at a bound, no direction is flat and no bin is empty; \
+             try another start point (--init)"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// Names of the inactive parameters of a kind.
+fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
+    list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
+}
+
+/// The bins without expected events, or `None`.
+pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> {
+    if outcome.empty_bins.is_empty() {
+        return None;
+    }
+    let places: Vec<String> = outcome.empty_bins.iter().map(|b| bin_place(model, *b)).collect();
+    Some(list(places.iter().map(String::as_str)))
+}
+
+/// Says for every flat parameter whether it has no effect at all, or none that others could not
+/// undo.
+pub(crate) fn flat_directions(
+    model: &Model,
+    session: &dyn Session,
+    data: &Data,
+    outcome: &FitOutcome,
+) -> Vec<String> {
+    let flat: Vec<usize> =
+        outcome.inactive.iter().filter(|(_, why)| *why == Inactive::Flat).map(|(i, _)| *i).collect();
+    if flat.is_empty() {
+        return Vec::new();
+    }
+    let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
+    let n = outcome.parameters.len();
+    let hessian = session.evaluate(data, &outcome.parameters, request).map(|e| e.hessian).unwrap_or_default();
+    let no_effect =
+        |i: usize| hessian.chunks(n.max(1)).nth(i).is_some_and(|row| row.iter().all(|h| *h == 0.0));
+    let (alone, together): (Vec<usize>, Vec<usize>) = flat.into_iter().partition(|i| no_effect(*i));
+    let mut notes = Vec::new();
+    if !alone.is_empty() {
+        notes.push(format!(
+            "the likelihood does not depend on {} at the minimum: no uncertainty; fix or remove the parameter",
+            list(alone.into_iter().map(|i| name(model, i)))
+        ));
+    }
+    if !together.is_empty() {
+        notes.push(format!(
+            "the data determine {} only in combination: a flat direction, no uncertainty; fix one of them",
+            list(together.into_iter().map(|i| name(model, i)))
+        ));
+    }
+    notes
+}

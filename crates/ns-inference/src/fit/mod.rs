@@ -1,0 +1,279 @@
+//! Maximum-likelihood fit of one or many data sets.
+
+mod batch;
+pub(crate) mod diagnosis;
+mod options;
+mod result;
+
+pub use batch::{BatchFit, fit_batch};
+pub use options::{FitData, FitOptions};
+pub use result::FitResult;
+
+use ns_core::{
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Model, Search, Session, Start,
+    TaskOutcome, Wanted,
+};
+
+use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
+use crate::{InferenceError, parameter_index};
+
+/// How often a lower minimum met on the way may restart a fit.
+const MAX_RESTARTS: usize = 20;
+
+/// Finds the best fit of `model` with its uncertainties.
+///
+/// One task on `session`; then, where asked for or where a parameter has no symmetric
+/// uncertainty, the points at which twice_nll rises by 1. A lower minimum met during that search
+/// restarts the fit from there, so the result is the lowest point seen.
+///
+/// A fit that does not converge is a result with `converged = false` and a diagnosis in
+/// `warnings`.
+///
+/// # Errors
+/// For options that do not fit the model, a likelihood that is not finite at any start point,
+/// a device failure, or an interruption before there was a minimum.
+pub fn fit(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    control: Control<'_>,
+) -> Result<FitResult, InferenceError> {
+    let task = options.task(model, session)?;
+    let request = task.fits.first().cloned().unwrap_or_default();
+    let minos = minos_parameters(model, options, &request)?;
+    let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
+    let minimise = |request: FitRequest| minimise(model, session, &task.data, request, wanted, control);
+
+    let mut outcome = minimise(request.clone())?;
+    let mut notes = Vec::new();
+    let mut restarts = 0;
+    let intervals = loop {
+        let parameters = interval_parameters(&outcome, &minos, options);
+        let parent = Parent {
+            model,
+            data: &task.data,
+            request: &request,
+            outcome: &outcome,
+            control: silent(control),
+        };
+        match minos::crossings(session, &parent, &parameters)? {
+            CrossingSearch::Done(intervals) => break minos::with_distances(intervals, &outcome.parameters),
+            CrossingSearch::Lower(point) => {
+                let start = Start::At(point.into());
+                let next = minimise(FitRequest { start, search: Search::Local, ..request.clone() })?;
+                let lower = next.nll < outcome.nll;
+                if lower {
+                    let rise = 2.0 * (outcome.nll - next.nll);
+                    notes.push(format!(
+                        "the search for intervals met a minimum lower by {rise:.3e} in twice_nll; the fit was restarted there"
+                    ));
+                    let (n_iterations, n_evaluations) = (outcome.n_iterations, outcome.n_evaluations);
+                    outcome = next;
+                    outcome.n_iterations += n_iterations;
+                    outcome.n_evaluations += n_evaluations;
+                }
+                restarts += 1;
+                if !lower || restarts > MAX_RESTARTS {
+                    let why = "conditional fits keep falling below the minimum; it may not be the lowest";
+                    break parameters.iter().map(|i| (*i, Interval::without(model, *i, why))).collect();
+                }
+            }
+        }
+    };
+    Ok(name_result(model, session, &task.data, &request, options, outcome, &minos, intervals, notes, control))
+}
+
+/// The same control without the observer: the number of steps inside one fit is not known.
+fn silent(control: Control<'_>) -> Control<'_> {
+    Control { observer: None, cancel: control.cancel }
+}
+
+/// One minimisation through the batch interface.
+fn minimise(
+    model: &Model,
+    session: &dyn Session,
+    data: &Data,
+    request: FitRequest,
+    wanted: Wanted,
+    control: Control<'_>,
+) -> Result<FitOutcome, InferenceError> {
+    let task = FitTask { data: data.clone(), fits: vec![request] };
+    let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(1);
+    session.fit_batch(std::slice::from_ref(&task), wanted, control, &mut outcomes)?;
+    match outcomes.pop().and_then(|mut outcome| outcome.fits.pop()) {
+        Some(Ok(outcome)) => Ok(outcome),
+        None | Some(Err(FitFailure::Cancelled)) => Err(InferenceError::Cancelled),
+        Some(Err(failure)) => Err(InferenceError::FitFailed { reason: diagnosis::failure(model, &failure) }),
+    }
+}
+
+/// Indices of the parameters whose MINOS intervals were asked for.
+fn minos_parameters(
+    model: &Model,
+    options: &FitOptions,
+    request: &FitRequest,
+) -> Result<Vec<usize>, InferenceError> {
+    let mut indices: Vec<usize> = Vec::with_capacity(options.minos.len());
+    for name in &options.minos {
+        let index = parameter_index(model, name)?;
+        if is_fixed(model, request, index) {
+            return Err(InferenceError::FixedParameter { name: name.clone() });
+        }
+        if !indices.contains(&index) {
+            indices.push(index);
+        }
+    }
+    Ok(indices)
+}
+
+/// Whether a fit holds a parameter.
+fn is_fixed(model: &Model, request: &FitRequest, index: usize) -> bool {
+    request.fixed.iter().any(|(i, _)| *i == index)
+        || (model.parameters.get(index).is_some_and(|p| p.fixed) && !request.released.contains(&index))
+}
+
+/// Everything that needs an interval: asked for, or without a symmetric uncertainty.
+fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
+    let mut parameters = minos.to_vec();
+    if options.uncertainties && options.crossings && outcome.converged() {
+        parameters.extend(outcome.inactive.iter().filter(|(_, why)| *why != Inactive::Flat).map(|(i, _)| *i));
+    }
+    parameters.sort_unstable();
+    parameters.dedup();
+    parameters
+}
+
+/// Puts names on numbers and words on gaps.
+fn name_result(
+    model: &Model,
+    session: &dyn Session,
+    data: &Data,
+    request: &FitRequest,
+    options: &FitOptions,
+    outcome: FitOutcome,
+    minos: &[usize],
+    intervals: Vec<(usize, Interval)>,
+    notes: Vec<String>,
+    control: Control<'_>,
+) -> FitResult {
+    let n = model.parameters.len();
+    let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
+    let fixed: Vec<String> = (0..n).filter(|i| is_fixed(model, request, *i)).map(name).collect();
+    let inactive = |kind: fn(Inactive) -> bool| -> Vec<String> {
+        outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(*i)).collect()
+    };
+    let at_bound = inactive(|why| matches!(why, Inactive::LowerBound | Inactive::UpperBound));
+    let at_kink = inactive(|why| why == Inactive::Kink);
+    let interrupted = control.is_cancelled();
+
+    let mut warnings = model.warnings.clone();
+    warnings.extend(notes);
+    if !outcome.converged() {
+        warnings.extend(diagnosis::not_converged(model, &outcome));
+    } else if let Some(empty) = diagnosis::empty_bins(model, &outcome) {
+        warnings.push(format!("no expected events are left at the minimum in {empty}"));
+    }
+    let edm = outcome.certificate.edm;
+    if !edm.is_finite() {
+        warnings.push("edm is null: the curvature at the returned point allows no estimate".to_owned());
+    }
+    if options.uncertainties {
+        warnings.extend(missing_uncertainties(&fixed, &at_bound, &at_kink));
+        warnings.extend(diagnosis::flat_directions(model, session, data, &outcome));
+    }
+    let (mut asked, mut crossings) = (Vec::new(), Vec::new());
+    for (i, interval) in intervals {
+        for (side, reason) in [("lower", &interval.lower_reason), ("upper", &interval.upper_reason)] {
+            if let Some(reason) = reason {
+                warnings.push(format!("the {side} crossing of {} is null: {reason}", interval.parameter));
+            }
+        }
+        if outcome.inactive.iter().any(|(j, _)| *j == i) && options.crossings {
+            crossings.push(interval.clone());
+        }
+        if minos.contains(&i) {
+            asked.push(interval);
+        }
+    }
+    // In the order of the question, not of the parameters.
+    asked.sort_by_key(|interval| options.minos.iter().position(|name| *name == interval.parameter));
+    if interrupted {
+        warnings.push("interrupted after the minimum was found: what is missing was not computed".to_owned());
+    }
+
+    FitResult {
+        parameter_names: (0..n).map(name).collect(),
+        pulls: pulls(model, data, &outcome.parameters, |i| is_fixed(model, request, i)),
+        uncertainties: if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] },
+        covariance: outcome.covariance.clone().map(|matrix| mark_flat(matrix, &outcome)),
+        nll: outcome.nll,
+        twice_nll: 2.0 * outcome.nll,
+        poi_index: model.poi,
+        converged: outcome.converged(),
+        edm: edm.is_finite().then_some(edm),
+        n_iter: outcome.n_iterations,
+        n_evaluations: outcome.n_evaluations,
+        at_bound,
+        at_kink,
+        fixed,
+        termination_reason: diagnosis::termination(&outcome),
+        minos: asked,
+        crossings,
+        warnings,
+        interrupted,
+        bestfit: outcome.parameters,
+    }
+}
+
+/// Uncertainties at full length, without anything that is not a number.
+fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
+    let mut padded: Vec<Option<f64>> = uncertainties.iter().map(|u| u.filter(|x| x.is_finite())).collect();
+    padded.resize(n, None);
+    padded
+}
+
+/// A flat direction has no variance: its rows become NaN, which JSON shows as null.
+fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::Covariance {
+    let n = matrix.n;
+    let flat = |i: usize| outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
+    for (k, value) in matrix.values.iter_mut().enumerate() {
+        if flat(k / n) || flat(k % n) {
+            *value = f64::NAN;
+        }
+    }
+    matrix
+}
+
+/// `(value - auxiliary datum) / pre-fit width` of free, constrained parameters.
+fn pulls(model: &Model, data: &Data, values: &[f64], is_fixed: impl Fn(usize) -> bool) -> Vec<Option<f64>> {
+    let aux = match data {
+        Data::Binned(data) => &data.aux,
+        _ => &model.observed.aux,
+    };
+    let pull = |(i, (p, value)): (usize, (&ns_core::Parameter, &f64))| {
+        let datum = aux.get(p.constraint.aux()?)?;
+        let centre = match p.constraint {
+            ns_core::Constraint::Poisson { tau, .. } => datum / tau,
+            _ => *datum,
+        };
+        let pull = (value - centre) / p.constraint.prefit_sigma()?;
+        (pull.is_finite() && !is_fixed(i)).then_some(pull)
+    };
+    model.parameters.iter().zip(values).enumerate().map(pull).collect()
+}
+
+/// One line for each kind of gap among the uncertainties.
+fn missing_uncertainties(fixed: &[String], at_bound: &[String], at_kink: &[String]) -> Vec<String> {
+    let line = |names: &[String], why: &str| {
+        let names_text = diagnosis::list(names.iter().map(String::as_str));
+        (!names.is_empty()).then(|| format!("no uncertainty for {names_text}: {why}"))
+    };
+    [
+        line(fixed, "fixed"),
+        line(at_bound, "at a bound; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
+        line(at_kink, "on the kink of a piecewise interpolation; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

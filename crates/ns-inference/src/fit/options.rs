@@ -1,0 +1,214 @@
+//! What a fit is asked to do, and its translation to one task.
+
+use std::sync::Arc;
+
+use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Start};
+
+use crate::{InferenceError, parameter_index};
+
+/// The data that a fit uses.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum FitData {
+    /// The observed counts of the workspace.
+    #[default]
+    Observed,
+    /// What is expected at the initial parameters, with the parameter of interest at `poi`
+    /// (at its own initial value if `None`).
+    Asimov {
+        /// Value of the parameter of interest.
+        poi: Option<f64>,
+    },
+    /// Given counts and auxiliary data.
+    Given(Arc<BinnedData>),
+}
+
+/// Options of [`fit`](crate::fit()), built step by step; the default is the full fit of the
+/// observed data with covariance.
+///
+/// ```
+/// use ns_inference::FitOptions;
+/// let options = FitOptions::default().fix("lumi", 1.0).minos("mu");
+/// # assert_eq!(options.fixed.len(), 1);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FitOptions {
+    /// Data to fit.
+    pub data: FitData,
+    /// Parameters held at given values, by full name, beyond those that the model fixes.
+    pub fixed: Vec<(String, f64)>,
+    /// Start point, all parameters in the model's order; the model's suggestion if `None`.
+    /// A parameter that the model fixes is held at its value here, as in `pyhf.infer.mle.fit`.
+    pub start: Option<Vec<f64>>,
+    /// How hard to look for the global minimum.
+    pub search: Search,
+    /// Compute uncertainties (and the intervals of parameters that have none).
+    pub uncertainties: bool,
+    /// Keep the full covariance matrix; implies `uncertainties`.
+    pub covariance: bool,
+    /// For parameters at a bound or on a kink, find where twice_nll rises by 1.
+    pub crossings: bool,
+    /// Parameters whose MINOS intervals are wanted, by full name.
+    pub minos: Vec<String>,
+}
+
+impl Default for FitOptions {
+    fn default() -> Self {
+        Self {
+            data: FitData::Observed,
+            fixed: Vec::new(),
+            start: None,
+            search: Search::Standard,
+            uncertainties: true,
+            covariance: true,
+            crossings: true,
+            minos: Vec::new(),
+        }
+    }
+}
+
+impl FitOptions {
+    /// Fits other data.
+    #[must_use]
+    pub fn data(mut self, data: FitData) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// Holds a parameter at a value.
+    #[must_use]
+    pub fn fix(mut self, name: impl Into<String>, value: f64) -> Self {
+        self.fixed.push((name.into(), value));
+        self
+    }
+
+    /// Starts from a point: all parameters in the model's order.
+    #[must_use]
+    pub fn start(mut self, point: Vec<f64>) -> Self {
+        self.start = Some(point);
+        self
+    }
+
+    /// Sets how hard to look for the global minimum.
+    #[must_use]
+    pub fn search(mut self, search: Search) -> Self {
+        self.search = search;
+        self
+    }
+
+    /// Keeps or drops the covariance matrix.
+    #[must_use]
+    pub fn covariance(mut self, wanted: bool) -> Self {
+        self.covariance = wanted;
+        self
+    }
+
+    /// Computes uncertainties or leaves them out, the covariance with them.
+    #[must_use]
+    pub fn uncertainties(mut self, wanted: bool) -> Self {
+        self.uncertainties = wanted;
+        self.covariance &= wanted;
+        self
+    }
+
+    /// Finds the intervals of parameters at bounds and on kinks, or leaves them out.
+    #[must_use]
+    pub fn crossings(mut self, wanted: bool) -> Self {
+        self.crossings = wanted;
+        self
+    }
+
+    /// Asks for the MINOS interval of a parameter.
+    #[must_use]
+    pub fn minos(mut self, name: impl Into<String>) -> Self {
+        self.minos.push(name.into());
+        self
+    }
+
+    /// The minimisation that these options describe.
+    ///
+    /// # Errors
+    /// For an unknown name, a start or fixed value outside its bounds, or a wrong length.
+    pub(crate) fn request(&self, model: &Model) -> Result<FitRequest, InferenceError> {
+        let mut fixed: Vec<(usize, f64)> = Vec::with_capacity(self.fixed.len());
+        let start = match &self.start {
+            None => Start::Init,
+            Some(point) => {
+                check_point(model, point)?;
+                let held = model.parameters.iter().zip(point).enumerate();
+                fixed.extend(held.filter(|(_, (p, _))| p.fixed).map(|(i, (_, x))| (i, *x)));
+                Start::At(Arc::from(point.as_slice()))
+            }
+        };
+        for (name, value) in &self.fixed {
+            let index = parameter_index(model, name)?;
+            check_value(model, "the fixed value", index, *value)?;
+            // The last word on a parameter counts, on the command line as elsewhere.
+            fixed.retain(|(i, _)| *i != index);
+            fixed.push((index, *value));
+        }
+        Ok(FitRequest { start, fixed, released: Vec::new(), bounds: Vec::new(), search: self.search })
+    }
+
+    /// The data that these options describe.
+    ///
+    /// # Errors
+    /// If Asimov data at a value are asked of a model without a parameter of interest.
+    pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
+        match &self.data {
+            FitData::Observed => Ok(Data::Observed),
+            FitData::Given(data) => Ok(Data::Binned(Arc::clone(data))),
+            FitData::Asimov { poi } => {
+                let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+                if let Some(value) = *poi {
+                    let index = model.poi.ok_or_else(|| InferenceError::NoPoi {
+                        analysis: "Asimov data at a given value",
+                        measurement: model.measurement.clone(),
+                    })?;
+                    check_value(model, "the Asimov value", index, value)?;
+                    if let Some(x) = point.get_mut(index) {
+                        *x = value;
+                    }
+                }
+                Ok(session.asimov(&point)?)
+            }
+        }
+    }
+
+    /// Request and data together.
+    ///
+    /// # Errors
+    /// As [`Self::request`] and [`Self::resolve_data`].
+    pub(crate) fn task(&self, model: &Model, session: &dyn Session) -> Result<FitTask, InferenceError> {
+        Ok(FitTask { data: self.resolve_data(model, session)?, fits: vec![self.request(model)?] })
+    }
+}
+
+/// Checks a whole point.
+fn check_point(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
+    let expected = model.parameters.len();
+    if point.len() != expected {
+        let (what, actual) = ("the start point", point.len());
+        return Err(ns_core::SessionError::WrongLength { what, actual, expected }.into());
+    }
+    (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x))
+}
+
+/// Checks one value against the parameter's bounds.
+fn check_value(model: &Model, what: &'static str, index: usize, value: f64) -> Result<(), InferenceError> {
+    let Some(parameter) = model.parameters.get(index) else {
+        let n_parameters = model.parameters.len();
+        return Err(ns_core::SessionError::NoSuchParameter { index, n_parameters }.into());
+    };
+    let name = parameter.name.clone();
+    if !value.is_finite() {
+        return Err(InferenceError::NotFinite { what, name, value });
+    }
+    let (lower, upper) = parameter.bounds;
+    // A parameter that the model itself fixes outside its bounds is the model's business.
+    if (value < lower || value > upper) && !(parameter.fixed && value == parameter.init) {
+        return Err(InferenceError::OutOfBounds { what, name, value, lower, upper });
+    }
+    Ok(())
+}

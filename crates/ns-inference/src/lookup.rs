@@ -1,0 +1,71 @@
+//! From the names that users type to the indices that sessions know.
+
+use ns_core::Model;
+
+use crate::InferenceError;
+
+/// Index of a parameter.
+///
+/// # Errors
+/// [`InferenceError::UnknownParameter`] with the most similar names.
+pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceError> {
+    model
+        .parameter_index(name)
+        .ok_or_else(|| InferenceError::UnknownParameter { name: name.to_owned(), hint: hint(model, name) })
+}
+
+/// Names the closest parameters, or says where the list is.
+fn hint(model: &Model, name: &str) -> String {
+    if let Some(set) = model.parameter_sets.iter().find(|set| set.name == name && !set.scalar) {
+        return match set.range.len() {
+            1 => format!("its elements are named one by one: '{name}[0]'"),
+            n => format!("its elements are named one by one: '{name}[0]' to '{name}[{}]'", n - 1),
+        };
+    }
+    let mut near: Vec<(usize, &str)> = model
+        .parameters
+        .iter()
+        .map(|p| (distance(name, &p.name), p.name.as_str()))
+        .filter(|(d, _)| *d <= 2.max(name.len() / 3))
+        .collect();
+    near.sort();
+    match near.first() {
+        Some((_, closest)) => format!("did you mean '{closest}'? `nextstat inspect` lists all"),
+        None => format!("`nextstat inspect` lists its {} parameters", model.parameters.len()),
+    }
+}
+
+/// Levenshtein distance, over at most 64 characters of either name.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().take(64).flat_map(char::to_lowercase).enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cb, cell) in b.iter().zip(row.iter_mut().skip(1)) {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = *cell;
+            left = replaced.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distance_counts_edits_and_ignores_case() {
+        assert_eq!(distance("mu", "mu"), 0);
+        assert_eq!(distance("Mu", "mu"), 0);
+        assert_eq!(distance("mu_sig", "mu_SIG2"), 1);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", ""), 3);
+    }
+}

@@ -1,0 +1,260 @@
+//! Intervals where `twice_nll`, minimised over all other parameters, rises by 1 (MINOS).
+//!
+//! Every step of every open search is one conditional fit; a round of them is one batch, so
+//! independent parameters and sides share the session's threads.
+
+mod side;
+
+use std::sync::Arc;
+
+use ns_core::{
+    Control, Data, FitOutcome, FitRequest, FitTask, Model, Search as HowHard, Session, SessionError, Start,
+    TaskOutcome, Wanted,
+};
+use serde::Serialize;
+
+use side::{End, Probe, Side};
+
+/// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
+/// above what rounding and the EDM leave open.
+const LOWER: f64 = 1e-7;
+
+/// Where `twice_nll` has risen by 1 on either side of the best fit. A side without a crossing is
+/// `None` with its reason.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Interval {
+    /// Name of the parameter.
+    #[serde(skip)]
+    pub parameter: String,
+    /// Distance from the best fit to the lower crossing, negative.
+    pub lower: Option<f64>,
+    /// Distance from the best fit to the upper crossing, positive.
+    pub upper: Option<f64>,
+    /// Value of the parameter at the lower crossing.
+    pub lower_crossing: Option<f64>,
+    /// Value of the parameter at the upper crossing.
+    pub upper_crossing: Option<f64>,
+    /// Why there is no lower crossing.
+    pub lower_reason: Option<String>,
+    /// Why there is no upper crossing.
+    pub upper_reason: Option<String>,
+}
+
+impl Interval {
+    /// An interval without crossings, for the same reason on both sides.
+    pub(crate) fn without(model: &Model, parameter: usize, reason: &str) -> Self {
+        Self {
+            parameter: model.parameters.get(parameter).map_or_else(String::new, |p| p.name.clone()),
+            lower: None,
+            upper: None,
+            lower_crossing: None,
+            upper_crossing: None,
+            lower_reason: Some(reason.to_owned()),
+            upper_reason: Some(reason.to_owned()),
+        }
+    }
+}
+
+/// The fit whose intervals are wanted.
+pub(crate) struct Parent<'a> {
+    /// For names and bounds.
+    pub(crate) model: &'a Model,
+    /// The data it used.
+    pub(crate) data: &'a Data,
+    /// What it held fixed.
+    pub(crate) request: &'a FitRequest,
+    /// Its result.
+    pub(crate) outcome: &'a FitOutcome,
+    /// Checked between rounds.
+    pub(crate) control: Control<'a>,
+}
+
+/// What a search gives.
+pub(crate) enum Search {
+    /// An interval for every parameter asked for, by index.
+    Done(Vec<(usize, Interval)>),
+    /// A point below the minimum.
+    Lower(Vec<f64>),
+}
+
+/// One side of one parameter.
+struct Open {
+    parameter: usize,
+    /// -1 or +1.
+    direction: f64,
+    side: Side,
+    /// How the other parameters follow this one, per unit of distance.
+    slope: Option<Vec<f64>>,
+}
+
+/// Finds the crossings of `parameters` around the minimum of `parent`.
+///
+/// # Errors
+/// If the device fails.
+pub(crate) fn crossings(
+    session: &dyn Session,
+    parent: &Parent<'_>,
+    parameters: &[usize],
+) -> Result<Search, SessionError> {
+    let mut intervals: Vec<(usize, Interval)> =
+        parameters.iter().map(|i| (*i, Interval::without(parent.model, *i, "interrupted"))).collect();
+    let mut open: Vec<Open> = Vec::with_capacity(2 * parameters.len());
+    for parameter in parameters {
+        for direction in [-1.0, 1.0] {
+            match begin(parent, *parameter, direction) {
+                Ok(side) => open.push(side),
+                Err(reason) => record(&mut intervals, *parameter, direction, Err(reason)),
+            }
+        }
+    }
+    while !open.is_empty() && !parent.control.is_cancelled() {
+        let tasks: Vec<FitTask> = open.iter().map(|side| probe_task(parent, side)).collect();
+        let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
+        session.fit_batch(&tasks, Wanted::default(), parent.control, &mut outcomes)?;
+        if outcomes.len() < tasks.len() || parent.control.is_cancelled() {
+            break;
+        }
+        let mut still_open = Vec::with_capacity(open.len());
+        let mut lowest: Option<(f64, Vec<f64>)> = None;
+        for (mut side, outcome) in open.into_iter().zip(outcomes) {
+            let probe = read_probe(parent, side.side.next(), outcome);
+            if probe.rise < -LOWER && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
+                lowest = Some((probe.rise, probe.point.clone()));
+            }
+            match side.side.accept(probe) {
+                None => still_open.push(side),
+                Some(end) => {
+                    let answer = describe(parent, &side, &end);
+                    record(&mut intervals, side.parameter, side.direction, answer);
+                }
+            }
+        }
+        if let Some((_, point)) = lowest {
+            return Ok(Search::Lower(point));
+        }
+        open = still_open;
+    }
+    Ok(Search::Done(intervals))
+}
+
+/// Best-fit value and bounds of a parameter.
+fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
+    Some((*parent.outcome.parameters.get(parameter)?, parent.model.parameters.get(parameter)?.bounds))
+}
+
+/// Opens a search, or says why there is nothing to search.
+fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, String> {
+    let (value, (lower, upper)) = place(parent, parameter).ok_or("no such parameter")?;
+    let limit = if direction < 0.0 { value - lower } else { upper - value };
+    if limit <= 0.0 {
+        let (which, bound) = if direction < 0.0 { ("lower", lower) } else { ("upper", upper) };
+        return Err(format!("the best fit is at the {which} bound {bound}"));
+    }
+    let sigma = parent.outcome.uncertainties.get(parameter).copied().flatten();
+    let prefit = parent.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
+    let guess = [sigma, prefit, Some(0.1 * value.abs().max(1.0))]
+        .into_iter()
+        .flatten()
+        .find(|g| g.is_finite() && *g > 0.0)
+        .unwrap_or(1.0);
+    let slope = parent.outcome.covariance.as_ref().and_then(|c| {
+        let variance = c.values.get(parameter * c.n + parameter).copied().filter(|v| *v > 0.0)?;
+        let row = c.values.get(parameter * c.n..(parameter + 1) * c.n)?;
+        Some(row.iter().map(|x| if x.is_finite() { direction * x / variance } else { 0.0 }).collect())
+    });
+    let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
+    Ok(Open { parameter, direction, side, slope })
+}
+
+/// The value of the parameter at a distance, exactly the bound at the bound.
+fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
+    let (value, (lower, upper)) = place(parent, side.parameter).unwrap_or((0.0, (0.0, 0.0)));
+    (value + side.direction * distance).clamp(lower, upper)
+}
+
+/// The conditional fit that a search asks for next.
+fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
+    let value = value_at(parent, side, side.side.next());
+    let mut start = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
+    for (x, p) in start.iter_mut().zip(&parent.model.parameters) {
+        if !p.fixed {
+            *x = x.clamp(p.bounds.0, p.bounds.1);
+        }
+    }
+    for (i, held) in &parent.request.fixed {
+        if let Some(x) = start.get_mut(*i) {
+            *x = *held;
+        }
+    }
+    if let Some(x) = start.get_mut(side.parameter) {
+        *x = value;
+    }
+    let mut request =
+        FitRequest { start: Start::At(Arc::from(start)), search: HowHard::Local, ..parent.request.clone() };
+    request.fixed.push((side.parameter, value));
+    FitTask { data: parent.data.clone(), fits: vec![request] }
+}
+
+/// A conditional minimum relative to the parent's.
+fn read_probe(parent: &Parent<'_>, distance: f64, mut outcome: TaskOutcome) -> Probe {
+    match outcome.fits.pop() {
+        Some(Ok(fit)) if fit.nll.is_finite() => {
+            Probe { distance, rise: 2.0 * (fit.nll - parent.outcome.nll), point: fit.parameters }
+        }
+        _ => Probe { distance, rise: f64::INFINITY, point: Vec::new() },
+    }
+}
+
+/// The crossing value, or why there is none.
+fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
+    let which = if side.direction < 0.0 { "lower" } else { "upper" };
+    match *end {
+        End::Found(distance) => Ok(value_at(parent, side, distance)),
+        End::Bound { rise } => Err(format!(
+            "twice_nll has risen by {rise:.3} only at the {which} bound {}",
+            value_at(parent, side, f64::INFINITY)
+        )),
+        End::Wall(distance) => Err(format!(
+            "the likelihood stops being finite at {} before twice_nll has risen by 1",
+            value_at(parent, side, distance)
+        )),
+        End::Jump(distance) => Err(format!(
+            "the profile jumps across the level at {}: the fit of the other parameters has several minima there",
+            value_at(parent, side, distance)
+        )),
+        End::Exhausted { below } => Err(format!(
+            "not found within the probe limit; up to {} twice_nll stays below",
+            value_at(parent, side, below)
+        )),
+    }
+}
+
+/// Writes one side's answer.
+fn record(
+    intervals: &mut [(usize, Interval)],
+    parameter: usize,
+    direction: f64,
+    answer: Result<f64, String>,
+) {
+    let Some((_, interval)) = intervals.iter_mut().find(|(i, _)| *i == parameter) else { return };
+    let (crossing, reason) = match answer {
+        Ok(value) => (Some(value), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    if direction < 0.0 {
+        (interval.lower_crossing, interval.lower_reason) = (crossing, reason);
+    } else {
+        (interval.upper_crossing, interval.upper_reason) = (crossing, reason);
+    }
+}
+
+/// Fills in the distances once the best fit is final.
+pub(crate) fn with_distances(mut intervals: Vec<(usize, Interval)>, best: &[f64]) -> Vec<(usize, Interval)> {
+    for (i, interval) in &mut intervals {
+        let Some(value) = best.get(*i) else { continue };
+        interval.lower = interval.lower_crossing.map(|x| x - value);
+        interval.upper = interval.upper_crossing.map(|x| x - value);
+    }
+    intervals
+}

@@ -1,0 +1,221 @@
+//! A session whose minima are known in closed form: the lowest of a few quadratics in a box.
+#![allow(unreachable_pub)]
+
+use ns_core::{
+    BinnedData, Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation,
+    EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
+    Model, Parameter, ParameterSet, ParameterTable, Reason, Sample, Session, SessionError, Sink, Start,
+    TaskOutcome, Wanted,
+};
+
+/// `offset + (x - centre)' A (x - centre) / 2` of two parameters.
+#[derive(Debug, Clone)]
+pub struct Well {
+    pub offset: f64,
+    pub centre: [f64; 2],
+    pub curvature: [[f64; 2]; 2],
+}
+
+/// The lowest of the wells; a local fit stays in the well nearest to its start.
+/// Data shift every centre by `main`.
+pub struct Wells {
+    pub wells: Vec<Well>,
+    pub status: FitStatus,
+    pub fail_above: f64,
+    table: ParameterTable,
+}
+
+impl Wells {
+    pub fn new(model: &Model, wells: Vec<Well>) -> Self {
+        let table = ParameterTable {
+            init: model.parameters.iter().map(|p| p.init).collect(),
+            bounds: model.parameters.iter().map(|p| p.bounds).collect(),
+            fixed: model.parameters.iter().map(|p| p.fixed).collect(),
+        };
+        Self { wells, status: FitStatus::Converged, fail_above: f64::INFINITY, table }
+    }
+
+    fn shift(data: &Data) -> [f64; 2] {
+        match data {
+            Data::Binned(d) => [d.main[0], d.main[1]],
+            _ => [0.0, 0.0],
+        }
+    }
+
+    fn value(well: &Well, shift: [f64; 2], x: &[f64]) -> f64 {
+        let d = [x[0] - well.centre[0] - shift[0], x[1] - well.centre[1] - shift[1]];
+        let a = well.curvature;
+        well.offset + 0.5 * (a[0][0] * d[0] * d[0] + 2.0 * a[0][1] * d[0] * d[1] + a[1][1] * d[1] * d[1])
+    }
+
+    /// Exact minimum in the box: the best of all choices of held parameters that stays inside.
+    fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
+        let shift = Self::shift(data);
+        let start = match &request.start {
+            Start::At(point) => point.to_vec(),
+            _ => self.table.init.clone(),
+        };
+        let distance = |w: &Well| (0..2).map(|i| (start[i] - w.centre[i] - shift[i]).powi(2)).sum::<f64>();
+        let well = self.wells.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap();
+        let fixed: Vec<Option<f64>> = (0..2)
+            .map(|i| {
+                let given = request.fixed.iter().rev().find(|(j, _)| *j == i).map(|(_, v)| *v);
+                given.or(self.table.fixed[i].then_some(self.table.init[i]))
+            })
+            .collect();
+        let mut best: Option<(f64, [f64; 2], [Option<Inactive>; 2])> = None;
+        for choice in 0..9 {
+            let mut held: [Option<f64>; 2] = [fixed[0], fixed[1]];
+            let mut why = [None, None];
+            for (i, pick) in [choice % 3, choice / 3].into_iter().enumerate() {
+                let (lower, upper) = self.table.bounds[i];
+                if fixed[i].is_none() && pick > 0 {
+                    held[i] = Some(if pick == 1 { lower } else { upper });
+                    why[i] = Some(if pick == 1 { Inactive::LowerBound } else { Inactive::UpperBound });
+                }
+            }
+            let c = [well.centre[0] + shift[0], well.centre[1] + shift[1]];
+            let a = well.curvature;
+            let x = match held {
+                [Some(x), Some(y)] => [x, y],
+                [Some(x), None] => [x, c[1] - a[0][1] / a[1][1] * (x - c[0])],
+                [None, Some(y)] => [c[0] - a[0][1] / a[0][0] * (y - c[1]), y],
+                [None, None] => c,
+            };
+            let inside = (0..2).all(|i| {
+                fixed[i].is_some() || (self.table.bounds[i].0..=self.table.bounds[i].1).contains(&x[i])
+            });
+            let f = Self::value(well, shift, &x);
+            if inside && f.is_finite() && best.as_ref().is_none_or(|(b, ..)| f < *b - 1e-12) {
+                best = Some((f, x, why));
+            }
+        }
+        let (nll, x, why) = best.unwrap();
+        let free: Vec<usize> = (0..2).filter(|i| fixed[*i].is_none() && why[*i].is_none()).collect();
+        let a = well.curvature;
+        let mut covariance = vec![0.0; 4];
+        match free.as_slice() {
+            [0, 1] => {
+                let det = a[0][0] * a[1][1] - a[0][1] * a[0][1];
+                covariance = vec![a[1][1] / det, -a[0][1] / det, -a[0][1] / det, a[0][0] / det];
+            }
+            [i] => covariance[3 * i] = 1.0 / a[*i][*i],
+            _ => {}
+        }
+        FitOutcome {
+            status: self.status.clone(),
+            parameters: x.to_vec(),
+            nll,
+            certificate: Certificate {
+                edm: 0.0,
+                projected_gradient: 0.0,
+                indefinite_steps: 0,
+                restarts_improved: 0,
+            },
+            n_iterations: 1,
+            n_evaluations: 1,
+            inactive: (0..2).filter_map(|i| why[i].map(|w| (i, w))).collect(),
+            empty_bins: if self.status == FitStatus::Converged { Vec::new() } else { vec![1] },
+            uncertainties: (0..2).map(|i| free.contains(&i).then(|| covariance[3 * i].sqrt())).collect(),
+            covariance: Some(Covariance { n: 2, values: covariance }),
+        }
+    }
+}
+
+impl Session for Wells {
+    fn device(&self) -> Device {
+        Device::Cpu
+    }
+
+    fn parameters(&self) -> &ParameterTable {
+        &self.table
+    }
+
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        _wanted: Wanted,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        for (i, task) in tasks.iter().enumerate() {
+            if control.is_cancelled() {
+                return Ok(());
+            }
+            let fit = |r: &FitRequest| {
+                let outcome = self.minimise(r, &task.data);
+                if outcome.parameters[0] > self.fail_above {
+                    return Err(FitFailure::NotFinite { bin: 1, expected: -1.0, observed: 3.0 });
+                }
+                Ok(outcome)
+            };
+            sink.accept(i, TaskOutcome { fits: task.fits.iter().map(fit).collect() });
+            control.progress(i + 1, tasks.len());
+        }
+        Ok(())
+    }
+
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        _: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let nll = points.chunks(2).map(|x| Self::value(&self.wells[0], Self::shift(data), x)).collect();
+        Ok(Evaluation { nll, ..Evaluation::default() })
+    }
+
+    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+        Ok(BinnedData { main: parameters.to_vec(), aux: vec![0.0] }.into())
+    }
+
+    fn saturated_nll(&self, _: &Data) -> Result<f64, SessionError> {
+        Ok(0.0)
+    }
+}
+
+/// A model with a free `mu` (the parameter of interest) and a constrained `alpha`.
+pub fn model(mu_bounds: (f64, f64)) -> Model {
+    let parameter = |name: &str, init, bounds, constraint| Parameter {
+        name: name.to_owned(),
+        init,
+        bounds,
+        fixed: false,
+        constraint,
+    };
+    Model {
+        measurement: "fit".to_owned(),
+        channels: vec![Channel {
+            name: "SR".to_owned(),
+            first_bin: 0,
+            n_bins: 2,
+            samples: vec![Sample {
+                name: "signal".to_owned(),
+                nominal: vec![1.0, 2.0],
+                modifiers: Vec::new(),
+            }],
+        }],
+        parameters: vec![
+            parameter("mu", 1.0, mu_bounds, Constraint::None),
+            parameter("alpha", 0.0, (-5.0, 5.0), Constraint::Gaussian { sigma: 1.0, aux: 0 }),
+        ],
+        parameter_sets: vec![
+            ParameterSet { name: "mu".to_owned(), range: 0..1, scalar: true },
+            ParameterSet { name: "alpha".to_owned(), range: 1..2, scalar: true },
+        ],
+        poi: Some(0),
+        interpolation: Interpolation::SMOOTH,
+        observed: BinnedData { main: vec![0.0, 0.0], aux: vec![0.0] },
+        warnings: Vec::new(),
+    }
+}
+
+/// One well with correlation, at `(mu, 0.3)`; conditional width of `mu` 0.5, full width 0.5 / 0.8.
+pub fn well(mu: f64, offset: f64) -> Well {
+    Well { offset, centre: [mu, 0.3], curvature: [[4.0, 1.2], [1.2, 1.0]] }
+}
+
+/// A status without a certificate.
+pub fn gave_up() -> FitStatus {
+    FitStatus::NotConverged(Reason::IterationLimit)
+}
