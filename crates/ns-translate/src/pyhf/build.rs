@@ -1,0 +1,125 @@
+//! From a document without errors to a [`Model`].
+
+use std::collections::HashMap;
+
+use ns_core::{
+    BinnedData, Channel, Constraint, Effect, Interpolation, Model, Modifier, Parameter, ParameterSet, Sample,
+};
+
+use super::declare::{Declared, SetKind};
+use super::document::{self, Document, Measurement};
+use super::problem::Report;
+use super::settings::{Resolution, ResolvedConstraint};
+
+/// Assembles the model. `report` must hold no errors; its warnings go into the model.
+pub(crate) fn build(
+    document: &Document,
+    measurement: &Measurement,
+    declared: &[Declared],
+    resolution: &Resolution,
+    interpolation: Interpolation,
+    report: &Report,
+) -> Model {
+    let parameters = parameters(declared, resolution);
+    let starts: HashMap<&str, (usize, &SetKind)> = declared
+        .iter()
+        .zip(&parameters.sets)
+        .map(|(d, set)| (d.name.as_str(), (set.range.start, &d.kind)))
+        .collect();
+
+    let mut order: Vec<&document::Channel> = document.channels.iter().collect();
+    order.sort_by(|a, b| a.name.cmp(&b.name));
+    let observations: HashMap<&str, &[f64]> =
+        document.observations.iter().map(|o| (o.name.as_str(), o.data.as_slice())).collect();
+    let mut channels = Vec::with_capacity(order.len());
+    let mut main = Vec::new();
+    for channel in order {
+        let first_bin = main.len();
+        main.extend_from_slice(observations.get(channel.name.as_str()).copied().unwrap_or_default());
+        channels.push(Channel {
+            name: channel.name.clone(),
+            first_bin,
+            n_bins: channel.n_bins(),
+            samples: channel.samples.iter().map(|s| sample(channel, s, &starts)).collect(),
+        });
+    }
+    let poi = resolution.poi.and_then(|set| parameters.sets.get(set)).map(|set| set.range.start);
+    Model {
+        measurement: measurement.name.clone(),
+        channels,
+        parameters: parameters.scalars,
+        parameter_sets: parameters.sets,
+        poi,
+        interpolation,
+        observed: BinnedData { main, aux: parameters.auxdata },
+        warnings: report.warnings().map(super::Problem::paragraph).collect(),
+    }
+}
+
+struct Parameters {
+    scalars: Vec<Parameter>,
+    sets: Vec<ParameterSet>,
+    auxdata: Vec<f64>,
+}
+
+/// Scalar parameters set by set; auxiliary data follow the constrained ones.
+fn parameters(declared: &[Declared], resolution: &Resolution) -> Parameters {
+    let n = declared.iter().map(|d| d.kind.n()).sum();
+    let mut scalars = Vec::with_capacity(n);
+    let mut sets = Vec::with_capacity(declared.len());
+    let mut auxdata = Vec::new();
+    for (set, resolved) in declared.iter().zip(&resolution.sets) {
+        let start = scalars.len();
+        let scalar = set.kind.scalar();
+        let values = resolved.inits.iter().zip(&resolved.bounds).zip(&resolved.fixed);
+        for (i, ((&init, &bounds), &fixed)) in values.enumerate() {
+            let aux = auxdata.len();
+            let (constraint, datum) = match &resolved.constraint {
+                ResolvedConstraint::None => (Constraint::None, None),
+                ResolvedConstraint::Gaussian { auxdata, sigmas } => (
+                    Constraint::Gaussian { sigma: sigmas.get(i).copied().unwrap_or(1.0), aux },
+                    auxdata.get(i),
+                ),
+                ResolvedConstraint::Poisson { auxdata, factors } => {
+                    (Constraint::Poisson { tau: factors.get(i).copied().unwrap_or(1.0), aux }, auxdata.get(i))
+                }
+            };
+            auxdata.extend(datum);
+            let name = if scalar { set.name.clone() } else { format!("{}[{i}]", set.name) };
+            scalars.push(Parameter { name, init, bounds, fixed, constraint });
+        }
+        sets.push(ParameterSet { name: set.name.clone(), range: start..scalars.len(), scalar });
+    }
+    Parameters { scalars, sets, auxdata }
+}
+
+fn sample(
+    channel: &document::Channel,
+    sample: &document::Sample,
+    starts: &HashMap<&str, (usize, &SetKind)>,
+) -> Sample {
+    let modifiers = sample
+        .modifiers
+        .iter()
+        .map(|modifier| {
+            let (start, offset) = match starts.get(modifier.name.as_str()) {
+                Some((start, SetKind::StatError { offsets, .. })) => {
+                    (*start, offsets.get(&channel.at).copied().unwrap_or(0))
+                }
+                Some((start, _)) => (*start, 0),
+                None => (0, 0), // every modifier declares its parameter
+            };
+            let effect = match &modifier.effect {
+                document::Effect::HistoSys { lo, hi } => Effect::HistoSys { lo: lo.clone(), hi: hi.clone() },
+                document::Effect::Lumi => Effect::Lumi,
+                document::Effect::NormFactor => Effect::NormFactor,
+                document::Effect::NormSys { lo, hi } => Effect::NormSys { lo: *lo, hi: *hi },
+                document::Effect::ShapeFactor => Effect::ShapeFactor,
+                document::Effect::ShapeSys(_) => Effect::ShapeSys,
+                document::Effect::StatError(_) => Effect::StatError,
+            };
+            Modifier { name: modifier.name.clone(), first: start + offset, effect }
+        })
+        .collect();
+    Sample { name: sample.name.clone(), nominal: sample.data.clone(), modifiers }
+}

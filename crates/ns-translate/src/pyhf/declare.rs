@@ -1,0 +1,331 @@
+//! Which parameters the modifiers of a document ask for, in pyhf's order.
+//!
+//! pyhf registers parameters type by type; within a type in the order of first appearance
+//! while walking channels, samples and modifiers sorted by name (`pyhf.pdf`), except that
+//! staterror goes by name alone (`pyhf.modifiers.staterror`). A name used by several types
+//! is one parameter, at the place of its first type.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample};
+use super::names::quoted;
+use super::problem::Report;
+
+/// One parameter set that modifiers share by name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Declared {
+    pub(crate) name: String,
+    pub(crate) kind: SetKind,
+    /// JSON pointer of a modifier that uses it.
+    pub(crate) path: String,
+}
+
+/// What pyhf knows of a parameter set before the measurement has its say.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SetKind {
+    /// Unit Gaussian around 0: histosys and normsys, which may share a name.
+    Alpha,
+    /// Gaussian; the measurement must give its numbers.
+    Lumi,
+    /// Free scalar.
+    NormFactor,
+    /// Free, one per bin.
+    ShapeFactor { n: usize },
+    /// Poisson per bin with rate `tau`; bins without a rate are fixed.
+    ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
+    /// Gaussian per bin; bins without a width are fixed. `offsets` maps a channel's position
+    /// in the document to its first element.
+    StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
+}
+
+impl SetKind {
+    /// Number of scalar parameters.
+    pub(crate) fn n(&self) -> usize {
+        match self {
+            Self::Alpha | Self::Lumi | Self::NormFactor => 1,
+            Self::ShapeFactor { n } => *n,
+            Self::ShapeSys { tau, .. } => tau.len(),
+            Self::StatError { sigma, .. } => sigma.len(),
+        }
+    }
+
+    /// True for `name`, false for `name[i]`.
+    pub(crate) fn scalar(&self) -> bool {
+        matches!(self, Self::Alpha | Self::Lumi | Self::NormFactor)
+    }
+}
+
+/// Where a modifier stands.
+#[derive(Clone, Copy)]
+struct Use<'a> {
+    channel: &'a Channel,
+    sample: &'a Sample,
+    modifier: &'a Modifier,
+}
+
+impl Use<'_> {
+    fn path(&self) -> String {
+        self.modifier.path(self.channel, self.sample)
+    }
+
+    fn place(&self) -> String {
+        format!("sample {} of channel {}", quoted(&self.sample.name), quoted(&self.channel.name))
+    }
+}
+
+/// Collects the parameter sets and reports modifiers that cannot share their name.
+pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared> {
+    let uses = sorted_uses(document);
+    let mut sets: Vec<(Declared, ModifierType, Use<'_>)> = Vec::new();
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for kind in ModifierType::ALL {
+        let mut of_kind: Vec<(&str, Vec<Use<'_>>)> = group(&uses, kind);
+        if kind == ModifierType::StatError {
+            of_kind.sort_by(|a, b| a.0.cmp(b.0));
+        }
+        for (name, users) in of_kind {
+            let Some(&first) = users.first() else { continue };
+            if let Some((_, earlier_kind, earlier)) = by_name.get(name).and_then(|&i| sets.get(i)) {
+                report_conflict(name, (*earlier_kind, earlier), (kind, &first), report);
+                continue;
+            }
+            let set_kind = match kind {
+                ModifierType::HistoSys | ModifierType::NormSys => SetKind::Alpha,
+                ModifierType::Lumi => SetKind::Lumi,
+                ModifierType::NormFactor => SetKind::NormFactor,
+                ModifierType::ShapeFactor => shape_factor(&users, report),
+                ModifierType::ShapeSys => shape_sys(name, &users, report),
+                ModifierType::StatError => stat_error(name, &users, document, report),
+            };
+            let declared = Declared { name: name.to_owned(), kind: set_kind, path: first.path() };
+            by_name.insert(name, sets.len());
+            sets.push((declared, kind, first));
+        }
+    }
+    if sets.is_empty() && document.known.modifiers {
+        report.error(
+            "/channels".to_owned(),
+            "No sample has a modifier, so the model has no parameters and there is nothing to fit.",
+            "Add a modifier, such as a normfactor on the signal sample.",
+        );
+    }
+    sets.into_iter().map(|(declared, ..)| declared).collect()
+}
+
+/// Every modifier, walking channels and samples in the order of their names.
+fn sorted_uses(document: &Document) -> Vec<Use<'_>> {
+    let mut channels: Vec<&Channel> = document.channels.iter().collect();
+    channels.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut uses = Vec::new();
+    for channel in channels {
+        let mut samples: Vec<&Sample> = channel.samples.iter().collect();
+        samples.sort_by(|a, b| a.name.cmp(&b.name));
+        for sample in samples {
+            let mut modifiers: Vec<&Modifier> = sample.modifiers.iter().collect();
+            modifiers.sort_by(|a, b| a.name.cmp(&b.name));
+            uses.extend(modifiers.into_iter().map(|modifier| Use { channel, sample, modifier }));
+        }
+    }
+    uses
+}
+
+/// The uses of one type, grouped by name in order of first appearance.
+fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>)> {
+    let mut groups: Vec<(&str, Vec<Use<'_>>)> = Vec::new();
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for &user in uses.iter().filter(|u| u.modifier.effect.kind() == kind) {
+        let name = user.modifier.name.as_str();
+        let at = *by_name.entry(name).or_insert_with(|| {
+            groups.push((name, Vec::new()));
+            groups.len() - 1
+        });
+        if let Some((_, users)) = groups.get_mut(at) {
+            users.push(user);
+        }
+    }
+    groups
+}
+
+/// Two types under one name share a parameter only if pyhf constrains them alike.
+fn report_conflict(
+    name: &str,
+    (earlier_kind, earlier): (ModifierType, &Use<'_>),
+    (kind, user): (ModifierType, &Use<'_>),
+    report: &mut Report,
+) {
+    let alike = |t| matches!(t, ModifierType::HistoSys | ModifierType::NormSys);
+    if alike(earlier_kind) && alike(kind) {
+        return;
+    }
+    report.error(
+        user.path(),
+        format!(
+            "The name {} belongs to a {kind} here and to a {earlier_kind} on {} ({}). One name is one \
+             parameter, and these two types constrain it differently.",
+            quoted(name),
+            earlier.place(),
+            earlier.path(),
+        ),
+        "Rename one of the two; only histosys and normsys can share a name.",
+    );
+}
+
+fn shape_factor(users: &[Use<'_>], report: &mut Report) -> SetKind {
+    // pyhf sizes the set by the first channel in sorted order and would read beyond it
+    // (silently using parameter 0) in a longer one.
+    let n = users.first().map_or(0, |u| u.channel.n_bins());
+    for user in users {
+        let bins = user.channel.n_bins();
+        if n > 0 && bins > n {
+            let first = users.first().map_or(String::new(), |u| quoted(&u.channel.name));
+            report.error(
+                user.path(),
+                format!(
+                    "The shapefactor {} has {n} parameters, one per bin of channel {first}, but channel {} \
+                     has {bins} bins.",
+                    quoted(&user.modifier.name),
+                    quoted(&user.channel.name),
+                ),
+                "Give this channel a shapefactor of another name, or the same binning.",
+            );
+        }
+    }
+    SetKind::ShapeFactor { n }
+}
+
+fn shape_sys(name: &str, users: &[Use<'_>], report: &mut Report) -> SetKind {
+    let Some((first, others)) = users.split_first() else {
+        return SetKind::ShapeSys { tau: Vec::new(), fixed: Vec::new() };
+    };
+    for other in others {
+        if std::ptr::eq(other.sample, first.sample) {
+            continue; // reported as doubled on its sample
+        }
+        report.error(
+            other.path(),
+            format!(
+                "The shapesys name {} is already used on {} ({}). A shapesys has its own parameters for each \
+                 sample and cannot be shared.",
+                quoted(name),
+                first.place(),
+                first.path(),
+            ),
+            "Give each shapesys a name of its own; a staterror can be shared between the samples of a channel.",
+        );
+    }
+    let Effect::ShapeSys(uncertainty) = &first.modifier.effect else {
+        return SetKind::ShapeSys { tau: Vec::new(), fixed: Vec::new() };
+    };
+    let mut tau = Vec::with_capacity(uncertainty.len());
+    let mut fixed = Vec::with_capacity(uncertainty.len());
+    for (bin, (&nominal, &uncertainty)) in first.sample.data.iter().zip(uncertainty).enumerate() {
+        let constrained = nominal > 0.0 && uncertainty > 0.0;
+        let rate = if constrained { (nominal * nominal) / (uncertainty * uncertainty) } else { 1.0 };
+        if !(rate.is_finite() && rate > 0.0) {
+            report.error(
+                format!("{}/data/{bin}", first.path()),
+                format!(
+                    "The shapesys {} on {} has uncertainty {uncertainty:e} for a yield of {nominal:e}: their \
+                     squared ratio, the rate of the Poisson constraint, is outside the range of numbers.",
+                    quoted(name),
+                    first.place(),
+                ),
+                "Check the uncertainty of this bin; 0 switches it off.",
+            );
+        }
+        tau.push(rate);
+        fixed.push(!constrained);
+    }
+    SetKind::ShapeSys { tau, fixed }
+}
+
+fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut Report) -> SetKind {
+    // Channel by channel in sorted order, samples sorted within (the order of `users`).
+    let mut channels: Vec<(&Channel, Vec<&Use<'_>>)> = Vec::new();
+    for user in users {
+        match channels.last_mut() {
+            Some((channel, samples)) if channel.at == user.channel.at => samples.push(user),
+            _ => channels.push((user.channel, vec![user])),
+        }
+    }
+    if document.known.modifiers {
+        same_samples_everywhere(name, &channels, report);
+    }
+    let (mut sigma, mut fixed, mut offsets) = (Vec::new(), Vec::new(), HashMap::new());
+    for (channel, samples) in channels {
+        offsets.insert(channel.at, sigma.len());
+        for bin in 0..channel.n_bins() {
+            let nominal: f64 = samples.iter().filter_map(|u| u.sample.data.get(bin)).sum();
+            let relative: f64 = samples
+                .iter()
+                .filter_map(|u| match &u.modifier.effect {
+                    Effect::StatError(data) => data.get(bin),
+                    _ => None,
+                })
+                .map(|x| if nominal > 0.0 { (x / nominal) * (x / nominal) } else { 0.0 })
+                .sum();
+            let width = relative.sqrt();
+            if width.is_infinite() {
+                report.error(
+                    samples.first().map_or_else(|| channel.path(), |u| format!("{}/data/{bin}", u.path())),
+                    format!(
+                        "The staterror {} in bin {bin} of channel {} is larger than the summed yield {nominal:e} \
+                         by more than the range of numbers.",
+                        quoted(name),
+                        quoted(&channel.name),
+                    ),
+                    "Check the uncertainties and yields of this bin.",
+                );
+            }
+            // A bin without uncertainty keeps a constraint of width 1 in the likelihood,
+            // with its parameter fixed: pyhf's convention.
+            fixed.push(width == 0.0);
+            sigma.push(if width == 0.0 { 1.0 } else { width });
+        }
+    }
+    SetKind::StatError { sigma, fixed, offsets }
+}
+
+/// pyhf identifies samples by name across channels and asserts that all samples with a
+/// staterror of one name have it in the same channels.
+fn same_samples_everywhere(name: &str, channels: &[(&Channel, Vec<&Use<'_>>)], report: &mut Report) {
+    if channels.len() < 2 {
+        return;
+    }
+    let mut where_used: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (channel, samples) in channels {
+        for user in samples {
+            where_used.entry(&user.sample.name).or_default().push(channel.at);
+        }
+    }
+    let mut all = where_used.iter();
+    let Some((first_sample, first_channels)) = all.next() else { return };
+    let Some((other_sample, other_channels)) = all.find(|(_, used)| *used != first_channels) else { return };
+    let names = |used: &[usize]| {
+        let names: Vec<String> = channels
+            .iter()
+            .filter(|(c, _)| used.contains(&c.at))
+            .map(|(c, _)| quoted(&c.name))
+            .take(5)
+            .collect();
+        names.join(", ")
+    };
+    let odd = channels
+        .iter()
+        .flat_map(|(_, samples)| samples)
+        .find(|u| u.sample.name == **other_sample)
+        .map_or_else(String::new, |u| u.path());
+    report.error(
+        odd,
+        format!(
+            "The staterror {} is on sample {} in channels {}, but on sample {} in channels {}. All samples that \
+             share a staterror must have it in the same channels.",
+            quoted(name),
+            quoted(first_sample),
+            names(first_channels),
+            quoted(other_sample),
+            names(other_channels),
+        ),
+        "Use one staterror name per channel.",
+    );
+}

@@ -1,0 +1,260 @@
+//! The workspace as written: one type per kind of object in the file.
+//!
+//! `at` is the position of an element in its array, so that a message about a sorted or
+//! partly read document still points at the right place.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A whole workspace file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Document {
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) observations: Vec<Observation>,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) known: Known,
+}
+
+/// Which parts were read in full. A file with structural errors is read as far as possible,
+/// and a rule about something *missing* must not speak where the reader left something out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) channels: bool,
+    pub(crate) modifiers: bool,
+    pub(crate) observations: bool,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { channels: true, modifiers: true, observations: true }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Channel {
+    #[serde(skip)]
+    pub(crate) at: usize,
+    pub(crate) name: String,
+    #[serde(deserialize_with = "super::parse::non_empty_objects")]
+    pub(crate) samples: Vec<Sample>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sample {
+    #[serde(skip)]
+    pub(crate) at: usize,
+    pub(crate) name: String,
+    #[serde(deserialize_with = "super::parse::non_empty")]
+    pub(crate) data: Vec<f64>,
+    #[serde(deserialize_with = "super::parse::objects")]
+    pub(crate) modifiers: Vec<Modifier>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Modifier {
+    pub(crate) at: usize,
+    pub(crate) name: String,
+    pub(crate) effect: Effect,
+}
+
+/// What a modifier is and carries. In a partly read document a number that was not
+/// understood is NaN and an array that was not understood is empty; rules skip both.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    HistoSys { lo: Vec<f64>, hi: Vec<f64> },
+    Lumi,
+    NormFactor,
+    NormSys { lo: f64, hi: f64 },
+    ShapeFactor,
+    ShapeSys(Vec<f64>),
+    StatError(Vec<f64>),
+}
+
+/// The seven modifier types, in the order in which pyhf registers their parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ModifierType {
+    HistoSys,
+    Lumi,
+    NormFactor,
+    NormSys,
+    ShapeFactor,
+    ShapeSys,
+    StatError,
+}
+
+impl ModifierType {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::HistoSys,
+        Self::Lumi,
+        Self::NormFactor,
+        Self::NormSys,
+        Self::ShapeFactor,
+        Self::ShapeSys,
+        Self::StatError,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HistoSys => "histosys",
+            Self::Lumi => "lumi",
+            Self::NormFactor => "normfactor",
+            Self::NormSys => "normsys",
+            Self::ShapeFactor => "shapefactor",
+            Self::ShapeSys => "shapesys",
+            Self::StatError => "staterror",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|t| t.name() == name)
+    }
+}
+
+impl fmt::Display for ModifierType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Effect {
+    pub(crate) fn kind(&self) -> ModifierType {
+        match self {
+            Self::HistoSys { .. } => ModifierType::HistoSys,
+            Self::Lumi => ModifierType::Lumi,
+            Self::NormFactor => ModifierType::NormFactor,
+            Self::NormSys { .. } => ModifierType::NormSys,
+            Self::ShapeFactor => ModifierType::ShapeFactor,
+            Self::ShapeSys(_) => ModifierType::ShapeSys,
+            Self::StatError(_) => ModifierType::StatError,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Observation {
+    #[serde(skip)]
+    pub(crate) at: usize,
+    pub(crate) name: String,
+    #[serde(deserialize_with = "super::parse::non_empty")]
+    pub(crate) data: Vec<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Measurement {
+    #[serde(skip)]
+    pub(crate) at: usize,
+    pub(crate) name: String,
+    #[serde(deserialize_with = "super::parse::object")]
+    pub(crate) config: Config,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) poi: String,
+    #[serde(deserialize_with = "super::parse::objects")]
+    pub(crate) parameters: Vec<Setting>,
+}
+
+/// What a measurement says about one parameter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Setting {
+    #[serde(skip)]
+    pub(crate) at: usize,
+    /// True if part of it was not understood.
+    #[serde(skip)]
+    pub(crate) broken: bool,
+    pub(crate) name: String,
+    #[serde(
+        default,
+        deserialize_with = "super::parse::some_non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) inits: Option<Vec<f64>>,
+    #[serde(
+        default,
+        deserialize_with = "super::parse::some_non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) bounds: Option<Vec<(f64, f64)>>,
+    #[serde(
+        default,
+        deserialize_with = "super::parse::some_non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) auxdata: Option<Vec<f64>>,
+    #[serde(
+        default,
+        deserialize_with = "super::parse::some_non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) factors: Option<Vec<f64>>,
+    #[serde(
+        default,
+        deserialize_with = "super::parse::some_non_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) sigmas: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "super::parse::some", skip_serializing_if = "Option::is_none")]
+    pub(crate) fixed: Option<bool>,
+}
+
+impl Document {
+    /// Writes every element's position into it.
+    pub(crate) fn number(&mut self) {
+        for (c, channel) in self.channels.iter_mut().enumerate() {
+            channel.at = c;
+            for (s, sample) in channel.samples.iter_mut().enumerate() {
+                sample.at = s;
+                for (m, modifier) in sample.modifiers.iter_mut().enumerate() {
+                    modifier.at = m;
+                }
+            }
+        }
+        for (o, observation) in self.observations.iter_mut().enumerate() {
+            observation.at = o;
+        }
+        for (m, measurement) in self.measurements.iter_mut().enumerate() {
+            measurement.at = m;
+            for (p, setting) in measurement.config.parameters.iter_mut().enumerate() {
+                setting.at = p;
+            }
+        }
+    }
+}
+
+impl Channel {
+    pub(crate) fn path(&self) -> String {
+        format!("/channels/{}", self.at)
+    }
+
+    /// Number of bins: pyhf takes it from the first sample. 0 where that was not understood.
+    pub(crate) fn n_bins(&self) -> usize {
+        self.samples.first().map_or(0, |s| s.data.len())
+    }
+}
+
+impl Sample {
+    pub(crate) fn path(&self, channel: &Channel) -> String {
+        format!("{}/samples/{}", channel.path(), self.at)
+    }
+}
+
+impl Modifier {
+    pub(crate) fn path(&self, channel: &Channel, sample: &Sample) -> String {
+        format!("{}/modifiers/{}", sample.path(channel), self.at)
+    }
+}
+
+impl Setting {
+    pub(crate) fn path(&self, measurement: &Measurement) -> String {
+        format!("/measurements/{}/config/parameters/{}", measurement.at, self.at)
+    }
+}

@@ -1,0 +1,115 @@
+//! Why there is no workspace or no model.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::names::{list, quoted};
+use super::problem::Report;
+
+/// What can go wrong between a file and a model.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The text is not JSON.
+    #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
+        if path.is_empty() { String::new() } else { format!(" (in {path})") })]
+    Syntax {
+        /// Line, from 1.
+        line: usize,
+        /// Column in bytes, from 1; 0 where the text ends too early.
+        column: usize,
+        /// JSON pointer of the value that was being read; empty if unknown.
+        path: String,
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The text is JSON but not a workspace that makes sense. Holds at least one error.
+    #[error("{}", describe(report))]
+    Invalid {
+        /// Everything that was found.
+        report: Report,
+    },
+    /// A patch cannot be read or applied.
+    #[error("patch {origin}: {message} {remedy}")]
+    Patch {
+        /// File and, for a patchset, name of the patch.
+        origin: String,
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A patchset has no patch of this name or these values.
+    #[error("patchset {origin} has no patch {}. {}", quoted(name), list("Its patches are", available))]
+    NoSuchPatch {
+        /// The patchset.
+        origin: String,
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        available: Vec<String>,
+    },
+    /// The patchset was made for another workspace.
+    #[error(
+        "patchset {origin} was made for another workspace: it expects one with {algorithm} digest {expected}, \
+         but this one has {actual}. Use the background-only workspace that was published with the patchset, \
+         unchanged, or switch the digest check off if the difference is intended."
+    )]
+    DigestMismatch {
+        /// The patchset.
+        origin: String,
+        /// `sha256` or `md5`.
+        algorithm: String,
+        /// Digest written in the patchset.
+        expected: String,
+        /// Digest of the workspace at hand.
+        actual: String,
+    },
+    /// The workspace has no measurement of this name.
+    #[error("no measurement is called {}. {}", quoted(name), list("The measurements are", available))]
+    NoSuchMeasurement {
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        available: Vec<String>,
+    },
+    /// The parameter of interest asked for in [`super::ModelOptions`] cannot be one.
+    #[error("{} cannot be the parameter of interest: {message} {remedy}", quoted(name))]
+    BadPoi {
+        /// What was asked for.
+        name: String,
+        /// Why not.
+        message: String,
+        /// What to do about it.
+        remedy: String,
+    },
+}
+
+impl WorkspaceError {
+    /// The problems of an invalid workspace; empty for every other error.
+    #[must_use]
+    pub fn problems(&self) -> &[super::Problem] {
+        match self {
+            Self::Invalid { report } => &report.problems,
+            _ => &[],
+        }
+    }
+}
+
+/// All problems of a report under one headline.
+fn describe(report: &Report) -> String {
+    let errors = report.errors().count() + report.omitted;
+    let plural = if errors == 1 { "" } else { "s" };
+    format!("the workspace has {errors} error{plural}:\n{report}")
+}

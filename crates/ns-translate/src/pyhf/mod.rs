@@ -1,0 +1,38 @@
+//! pyhf workspaces: text to [`Workspace`] to [`ns_core::Model`].
+//!
+//! ```
+//! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {
+//! use ns_translate::pyhf::{ModelOptions, Workspace};
+//!
+//! let text = br#"{
+//!   "channels": [{"name": "SR", "samples": [
+//!     {"name": "signal", "data": [5.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+//!     {"name": "background", "data": [50.0], "modifiers": []}]}],
+//!   "observations": [{"name": "SR", "data": [53.0]}],
+//!   "measurements": [{"name": "fit", "config": {"poi": "mu", "parameters": []}}],
+//!   "version": "1.0.0"}"#;
+//! let model = Workspace::from_slice(text)?.model(&ModelOptions::default())?;
+//! assert_eq!(model.parameters[0].name, "mu");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Order, names, start values, bounds and constraints are those of pyhf 0.7. What pyhf
+//! rejects is rejected here, with the place in the file and a remedy; all problems of a
+//! file are reported at once.
+
+mod build;
+mod declare;
+mod diagnose;
+mod document;
+mod error;
+mod names;
+mod parse;
+mod problem;
+mod rules;
+mod settings;
+mod workspace;
+
+pub use error::WorkspaceError;
+pub use problem::{Problem, Report, Severity};
+pub use workspace::{ModelOptions, Workspace};

@@ -1,0 +1,77 @@
+//! Names in messages: quoting, listing, and the nearest one to a misspelt name.
+
+/// Longest name that is taken. Vector parameters repeat their name per bin, so a name
+/// without limit would let a small file ask for a lot of memory.
+pub(crate) const LONGEST: usize = 512;
+
+/// The name between quotes, control characters escaped, cut where it is very long.
+pub(crate) fn quoted(name: &str) -> String {
+    const SHOWN: usize = 80;
+    let mut text = String::with_capacity(name.len().min(SHOWN) + 2);
+    text.push('\'');
+    for (i, c) in name.chars().enumerate() {
+        if i == SHOWN {
+            text.push('…');
+            break;
+        }
+        if c.is_control() {
+            text.extend(c.escape_debug());
+        } else {
+            text.push(c);
+        }
+    }
+    text.push('\'');
+    text
+}
+
+/// `lead: 'a', 'b', 'c'.`, cut after ten names.
+pub(crate) fn list<S: AsRef<str>>(lead: &str, names: &[S]) -> String {
+    const SHOWN: usize = 10;
+    if names.is_empty() {
+        return "There are none.".to_owned();
+    }
+    let mut text: Vec<String> = names.iter().take(SHOWN).map(|n| quoted(n.as_ref())).collect();
+    if names.len() > SHOWN {
+        text.push(format!("and {} more", names.len() - SHOWN));
+    }
+    format!("{lead}: {}.", text.join(", "))
+}
+
+/// The candidate that `name` was probably meant to be.
+///
+/// HistFactory and ROOT prefix parameter names (`alpha_syst`, `gamma_stat`); pyhf does not,
+/// so a name that matches without its prefix comes first. Else the closest spelling wins if
+/// it is close enough to be a slip.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    // Bounds the work on hostile input; real models stay far below.
+    const COMPARED: usize = 5000;
+    const LONGEST_COMPARED: usize = 100;
+    if name.is_empty() || name.len() > LONGEST_COMPARED {
+        return None;
+    }
+    let bare = ["alpha_", "gamma_", "gamma_stat_", "beta_"].iter().find_map(|prefix| {
+        let rest = name.strip_prefix(prefix)?;
+        candidates.clone().find(|c| *c == rest)
+    });
+    if bare.is_some() {
+        return bare;
+    }
+    let lower = name.to_lowercase();
+    if let Some(same) = candidates.clone().take(COMPARED).find(|c| c.to_lowercase() == lower) {
+        return Some(same);
+    }
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    candidates
+        .take(COMPARED)
+        .filter(|c| c.len() <= LONGEST_COMPARED)
+        .map(|c| (strsim::damerau_levenshtein(name, c), c))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
+
+/// Escapes a key for use in a JSON pointer.
+pub(crate) fn pointer_token(key: &str) -> String {
+    let short: String = key.chars().take(80).collect();
+    short.replace('~', "~0").replace('/', "~1")
+}

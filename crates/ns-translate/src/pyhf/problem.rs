@@ -1,0 +1,138 @@
+//! What is wrong with a workspace: one [`Problem`] each, with place and remedy.
+
+use std::fmt;
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// There is no model until this is repaired.
+    Error,
+    /// There is a model; look whether it is the one that was meant.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+/// One thing that is wrong or doubtful.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// JSON pointer (RFC 6901) to the place; empty for the whole document.
+    pub path: String,
+    /// What is wrong, in whole sentences.
+    pub message: String,
+    /// What to do about it, in whole sentences.
+    pub remedy: String,
+}
+
+impl Problem {
+    /// Place, message and remedy without the severity.
+    #[must_use]
+    pub fn paragraph(&self) -> String {
+        let place = if self.path.is_empty() { "top level" } else { &self.path };
+        format!("{place}: {} {}", self.message, self.remedy)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.severity, self.paragraph())
+    }
+}
+
+/// Everything that was found in one document.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// The problems, in the order of the document as far as possible.
+    pub problems: Vec<Problem>,
+    /// Further problems that were counted but not kept, beyond [`Report::LIMIT`].
+    pub omitted: usize,
+}
+
+impl Report {
+    /// Most problems that are kept, so that a broken file cannot fill the memory.
+    pub const LIMIT: usize = 1000;
+
+    /// True if nothing stands in the way of a model (warnings may be there).
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.omitted == 0 && self.problems.iter().all(|p| p.severity == Severity::Warning)
+    }
+
+    /// The problems of severity [`Severity::Error`].
+    pub fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|p| p.severity == Severity::Error)
+    }
+
+    /// The problems of severity [`Severity::Warning`].
+    pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|p| p.severity == Severity::Warning)
+    }
+
+    /// True as soon as one error was found.
+    pub(crate) fn has_errors(&self) -> bool {
+        !self.is_usable()
+    }
+
+    /// Notes an error.
+    pub(crate) fn error(&mut self, path: String, message: impl Into<String>, remedy: impl Into<String>) {
+        self.push(Problem {
+            severity: Severity::Error,
+            path,
+            message: message.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    /// Notes a warning.
+    pub(crate) fn warn(&mut self, path: String, message: impl Into<String>, remedy: impl Into<String>) {
+        self.push(Problem {
+            severity: Severity::Warning,
+            path,
+            message: message.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    /// Adds a problem while there is room. Warnings beyond the limit are dropped without
+    /// counting: `omitted` stands for errors.
+    fn push(&mut self, problem: Problem) {
+        if self.problems.len() < Self::LIMIT {
+            self.problems.push(problem);
+            return;
+        }
+        if problem.severity == Severity::Error {
+            // An error must not be lost behind a thousand warnings.
+            match self.problems.iter().rposition(|p| p.severity == Severity::Warning) {
+                Some(last) => {
+                    self.problems.remove(last);
+                    self.problems.push(problem);
+                }
+                None => self.omitted += 1,
+            }
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        if self.omitted > 0 {
+            write!(f, "\nand {} more errors", self.omitted)?;
+        }
+        Ok(())
+    }
+}

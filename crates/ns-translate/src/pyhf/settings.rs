@@ -1,0 +1,400 @@
+//! A measurement's parameter settings, applied to the declared parameter sets.
+//!
+//! Rules of `pyhf.parameters.utils`: a setting replaces the default as a whole, must have
+//! one value per parameter, and only where the parameter has such a property at all.
+
+use std::collections::HashMap;
+
+use super::declare::{Declared, SetKind};
+use super::document::{Document, Measurement, Setting};
+use super::names::{nearest, quoted};
+use super::problem::Report;
+use super::rules::values;
+
+/// One parameter set with all its numbers; arrays have one element per scalar parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Resolved {
+    pub(crate) inits: Vec<f64>,
+    pub(crate) bounds: Vec<(f64, f64)>,
+    pub(crate) fixed: Vec<bool>,
+    pub(crate) constraint: ResolvedConstraint,
+}
+
+/// The constraint terms of a set.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ResolvedConstraint {
+    None,
+    Gaussian { auxdata: Vec<f64>, sigmas: Vec<f64> },
+    Poisson { auxdata: Vec<f64>, factors: Vec<f64> },
+}
+
+/// What one measurement makes of the document.
+pub(crate) struct Resolution {
+    /// In the order of the declared sets.
+    pub(crate) sets: Vec<Resolved>,
+    /// Index of the declared set that is the parameter of interest.
+    pub(crate) poi: Option<usize>,
+}
+
+/// Gives every declared set its numbers for `measurement`, and finds the parameter of interest.
+pub(crate) fn resolve(
+    document: &Document,
+    measurement: &Measurement,
+    declared: &[Declared],
+    report: &mut Report,
+) -> Resolution {
+    let by_name: HashMap<&str, usize> =
+        declared.iter().enumerate().map(|(i, d)| (d.name.as_str(), i)).collect();
+    let settings = settings_by_name(document, measurement, declared, &by_name, report);
+    let sets = declared
+        .iter()
+        .map(|set| resolve_set(document, measurement, set, settings.get(set.name.as_str()).copied(), report))
+        .collect();
+    let poi = find_poi(document, measurement, declared, &by_name, report);
+    Resolution { sets, poi }
+}
+
+/// The settings by name; reports doubled and unused ones.
+fn settings_by_name<'a>(
+    document: &Document,
+    measurement: &'a Measurement,
+    declared: &[Declared],
+    by_name: &HashMap<&str, usize>,
+    report: &mut Report,
+) -> HashMap<&'a str, &'a Setting> {
+    let mut settings: HashMap<&str, &Setting> = HashMap::new();
+    let mut unused = 0;
+    for setting in &measurement.config.parameters {
+        let path = format!("{}/name", setting.path(measurement));
+        if let Some(first) = settings.get(setting.name.as_str()) {
+            report.error(
+                path,
+                format!(
+                    "Measurement {} configures the parameter {} twice, first at {}.",
+                    quoted(&measurement.name),
+                    quoted(&setting.name),
+                    first.path(measurement),
+                ),
+                "Merge the two settings into one.",
+            );
+            continue;
+        }
+        if !by_name.contains_key(setting.name.as_str()) && document.known.modifiers {
+            unused += 1;
+            // Looking for the nearest name costs time that a hostile file could multiply.
+            let near = if unused <= 50 {
+                nearest(&setting.name, declared.iter().map(|d| d.name.as_str()))
+            } else {
+                None
+            };
+            report.warn(
+                path,
+                format!(
+                    "Measurement {} configures {}, but no modifier has this name, so the setting has no effect.",
+                    quoted(&measurement.name),
+                    quoted(&setting.name)
+                ),
+                match near {
+                    Some(near) => format!("Did you mean {}? Else remove the setting.", quoted(near)),
+                    None => "Correct the name, or remove the setting.".to_owned(),
+                },
+            );
+        }
+        settings.insert(&setting.name, setting);
+    }
+    settings
+}
+
+/// Numbers of one set before and after the setting.
+fn resolve_set(
+    document: &Document,
+    measurement: &Measurement,
+    set: &Declared,
+    setting: Option<&Setting>,
+    report: &mut Report,
+) -> Resolved {
+    let n = set.kind.n();
+    let mut resolved = defaults(&set.kind);
+    if let (SetKind::Lumi, true) = (&set.kind, document.known.modifiers) {
+        require_lumi(measurement, set, setting, report);
+    }
+    let Some(setting) = setting else { return resolved };
+    let path = setting.path(measurement);
+    let mut replace = |key: &str, given: &Option<Vec<f64>>, target: Option<&mut Vec<f64>>| {
+        let Some(given) = given else { return };
+        match target {
+            None => report_no_such_property(key, &path, set, report),
+            Some(target) => {
+                if check_length(key, given.len(), n, &path, set, report) {
+                    target.clone_from(given);
+                }
+            }
+        }
+    };
+    replace("inits", &setting.inits, Some(&mut resolved.inits));
+    match &mut resolved.constraint {
+        ResolvedConstraint::None => {
+            replace("auxdata", &setting.auxdata, None);
+            replace("sigmas", &setting.sigmas, None);
+            replace("factors", &setting.factors, None);
+        }
+        ResolvedConstraint::Gaussian { auxdata, sigmas } => {
+            replace("auxdata", &setting.auxdata, Some(auxdata));
+            // histosys and normsys have unit width by definition.
+            let configurable = !matches!(set.kind, SetKind::Alpha);
+            replace("sigmas", &setting.sigmas, configurable.then_some(sigmas));
+            replace("factors", &setting.factors, None);
+        }
+        ResolvedConstraint::Poisson { auxdata, factors } => {
+            replace("auxdata", &setting.auxdata, Some(auxdata));
+            replace("factors", &setting.factors, Some(factors));
+            replace("sigmas", &setting.sigmas, None);
+        }
+    }
+    if let Some(bounds) = &setting.bounds {
+        if check_length("bounds", bounds.len(), n, &path, set, report) {
+            resolved.bounds.clone_from(bounds);
+        }
+    }
+    if let Some(fixed) = setting.fixed {
+        resolved.fixed = vec![fixed; n];
+    }
+    check_values(&resolved, &path, set, setting, report);
+    resolved
+}
+
+/// pyhf's defaults per type (`pyhf.modifiers.*.required_parset`).
+fn defaults(kind: &SetKind) -> Resolved {
+    let n = kind.n();
+    let (init, bounds) = match kind {
+        SetKind::Alpha => (0.0, (-5.0, 5.0)),
+        SetKind::Lumi => (1.0, (0.0, 10.0)), // placeholders: the measurement must give them
+        SetKind::NormFactor | SetKind::ShapeFactor { .. } => (1.0, (0.0, 10.0)),
+        SetKind::ShapeSys { .. } | SetKind::StatError { .. } => (1.0, (1e-10, 10.0)),
+    };
+    let constraint = match kind {
+        SetKind::Alpha => ResolvedConstraint::Gaussian { auxdata: vec![0.0], sigmas: vec![1.0] },
+        SetKind::Lumi => ResolvedConstraint::Gaussian { auxdata: vec![1.0], sigmas: vec![1.0] },
+        SetKind::NormFactor | SetKind::ShapeFactor { .. } => ResolvedConstraint::None,
+        SetKind::ShapeSys { tau, .. } => {
+            ResolvedConstraint::Poisson { auxdata: tau.clone(), factors: tau.clone() }
+        }
+        SetKind::StatError { sigma, .. } => {
+            ResolvedConstraint::Gaussian { auxdata: vec![1.0; n], sigmas: sigma.clone() }
+        }
+    };
+    let fixed = match kind {
+        SetKind::ShapeSys { fixed, .. } | SetKind::StatError { fixed, .. } => fixed.clone(),
+        _ => vec![false; n],
+    };
+    Resolved { inits: vec![init; n], bounds: vec![bounds; n], fixed, constraint }
+}
+
+/// pyhf has no defaults for the luminosity.
+fn require_lumi(measurement: &Measurement, set: &Declared, setting: Option<&Setting>, report: &mut Report) {
+    const EXAMPLE: &str =
+        r#"{"name": "lumi", "inits": [1.0], "bounds": [[0.5, 1.5]], "auxdata": [1.0], "sigmas": [0.02]}"#;
+    let Some(setting) = setting else {
+        report.error(
+            format!("/measurements/{}/config/parameters", measurement.at),
+            format!(
+                "The modifier at {} is of type lumi, but measurement {} does not configure the parameter 'lumi', \
+                 which has no default values.",
+                set.path,
+                quoted(&measurement.name)
+            ),
+            format!("Add a setting with the value and uncertainty of the luminosity, such as {EXAMPLE}."),
+        );
+        return;
+    };
+    if setting.broken {
+        return;
+    }
+    let given = [
+        ("inits", setting.inits.is_some()),
+        ("bounds", setting.bounds.is_some()),
+        ("auxdata", setting.auxdata.is_some()),
+    ];
+    let missing: Vec<&str> = given.iter().filter(|(_, there)| !there).map(|(key, _)| *key).collect();
+    if !missing.is_empty() {
+        report.error(
+            setting.path(measurement),
+            format!(
+                "The luminosity has no default {}, and measurement {} does not give {}.",
+                missing.join(", "),
+                quoted(&measurement.name),
+                if missing.len() == 1 { "it" } else { "them" },
+            ),
+            format!("Complete the setting, for example {EXAMPLE}."),
+        );
+    }
+    if setting.sigmas.is_none() {
+        report.warn(
+            setting.path(measurement),
+            format!(
+                "Measurement {} gives no sigmas for the luminosity, so it is constrained with a width of 1.0, \
+                 that is 100 %.",
+                quoted(&measurement.name)
+            ),
+            "Add the absolute uncertainty of the luminosity as sigmas, such as [0.02].",
+        );
+    }
+}
+
+fn report_no_such_property(key: &str, path: &str, set: &Declared, report: &mut Report) {
+    let why = match set.kind {
+        SetKind::Alpha => "A histosys or normsys parameter has a Gaussian constraint of unit width",
+        SetKind::Lumi => "The luminosity has a Gaussian constraint",
+        SetKind::NormFactor => "A normfactor is free: it has no constraint",
+        SetKind::ShapeFactor { .. } => "A shapefactor is free: it has no constraint",
+        SetKind::ShapeSys { .. } => "A shapesys has a Poisson constraint, whose width follows from factors",
+        SetKind::StatError { .. } => "A staterror has a Gaussian constraint, whose width is sigmas",
+    };
+    report.error(
+        format!("{path}/{key}"),
+        format!("The parameter {} does not use {key}. {why}.", quoted(&set.name)),
+        format!("Remove {key}."),
+    );
+}
+
+fn check_length(key: &str, given: usize, n: usize, path: &str, set: &Declared, report: &mut Report) -> bool {
+    // A set without parameters was not understood; given arrays are never empty.
+    if given == n || n == 0 {
+        return given == n;
+    }
+    let consists = if set.kind.scalar() {
+        "is a single parameter".to_owned()
+    } else {
+        format!("has {n} parameter{}, one per bin", if n == 1 { "" } else { "s" })
+    };
+    report.error(
+        format!("{path}/{key}"),
+        format!("{key} has {}, but {} {consists}.", values(given), quoted(&set.name)),
+        format!("Give {}.", values(n)),
+    );
+    false
+}
+
+/// Values that can be configured but make no sense. Each is looked at only if given.
+fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setting, report: &mut Report) {
+    if setting.bounds.is_some() {
+        for (i, (lo, hi)) in resolved.bounds.iter().enumerate() {
+            if lo > hi {
+                report.error(
+                    format!("{path}/bounds/{i}"),
+                    format!("The lower bound {lo} of {} is above the upper bound {hi}.", quoted(&set.name)),
+                    "Swap the two.",
+                );
+            } else if lo == hi && !resolved.fixed.get(i).copied().unwrap_or(true) {
+                report.warn(
+                    format!("{path}/bounds/{i}"),
+                    format!("Both bounds of {} are {lo}, so it cannot move.", quoted(&set.name)),
+                    "Say \"fixed\": true if that is meant, or widen the bounds.",
+                );
+            }
+        }
+    }
+    if setting.bounds.is_some() || setting.inits.is_some() {
+        let outside = resolved
+            .inits
+            .iter()
+            .zip(&resolved.bounds)
+            .position(|(x, (lo, hi))| lo <= hi && (x < lo || x > hi));
+        if let Some(i) = outside {
+            let (x, (lo, hi)) = (
+                resolved.inits.get(i).copied().unwrap_or_default(),
+                resolved.bounds.get(i).copied().unwrap_or_default(),
+            );
+            report.warn(
+                path.to_owned(),
+                format!("The start value {x} of {} is outside its bounds [{lo}, {hi}].", quoted(&set.name)),
+                "Choose a start value between the bounds; a fit starts at the nearest bound instead.",
+            );
+        }
+    }
+    let mut positive = |key: &str, given: bool, numbers: &[f64], what: &str| {
+        if !given {
+            return;
+        }
+        for (i, x) in numbers.iter().enumerate() {
+            if *x <= 0.0 {
+                report.error(
+                    format!("{path}/{key}/{i}"),
+                    format!("The {what} of {} is {x}; it must be positive.", quoted(&set.name)),
+                    "Give a positive number, or fix the parameter with \"fixed\": true to leave the constraint without effect.",
+                );
+            }
+        }
+    };
+    match &resolved.constraint {
+        ResolvedConstraint::None => {}
+        ResolvedConstraint::Gaussian { sigmas, .. } => {
+            positive("sigmas", setting.sigmas.is_some(), sigmas, "constraint width");
+        }
+        ResolvedConstraint::Poisson { auxdata, factors } => {
+            positive("factors", setting.factors.is_some(), factors, "Poisson rate factor");
+            if setting.auxdata.is_some() {
+                for (i, x) in auxdata.iter().enumerate().filter(|(_, x)| **x < 0.0) {
+                    report.error(
+                        format!("{path}/auxdata/{i}"),
+                        format!(
+                            "The auxiliary count of {} is {x}; a Poisson count cannot be negative.",
+                            quoted(&set.name)
+                        ),
+                        "Give 0 or more.",
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn find_poi(
+    document: &Document,
+    measurement: &Measurement,
+    declared: &[Declared],
+    by_name: &HashMap<&str, usize>,
+    report: &mut Report,
+) -> Option<usize> {
+    let poi = measurement.config.poi.as_str();
+    let path = format!("/measurements/{}/config/poi", measurement.at);
+    let Some(&index) = by_name.get(poi) else {
+        if !document.known.modifiers {
+            return None;
+        }
+        if poi.is_empty() {
+            report.warn(
+                path,
+                format!("Measurement {} names no parameter of interest.", quoted(&measurement.name)),
+                "Fits work; limits, significances and rankings need one.",
+            );
+        } else {
+            let near = nearest(poi, declared.iter().map(|d| d.name.as_str()));
+            let hint = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
+            report.warn(
+                path,
+                format!(
+                    "The parameter of interest {} of measurement {} is used by no modifier, so the model has none.",
+                    quoted(poi),
+                    quoted(&measurement.name)
+                ),
+                format!("Fits work; limits, significances and rankings need one.{hint}"),
+            );
+        }
+        return None;
+    };
+    let n = declared.get(index).map_or(0, |d| d.kind.n());
+    if n > 1 {
+        report.error(
+            path,
+            format!(
+                "The parameter of interest {} of measurement {} has {n} elements, one per bin.",
+                quoted(poi),
+                quoted(&measurement.name)
+            ),
+            "Choose a scalar parameter, usually the normfactor of the signal.",
+        );
+        return None;
+    }
+    Some(index)
+}

@@ -1,0 +1,183 @@
+//! [`Workspace`]: what was read, and the way from it to a model.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ns_core::{Interpolation, Model};
+use serde_json::Value;
+
+use super::build::build;
+use super::declare::declare;
+use super::document::{Document, Measurement};
+use super::error::WorkspaceError;
+use super::names::{nearest, quoted};
+use super::problem::{Problem, Report};
+use super::settings::resolve;
+use super::{names, rules};
+
+/// How to read a workspace as a model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelOptions {
+    /// Name of the measurement; the first one if `None`.
+    pub measurement: Option<String>,
+    /// Interpolation codes; smooth by default.
+    pub interpolation: Interpolation,
+    /// Parameter of interest instead of the measurement's.
+    pub poi: Option<String>,
+}
+
+/// A pyhf workspace, structurally sound; whether it makes sense is found out by
+/// [`Workspace::validate`] and [`Workspace::model`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workspace {
+    pub(crate) document: Document,
+}
+
+impl Workspace {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not JSON, or does not have the structure of a workspace; all
+    /// problems are reported, those of meaning included.
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        Self::from_slice(&read(path.as_ref())?)
+    }
+
+    /// Reads everything that `reader` has, for example standard input.
+    ///
+    /// # Errors
+    /// As [`Workspace::from_path`].
+    pub fn from_reader(mut reader: impl Read) -> Result<Self, WorkspaceError> {
+        let mut text = Vec::new();
+        reader
+            .read_to_end(&mut text)
+            .map_err(|source| WorkspaceError::Io { path: PathBuf::from("the input"), source })?;
+        Self::from_slice(&text)
+    }
+
+    /// Reads JSON text in UTF-8.
+    ///
+    /// # Errors
+    /// As [`Workspace::from_path`], apart from the file.
+    pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        match serde_json::from_slice(text) {
+            Ok(document) => Ok(Self { document }),
+            Err(error) => Err(super::diagnose::explain(text, &error)),
+        }
+    }
+
+    /// Takes a JSON value that is already in memory, for example a patched document.
+    ///
+    /// # Errors
+    /// If it does not have the structure of a workspace.
+    pub fn from_value(value: Value) -> Result<Self, WorkspaceError> {
+        match serde::Deserialize::deserialize(&value) {
+            Ok(document) => Ok(Self { document }),
+            Err(error) => Err(super::diagnose::explain_value(&value, &error)),
+        }
+    }
+
+    /// The workspace as a JSON value, in pyhf's format.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        // Writing numbers, strings and arrays into a tree cannot fail.
+        serde_json::to_value(&self.document).unwrap_or(Value::Null)
+    }
+
+    /// Names of the measurements, in the order of the file.
+    #[must_use]
+    pub fn measurement_names(&self) -> Vec<&str> {
+        self.document.measurements.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    /// Every problem of the workspace with every measurement, errors and warnings.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        validate_document(&self.document).problems
+    }
+
+    /// The model of one measurement.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NoSuchMeasurement`]; [`WorkspaceError::BadPoi`];
+    /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
+    pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
+        let measurement = self.measurement(options.measurement.as_deref())?;
+        let mut report = Report::default();
+        rules::check(&self.document, &mut report);
+        let declared = declare(&self.document, &mut report);
+        let chosen;
+        let measurement = match &options.poi {
+            None => measurement,
+            Some(poi) => {
+                let Some(set) = declared.iter().find(|d| d.name == *poi) else {
+                    let near = nearest(poi, declared.iter().map(|d| d.name.as_str()));
+                    return Err(WorkspaceError::BadPoi {
+                        name: poi.clone(),
+                        message: "no modifier has this name.".to_owned(),
+                        remedy: near.map_or_else(
+                            || {
+                                let names: Vec<&str> = declared
+                                    .iter()
+                                    .filter(|d| d.kind.scalar())
+                                    .map(|d| d.name.as_str())
+                                    .collect();
+                                names::list("The scalar parameters are", &names)
+                            },
+                            |near| format!("Did you mean {}?", quoted(near)),
+                        ),
+                    });
+                };
+                if set.kind.n() != 1 {
+                    return Err(WorkspaceError::BadPoi {
+                        name: poi.clone(),
+                        message: format!("it has {} elements, one per bin.", set.kind.n()),
+                        remedy: "Choose a scalar parameter.".to_owned(),
+                    });
+                }
+                let mut copy = measurement.clone();
+                copy.config.poi.clone_from(poi);
+                chosen = copy;
+                &chosen
+            }
+        };
+        let resolution = resolve(&self.document, measurement, &declared, &mut report);
+        if report.has_errors() {
+            return Err(WorkspaceError::Invalid { report });
+        }
+        Ok(build(&self.document, measurement, &declared, &resolution, options.interpolation, &report))
+    }
+
+    fn measurement(&self, name: Option<&str>) -> Result<&Measurement, WorkspaceError> {
+        let measurements = &self.document.measurements;
+        let found = match name {
+            None => measurements.first(),
+            Some(name) => measurements.iter().find(|m| m.name == name),
+        };
+        found.ok_or_else(|| WorkspaceError::NoSuchMeasurement {
+            name: name.unwrap_or_default().to_owned(),
+            available: measurements.iter().map(|m| m.name.clone()).collect(),
+        })
+    }
+}
+
+/// All rules of meaning over a document, whether read in full or in part.
+pub(crate) fn validate_document(document: &Document) -> Report {
+    let mut report = Report::default();
+    rules::check(document, &mut report);
+    let declared = declare(document, &mut report);
+    for measurement in &document.measurements {
+        resolve(document, measurement, &declared, &mut report);
+    }
+    report
+}
+
+/// The bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
+    let io = |source| WorkspaceError::Io { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(io)?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(io)?;
+    Ok(text)
+}
