@@ -1,0 +1,10 @@
+"""The accuracy contract (`docs/numerics.md`) as numbers: one place for all tests."""
+
+# Expected data: relative to the sum of the absolute terms a bin is made of.
+EXPECTED_DATA = 1e-12
+
+# twice_nll of a fit: how far above another tool's minimum ours may be.
+FIT_MINIMUM = 1e-6
+
+# Gradient: relative to the sum of absolute terms of each element.
+GRADIENT = 1e-12

@@ -1,0 +1,41 @@
+"""Random workspaces through the package and through pyhf: no disagreement.
+
+`property_run.py` is the long version of the same comparison.
+"""
+
+import json
+import pathlib
+
+import nextstat
+import pytest
+from comparison import compare_case, pyhf_rejects
+from random_workspaces import draw_broken, draw_case, from_document
+
+SEED = 1
+REGRESSIONS = sorted(pathlib.Path(__file__).with_name("regressions").glob("*.json"))
+
+
+@pytest.mark.parametrize("index", range(320))
+def test_agrees_with_pyhf(index):
+    case = draw_case(SEED, index)
+    problems = compare_case(case)
+    assert not problems, f"{case.label()}:\n" + "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: path.stem)
+def test_once_disagreed_with_pyhf(path):
+    problems = compare_case(from_document(json.loads(path.read_text(encoding="utf-8"))))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("index", range(320))
+def test_rejects_what_pyhf_rejects(index):
+    drawn = draw_broken(SEED, index)
+    if drawn is None:
+        return  # this fault needs a modifier that the workspace does not have
+    case, fault = drawn
+    reason = pyhf_rejects(case)
+    assert reason, f"the fault '{fault}' is none: pyhf accepts it"
+    with pytest.raises(nextstat.WorkspaceError) as caught:
+        nextstat.load_workspace(case.spec, measurement=case.measurement)
+    assert str(caught.value).strip(), f"'{fault}' is refused without a word; pyhf says {reason}"
