@@ -1,0 +1,493 @@
+#!/usr/bin/env python3
+"""Writes the project's own small workspaces into tests/fixtures.
+
+Plain Python 3, no dependencies, and the same bytes on every run:
+
+    python3 scripts/make_fixtures.py            # write
+    python3 scripts/make_fixtures.py --check    # fail if a committed file differs
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "fixtures"
+
+
+# --- building blocks -----------------------------------------------------------------------
+
+
+def modifier(kind, name, data=None):
+    return {"name": name, "type": kind, "data": data}
+
+
+def normfactor(name):
+    return modifier("normfactor", name)
+
+
+def normsys(name, lo, hi):
+    return modifier("normsys", name, {"lo": lo, "hi": hi})
+
+
+def histosys(name, lo, hi):
+    return modifier("histosys", name, {"lo_data": lo, "hi_data": hi})
+
+
+def lumi():
+    return modifier("lumi", "lumi")
+
+
+def sample(name, data, *modifiers):
+    return {"name": name, "data": data, "modifiers": list(modifiers)}
+
+
+def channel(name, *samples):
+    return {"name": name, "samples": list(samples)}
+
+
+def measurement(name, poi, *parameters):
+    return {"name": name, "config": {"poi": poi, "parameters": list(parameters)}}
+
+
+LUMI = {"name": "lumi", "inits": [1.0], "bounds": [[0.5, 1.5]], "auxdata": [1.0], "sigmas": [0.017]}
+
+
+def workspace(channels, observations, measurements):
+    return {
+        "channels": channels,
+        "observations": [{"name": name, "data": data} for name, data in observations.items()],
+        "measurements": measurements,
+        "version": "1.0.0",
+    }
+
+
+def rounded(numbers, digits=4):
+    return [round(x, digits) for x in numbers]
+
+
+def scaled(data, *factors):
+    """Bin-by-bin product, with one factor per bin or one for all."""
+    if len(factors) == 1:
+        factors = factors * len(data)
+    return rounded([x * f for x, f in zip(data, factors)])
+
+
+# --- the workspaces ------------------------------------------------------------------------
+
+
+def simple_workspace():
+    """A search for a bump over a falling background, with a control region for its rate."""
+    signal = [1.5, 6.0, 9.0, 3.5]
+    background = [60.0, 42.0, 25.0, 14.0]
+    control = [310.0, 205.0, 120.0]
+    return workspace(
+        [
+            channel(
+                "SR",
+                sample(
+                    "signal",
+                    signal,
+                    normfactor("mu"),
+                    lumi(),
+                    normsys("signal_theory", 0.9, 1.12),
+                    histosys("jet_scale", scaled(signal, 0.94, 0.96, 0.97, 0.95), scaled(signal, 1.05, 1.04, 1.03, 1.06)),
+                ),
+                sample(
+                    "background",
+                    background,
+                    normfactor("background_norm"),
+                    histosys("jet_scale", scaled(background, 0.97, 0.96, 0.94, 0.91), scaled(background, 1.02, 1.04, 1.07, 1.10)),
+                    modifier("staterror", "stat_SR", [3.2, 2.6, 2.0, 1.5]),
+                ),
+            ),
+            channel(
+                "CR",
+                sample(
+                    "background",
+                    control,
+                    normfactor("background_norm"),
+                    normsys("extrapolation", 0.95, 1.05),
+                    histosys("jet_scale", scaled(control, 0.98, 0.97, 0.95), scaled(control, 1.02, 1.03, 1.06)),
+                    modifier("staterror", "stat_CR", [7.0, 5.7, 4.4]),
+                ),
+            ),
+        ],
+        {"SR": [64.0, 50.0, 34.0, 16.0], "CR": [318.0, 199.0, 127.0]},
+        [measurement("bump", "mu", LUMI, {"name": "mu", "bounds": [[0.0, 10.0]], "inits": [1.0]})],
+    )
+
+
+def all_modifiers():
+    """Each of the seven modifier types at least once."""
+    return workspace(
+        [
+            channel(
+                "SR",
+                sample("signal", [4.0, 11.0, 6.0], normfactor("mu"), lumi(), normsys("trigger", 0.97, 1.03)),
+                sample(
+                    "top",
+                    [30.0, 22.0, 12.0],
+                    lumi(),
+                    normsys("trigger", 0.98, 1.02),
+                    histosys("top_shape", [33.0, 22.5, 10.5], [27.5, 21.8, 13.6]),
+                    modifier("staterror", "stat_SR", [1.8, 1.5, 1.1]),
+                ),
+                sample(
+                    "fakes",
+                    [8.0, 5.0, 2.0],
+                    modifier("shapesys", "fake_rate", [2.4, 1.6, 0.9]),
+                    modifier("staterror", "stat_SR", [0.9, 0.7, 0.5]),
+                ),
+                sample("multijet", [15.0, 9.0, 4.0], modifier("shapefactor", "multijet_shape")),
+            ),
+            channel(
+                "VR",
+                sample("multijet", [140.0, 90.0, 45.0], modifier("shapefactor", "multijet_shape")),
+                sample("top", [21.0, 15.0, 9.0], lumi(), normsys("trigger", 0.98, 1.02)),
+            ),
+        ],
+        {"SR": [60.0, 49.0, 27.0], "VR": [158.0, 108.0, 50.0]},
+        [measurement("all", "mu", LUMI)],
+    )
+
+
+def several_measurements():
+    """One model, four ways to fit it: other parameters fixed, other parameters of interest."""
+    channels = [
+        channel(
+            "counting",
+            sample("signal", [12.0, 7.0], normfactor("mu"), lumi(), normsys("acceptance", 0.92, 1.08)),
+            sample("background", [55.0, 31.0], normfactor("k_bkg"), lumi(), normsys("shape_x", 0.96, 1.05)),
+        ),
+        channel("control", sample("background", [240.0], normfactor("k_bkg"), lumi())),
+    ]
+    fixed_lumi = dict(LUMI, fixed=True)
+    return workspace(
+        channels,
+        {"counting": [71.0, 35.0], "control": [251.0]},
+        [
+            measurement("nominal", "mu", LUMI, {"name": "mu", "bounds": [[0.0, 5.0]]}),
+            measurement("fixed_lumi", "mu", fixed_lumi, {"name": "mu", "bounds": [[0.0, 5.0]]}),
+            measurement("negative_mu", "mu", LUMI, {"name": "mu", "bounds": [[-2.0, 5.0]], "inits": [0.0]}),
+            measurement("background_rate", "k_bkg", LUMI, {"name": "acceptance", "fixed": True, "inits": [0.5]}),
+        ],
+    )
+
+
+def background_only():
+    """A background-only workspace as published with a patchset: its parameter of interest is
+    that of the signal, which only the patches bring."""
+    return workspace(
+        [
+            channel(
+                "SR_high",
+                sample("top", [6.1, 2.2], normfactor("mu_top"), histosys("jes", [5.5, 1.9], [6.8, 2.6]), modifier("staterror", "stat_SR_high", [0.6, 0.35])),
+                sample("other", [1.4, 0.9], lumi(), normsys("other_xsec", 0.7, 1.3), modifier("staterror", "stat_SR_high", [0.3, 0.2])),
+            ),
+            channel(
+                "CR_top",
+                sample("top", [148.0], normfactor("mu_top"), histosys("jes", [141.0], [156.5])),
+                sample("other", [22.0], lumi(), normsys("other_xsec", 0.7, 1.3)),
+            ),
+        ],
+        {"SR_high": [9.0, 3.0], "CR_top": [171.0]},
+        [measurement("search", "mu_sig", LUMI, {"name": "mu_top", "bounds": [[0.0, 5.0]]})],
+    )
+
+
+def signal_patch(name, yields, control):
+    """Adds a signal to both channels of the background-only workspace."""
+    up = scaled(yields, 1.06)
+    down = scaled(yields, 0.95)
+    return [
+        {
+            "op": "add",
+            "path": "/channels/0/samples/0",
+            "value": sample(name, yields, normfactor("mu_sig"), lumi(), histosys("jes", down, up)),
+        },
+        {
+            "op": "add",
+            "path": "/channels/1/samples/0",
+            "value": sample(name, control, normfactor("mu_sig"), lumi()),
+        },
+    ]
+
+
+POINTS = {
+    "gluino_1400_200": ([1400, 200], [5.2, 3.9], [0.6]),
+    "gluino_1600_400": ([1600, 400], [3.1, 3.3], [0.3]),
+    "gluino_1800_600": ([1800, 600], [1.7, 2.4], [0.15]),
+}
+
+
+def patchset(document):
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False).encode("utf8")
+    return {
+        "metadata": {
+            "references": {"hepdata": "ins1234567"},
+            "description": "signals of a simplified model, made up for tests",
+            "digests": {"sha256": hashlib.sha256(text).hexdigest(), "md5": hashlib.md5(text).hexdigest()},
+            "labels": ["m_gluino", "m_lsp"],
+        },
+        "patches": [
+            {"metadata": {"name": name, "values": values}, "patch": signal_patch(name, yields, control)}
+            for name, (values, yields, control) in POINTS.items()
+        ],
+        "version": "1.0.0",
+    }
+
+
+def empty_poi():
+    """A background-only workspace whose measurement has no parameter of interest at all."""
+    document = background_only()
+    document["measurements"][0]["config"]["poi"] = ""
+    return document
+
+
+def many_bins():
+    """A bump hunt in 120 bins and two categories, with correlated and uncorrelated effects."""
+    n = 120
+    mass = [100.0 + 0.5 * (i + 0.5) for i in range(n)]
+    channels, observations = [], {}
+    for name, rate, purity in (("central", 900.0, 1.0), ("forward", 420.0, 0.45)):
+        background = rounded([rate * math.exp(-(m - 100.0) / 25.0) for m in mass])
+        signal = rounded([40.0 * purity * math.exp(-0.5 * ((m - 125.0) / 1.8) ** 2) for m in mass])
+        tilt = [(m - 130.0) / 300.0 for m in mass]
+        channels.append(
+            channel(
+                name,
+                sample(
+                    "signal",
+                    signal,
+                    normfactor("mu"),
+                    lumi(),
+                    histosys(
+                        "energy_scale",
+                        rounded([40.0 * purity * math.exp(-0.5 * ((m - 124.6) / 1.8) ** 2) for m in mass]),
+                        rounded([40.0 * purity * math.exp(-0.5 * ((m - 125.4) / 1.8) ** 2) for m in mass]),
+                    ),
+                    normsys("efficiency", 0.95, 1.04),
+                ),
+                sample(
+                    "background",
+                    background,
+                    normfactor(f"norm_{name}"),
+                    histosys(
+                        "slope",
+                        rounded([b * (1.0 - t) for b, t in zip(background, tilt)]),
+                        rounded([b * (1.0 + t) for b, t in zip(background, tilt)]),
+                    ),
+                    modifier("staterror", f"stat_{name}", rounded([0.3 * math.sqrt(b) for b in background])),
+                ),
+            )
+        )
+        # Fluctuations without a random number generator: a fixed, irregular pattern.
+        wiggle = [math.sin(12.9898 * (i + 1) * (1.0 + purity)) for i in range(n)]
+        observations[name] = [
+            float(max(0, round(b + 0.8 * s + w * math.sqrt(b)))) for b, s, w in zip(background, signal, wiggle)
+        ]
+    return workspace(channels, observations, [measurement("bump", "mu", LUMI)])
+
+
+def asymmetric():
+    """One-sided and strongly asymmetric systematics: kinks at 0 in the piecewise codes."""
+    first = [20.0, 35.0, 50.0]
+    second = [90.0, 80.0, 60.0]
+    return workspace(
+        [
+            channel(
+                "A",
+                sample("signal", [5.0, 8.0, 12.0], normfactor("mu"), normsys("radiation", 0.98, 1.25)),
+                sample(
+                    "background",
+                    first,
+                    histosys("model", first, scaled(first, 1.2, 1.1, 0.95)),
+                    histosys("scale", scaled(first, 0.8, 0.85, 0.9), scaled(first, 1.02)),
+                    normsys("rate", 0.7, 1.05),
+                ),
+            ),
+            channel(
+                "B",
+                sample(
+                    "background",
+                    second,
+                    histosys("model", second, scaled(second, 1.05, 0.97, 0.9)),
+                    histosys("scale", scaled(second, 0.9), scaled(second, 1.01)),
+                    normsys("rate", 0.85, 1.3),
+                ),
+            ),
+        ],
+        {"A": [27.0, 41.0, 63.0], "B": [84.0, 83.0, 58.0]},
+        [measurement("kinks", "mu")],
+    )
+
+
+def shared_names():
+    """Names shared between types, samples and channels in every way that is allowed."""
+    return workspace(
+        [
+            channel(
+                "two_bins",
+                sample("signal", [5.0, 6.0], normfactor("mu")),
+                sample(
+                    "background",
+                    [50.0, 40.0],
+                    normsys("syst", 0.9, 1.1),
+                    histosys("syst", [48.0, 41.0], [52.0, 39.0]),
+                    modifier("staterror", "stat", [3.0, 2.0]),
+                ),
+                sample("template", [10.0, 12.0], modifier("shapefactor", "shape"), modifier("staterror", "stat", [1.0, 1.0])),
+            ),
+            channel(
+                "three_bins",
+                sample("background", [70.0, 60.0, 20.0], normsys("syst", 0.95, 1.04), modifier("staterror", "stat", [4.0, 3.0, 2.0])),
+                sample("template", [100.0, 90.0, 80.0], modifier("shapefactor", "shape"), modifier("staterror", "stat", [2.0, 2.0, 2.0])),
+            ),
+        ],
+        {"two_bins": [66.0, 57.0], "three_bins": [171.0, 148.0, 103.0]},
+        [measurement("shared", "mu", {"name": "syst", "bounds": [[-3.0, 3.0]]})],
+    )
+
+
+def edge_yields():
+    """Zero and negative yields, bins without uncertainty, an empty observed bin."""
+    return workspace(
+        [
+            channel(
+                "edge",
+                sample("signal", [0.0, 2.0, 3.0, 0.0], normfactor("mu")),
+                sample(
+                    "background",
+                    [10.0, 0.0, 4.0, 6.0],
+                    modifier("shapesys", "poisson", [2.0, 1.0, 0.0, 1.5]),
+                    modifier("staterror", "stat", [0.0, 0.2, 0.5, 0.4]),
+                ),
+                sample("interference", [-1.0, 0.4, -0.5, 1.0], modifier("staterror", "stat", [0.0, 0.1, 0.2, 0.3])),
+            )
+        ],
+        {"edge": [9.0, 1.0, 7.0, 0.0]},
+        [measurement("edge", "mu", {"name": "mu", "bounds": [[0.0, 20.0]]})],
+    )
+
+
+def overrides():
+    """A measurement that sets everything that can be set."""
+    return workspace(
+        [
+            channel(
+                "region",
+                sample("signal", [10.0, 12.0], normfactor("mu"), lumi()),
+                sample(
+                    "background",
+                    [80.0, 60.0],
+                    lumi(),
+                    normsys("norm", 0.9, 1.1),
+                    modifier("shapesys", "poisson", [8.0, 6.0]),
+                    modifier("staterror", "stat", [4.0, 3.0]),
+                    modifier("shapefactor", "shape"),
+                ),
+            )
+        ],
+        {"region": [93.0, 75.0]},
+        [
+            measurement(
+                "overridden",
+                "mu",
+                {"name": "lumi", "inits": [0.98], "bounds": [[0.9, 1.1]], "auxdata": [0.99], "sigmas": [0.02]},
+                {"name": "mu", "inits": [0.5], "bounds": [[-1.0, 4.0]]},
+                {"name": "norm", "inits": [0.1], "bounds": [[-4.0, 4.0]], "auxdata": [0.2]},
+                {"name": "poisson", "inits": [1.0, 1.1], "auxdata": [90.0, 110.0], "factors": [95.0, 105.0]},
+                {"name": "stat", "bounds": [[0.5, 1.5], [0.4, 1.6]], "auxdata": [1.01, 0.99], "sigmas": [0.05, 0.06]},
+                {"name": "shape", "inits": [1.0, 1.0], "fixed": True},
+            )
+        ],
+    )
+
+
+def large_counts():
+    """Counts up to 1e8, where a careless sum of logarithms loses digits."""
+    return workspace(
+        [
+            channel(
+                "bulk",
+                sample("signal", [4.0e3, 6.0e4, 2.0e3], normfactor("mu")),
+                sample("background", [1.0e8, 3.0e7, 2.5e6], normsys("rate", 0.999, 1.001), histosys("tilt", [1.001e8, 3.0e7, 2.49e6], [0.999e8, 3.0e7, 2.51e6])),
+            )
+        ],
+        {"bulk": [100012345.0, 30050000.0, 2501234.0]},
+        [measurement("bulk", "mu", {"name": "mu", "bounds": [[-10.0, 10.0]]})],
+    )
+
+
+def fixtures():
+    base = background_only()
+    points = list(POINTS)
+    first = POINTS[points[0]]
+    return {
+        "simple_workspace.json": simple_workspace(),
+        "all_modifiers.json": all_modifiers(),
+        "several_measurements.json": several_measurements(),
+        "background_only.json": base,
+        "patchset.json": patchset(base),
+        "signal_patch.json": signal_patch(points[0], first[1], first[2]),
+        "empty_poi.json": empty_poi(),
+        "many_bins.json": many_bins(),
+        "asymmetric.json": asymmetric(),
+        "shared_names.json": shared_names(),
+        "edge_yields.json": edge_yields(),
+        "overrides.json": overrides(),
+        "large_counts.json": large_counts(),
+    }
+
+
+# --- writing -------------------------------------------------------------------------------
+
+
+def dumps(value, indent=0, width=110):
+    """JSON with what fits on one line on one line."""
+    flat = json.dumps(value)
+    if len(flat) + indent <= width or not isinstance(value, (dict, list)):
+        return flat
+    pad = " " * (indent + 2)
+    if isinstance(value, list) and not isinstance(value[0], (dict, list)):
+        lines, line = [], ""
+        for item in map(json.dumps, value):
+            if line and len(pad) + len(line) + len(item) + 3 > width:
+                lines.append(line)
+                line = ""
+            line += (" " if line else "") + item + ","
+        lines.append(line)
+        body = "\n".join(pad + line for line in lines)[:-1]
+        return "[\n" + body + "\n" + " " * indent + "]"
+    if isinstance(value, list):
+        items = [pad + dumps(item, indent + 2, width) for item in value]
+        return "[\n" + ",\n".join(items) + "\n" + " " * indent + "]"
+    items = [f"{pad}{json.dumps(key)}: {dumps(item, indent + 2, width)}" for key, item in value.items()]
+    return "{\n" + ",\n".join(items) + "\n" + " " * indent + "}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
+    parser.add_argument("--output", type=pathlib.Path, default=FOLDER, help="folder to write to")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    wanted = {name: dumps(document) + "\n" for name, document in fixtures().items()}
+    if args.check:
+        stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
+        foreign = sorted(path.name for path in args.output.glob("*.json") if path.name not in wanted)
+        for name in stale:
+            print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)
+        for name in foreign:
+            print(f"{name} is not made by {pathlib.Path(__file__).name}", file=sys.stderr)
+        return 1 if stale or foreign else 0
+    for name, text in wanted.items():
+        (args.output / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
