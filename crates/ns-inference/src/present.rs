@@ -91,11 +91,19 @@ pub fn significant(value: f64) -> String {
     }
     let exponent = value.abs().log10().floor();
     if !(-5.0..6.0).contains(&exponent) {
-        return format!("{value:.5e}");
+        let text = format!("{value:.5e}");
+        return match text.split_once('e') {
+            Some((mantissa, power)) => format!("{}e{power}", trim(mantissa)),
+            None => text,
+        };
     }
     let n = (5.0 - exponent).max(0.0) as usize;
-    let text = format!("{value:.n$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    trim(&format!("{value:.n$}")).to_owned()
+}
+
+/// A decimal number without trailing zeros.
+fn trim(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// Digits after the point that show two significant digits of `sigma`; `None` where powers of ten
@@ -130,7 +138,7 @@ mod tests {
         assert_eq!(significant(1.0), "1");
         assert_eq!(significant(0.0), "0");
         assert_eq!(significant(-0.000123456789), "-0.000123457");
-        assert_eq!(significant(1.0e30), "1.00000e30");
+        assert_eq!(significant(1.0e30), "1e30");
         assert_eq!(significant(100000.0), "100000");
     }
 }

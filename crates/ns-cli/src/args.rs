@@ -1,0 +1,146 @@
+//! Flags that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode};
+
+/// Which model.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// Workspace file in pyhf's JSON; `-` reads standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// Measurement to use [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) measurement: Option<String>,
+    /// JSON Patch to apply, or a patchset and the name of its patch; repeatable, applied in order
+    #[arg(long, value_name = "FILE[:NAME]")]
+    pub(crate) patch: Vec<String>,
+    /// Interpolation: smooth is normsys code4 + histosys code4p, as in pyhf; piecewise is code1 +
+    /// code0, the original HistFactory [older spellings: root = smooth, pyhf = piecewise]
+    #[arg(long, value_name = "CODES", default_value = "smooth", hide_possible_values = true)]
+    interp_defaults: InterpolationName,
+    /// Interpolation code of normsys alone: code1 or code4
+    #[arg(long, value_name = "CODE", hide_possible_values = true)]
+    normsys_code: Option<NormsysName>,
+    /// Interpolation code of histosys alone: code0, code2 or code4p
+    #[arg(long, value_name = "CODE", hide_possible_values = true)]
+    histosys_code: Option<HistosysName>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum InterpolationName {
+    #[value(alias = "root")]
+    Smooth,
+    #[value(alias = "pyhf")]
+    Piecewise,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum NormsysName {
+    #[value(alias = "1")]
+    Code1,
+    #[value(alias = "4")]
+    Code4,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HistosysName {
+    #[value(alias = "0")]
+    Code0,
+    #[value(alias = "2")]
+    Code2,
+    #[value(alias = "4p")]
+    Code4p,
+}
+
+impl ModelArgs {
+    /// The interpolation codes that the flags name together.
+    pub(crate) fn interpolation(&self) -> Interpolation {
+        let mut codes = match self.interp_defaults {
+            InterpolationName::Smooth => Interpolation::SMOOTH,
+            InterpolationName::Piecewise => Interpolation::PIECEWISE,
+        };
+        if let Some(code) = self.normsys_code {
+            codes.normsys = match code {
+                NormsysName::Code1 => NormsysCode::Code1,
+                NormsysName::Code4 => NormsysCode::Code4,
+            };
+        }
+        if let Some(code) = self.histosys_code {
+            codes.histosys = match code {
+                HistosysName::Code0 => HistosysCode::Code0,
+                HistosysName::Code2 => HistosysCode::Code2,
+                HistosysName::Code4p => HistosysCode::Code4p,
+            };
+        }
+        codes
+    }
+}
+
+/// Where and how it runs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Execution")]
+pub(crate) struct ExecutionArgs {
+    /// Device: auto, cpu, cuda, cuda:I, metal or vulkan
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    device: Device,
+    /// The same as `--device cuda` or `--device metal`; alone, the usual one of this system
+    #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "default",
+          conflicts_with = "device", hide_possible_values = true)]
+    gpu: Option<Gpu>,
+    /// Threads for independent fits; 0 takes all cores
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// Seed of random numbers, for commands that draw some; a fit draws none
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Gpu {
+    Cuda,
+    Metal,
+    #[value(hide = true)]
+    Default,
+}
+
+impl ExecutionArgs {
+    /// The execution that the flags describe.
+    pub(crate) fn execution(&self) -> Execution {
+        let device = match self.gpu {
+            None => self.device,
+            Some(Gpu::Cuda) => Device::Cuda(0),
+            Some(Gpu::Metal) => Device::Metal,
+            Some(Gpu::Default) if cfg!(target_os = "macos") => Device::Metal,
+            Some(Gpu::Default) => Device::Cuda(0),
+        };
+        Execution { device, threads: self.threads, ..Execution::default() }
+    }
+}
+
+/// What is written where.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Write the result to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Format of the result: json or table [default: table on a terminal, json elsewhere]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    pub(crate) format: Option<Format>,
+    /// No warnings on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object.
+    Json,
+    /// Text for people.
+    Table,
+}

@@ -1,0 +1,161 @@
+//! `nextstat fit`: maximum-likelihood fit with uncertainties.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use ns_core::{Control, Model, Session};
+use ns_inference::present::{fit_rows, significant};
+use ns_inference::{FitData, FitOptions, FitResult, fit, open_session};
+use serde::Serialize;
+
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::error::{CliError, Exit};
+use crate::output::{Output, PendingFile};
+use crate::record::{Record, to_json};
+use crate::{interrupt, load, start, table};
+
+/// Largest model whose covariance is part of the result without being asked for.
+const COVARIANCE_LIMIT: usize = 500;
+
+/// Flags of `fit`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fit")]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Fit the data expected at the initial parameters, with the parameter of interest at MU
+    /// [default: its initial value]
+    #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
+    asimov: Option<Option<f64>>,
+    /// Hold a parameter at a value; repeatable
+    #[arg(long, value_name = "NAME=V", value_parser = assignment)]
+    fix: Vec<(String, f64)>,
+    /// Find the MINOS intervals of these parameters
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    minos: Vec<String>,
+    /// Start from the values in a JSON file: an object of names and values, a list of all values, or
+    /// the result of an earlier fit
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
+    #[arg(long, value_name = "FILE")]
+    covariance: Option<PathBuf>,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Reads `NAME=V`.
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.rsplit_once('=').ok_or("expected NAME=VALUE, for example mu=1")?;
+    match value.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && !name.is_empty() => Ok((name.to_owned(), number)),
+        _ => Err(format!("'{value}' is not a finite number; expected NAME=VALUE, for example mu=1")),
+    }
+}
+
+/// The covariance matrix in a file of its own.
+#[derive(Serialize)]
+struct CovarianceFile<'a> {
+    parameter_names: &'a [String],
+    covariance: Vec<&'a [f64]>,
+}
+
+/// Runs the command. A fit that does not converge is written and ends in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
+/// finite, or a result that cannot be written.
+pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
+    let started = Instant::now();
+    let output = Output::open(&args.output)?;
+    let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
+    let model = load::model(&args.model)?;
+    let options = options(args, &model)?;
+    let session = open_session(&model, &args.execution.execution())?;
+    let stop = interrupt::listen();
+    let control = Control { observer: None, cancel: Some(stop) };
+    let mut result = fit(&model, session.as_ref(), &options, control)?;
+
+    if let (Some(file), Some(matrix)) = (covariance_file, &result.covariance) {
+        let covariance = matrix.values.chunks(matrix.n.max(1)).collect();
+        let content = CovarianceFile { parameter_names: &result.parameter_names, covariance };
+        file.finish((to_json(&content)? + "\n").as_bytes())?;
+    }
+    if model.parameters.len() > COVARIANCE_LIMIT {
+        result.covariance = None;
+        result.warnings.push(match &args.covariance {
+            Some(path) => format!("covariance is null: it is in {}", path.display()),
+            None => format!(
+                "covariance is null: with more than {COVARIANCE_LIMIT} parameters it is only written with --covariance FILE"
+            ),
+        });
+    }
+    let record = Record::new(&result, session.device(), Some(&model), started);
+    output
+        .write(&record, &result.warnings, || report(&model, session.as_ref(), &result, record.seconds()))?;
+    Ok(match (result.interrupted, result.converged) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    })
+}
+
+/// The fit that the flags describe.
+fn options(args: &FitArgs, model: &Model) -> Result<FitOptions, CliError> {
+    let mut options = FitOptions::default()
+        .covariance(args.covariance.is_some() || model.parameters.len() <= COVARIANCE_LIMIT);
+    if let Some(poi) = args.asimov {
+        options = options.data(FitData::Asimov { poi });
+    }
+    for (name, value) in &args.fix {
+        options = options.fix(name, *value);
+    }
+    for name in &args.minos {
+        options = options.minos(name);
+    }
+    if let Some(path) = &args.init {
+        options = options.start(start::read(path, model)?);
+    }
+    Ok(options)
+}
+
+/// The fit for people.
+fn report(model: &Model, session: &dyn Session, result: &FitResult, seconds: f64) -> String {
+    let rows = fit_rows(result);
+    let intervals = rows.iter().any(|row| !row.interval.is_empty());
+    let mut header = vec!["parameter", "best fit", "pull", ""];
+    if intervals {
+        header.insert(2, "interval");
+    }
+    let mut t = table::table(&header, if intervals { &[1, 2, 3] } else { &[1, 2] });
+    for row in rows {
+        let mut cells = vec![row.name, row.value, row.pull, row.note];
+        if intervals {
+            cells.insert(2, row.interval);
+        }
+        t.add_row(cells);
+    }
+    let poi = match result.poi_index.and_then(|i| result.parameter_names.get(i)) {
+        Some(name) => format!("parameter of interest {name}"),
+        None => "no parameter of interest".to_owned(),
+    };
+    format!(
+        "measurement {}, {poi}, {} channels, {} bins, {} parameters ({} free)\n{}\n\
+         twice_nll {}, {}, {} iterations, {:.1} ms on {}\ninterpolation: {}",
+        model.measurement,
+        model.channels.len(),
+        model.n_bins(),
+        result.parameter_names.len(),
+        result.parameter_names.len() - result.fixed.len(),
+        table::text(&t),
+        significant(result.twice_nll),
+        result.termination_reason,
+        result.n_iter,
+        1e3 * seconds,
+        session.device(),
+        model.interpolation,
+    )
+}

@@ -1,0 +1,42 @@
+//! `nextstat inspect`: channels, samples, parameters and modifiers of a workspace.
+
+use std::time::Instant;
+
+use clap::Args;
+use ns_core::Device;
+
+use crate::args::{ModelArgs, OutputArgs};
+use crate::contents::Contents;
+use crate::error::{CliError, Exit};
+use crate::load;
+use crate::output::Output;
+use crate::record::Record;
+
+/// Flags of `inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the workspace has no valid model, or the result cannot be written.
+pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
+    let started = Instant::now();
+    let output = Output::open(&args.output)?;
+    let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
+    let workspace = load::workspace(&args.model).map_err(failed)?;
+    let model = workspace.model(&load::options(&args.model)).map_err(failed)?;
+    let measurements = workspace.measurement_names().into_iter().map(str::to_owned).collect();
+    let problems = workspace.validate().iter().map(Into::into).collect();
+    let contents = Contents::of(&model, measurements, problems);
+    let record = Record::new(&contents, Device::Cpu, Some(&model), started);
+    output.write(&record, &contents.warnings, || {
+        format!("{}\ninterpolation: {}", contents.tables(), model.interpolation)
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,87 @@
+//! `nextstat validate`: every problem of a workspace, with place and remedy.
+
+use std::time::Instant;
+
+use clap::Args;
+use ns_core::{Device, Model};
+use ns_translate::pyhf::{Report, Severity, WorkspaceError};
+
+use crate::args::{ModelArgs, OutputArgs};
+use crate::contents::{Contents, ProblemRow};
+use crate::error::{CliError, Exit};
+use crate::load;
+use crate::output::Output;
+use crate::record::Record;
+
+/// Flags of `validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command. A workspace with errors ends in [`Exit::Input`].
+///
+/// # Errors
+/// If the file cannot be read or the result cannot be written.
+pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
+    let started = Instant::now();
+    let output = Output::open(&args.output)?;
+    let (contents, model) = contents(&args.model)?;
+    let record = Record::new(&contents, Device::Cpu, model.as_ref(), started);
+    output.write(&record, &[], || report(&load::origin(&args.model), &contents))?;
+    Ok(if contents.valid { Exit::Done } else { Exit::Input })
+}
+
+/// What can be said about the workspace, and its model if it has one.
+fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
+    let failed = |source| CliError::Workspace { origin: load::origin(args), source };
+    let workspace = match load::workspace(args) {
+        Ok(workspace) => workspace,
+        Err(error) => return broken(error).map(|contents| (contents, None)).map_err(failed),
+    };
+    let problems = workspace.validate();
+    let rows = problems.iter().map(ProblemRow::from).collect();
+    if problems.iter().any(|p| p.severity == Severity::Error) {
+        return Ok((Contents::broken(rows, 0), None));
+    }
+    let model = workspace.model(&load::options(args)).map_err(failed)?;
+    let measurements = workspace.measurement_names().into_iter().map(str::to_owned).collect();
+    Ok((Contents::of(&model, measurements, rows), Some(model)))
+}
+
+/// The problems that made a workspace unreadable; an error that is none of the workspace's (no
+/// such file, a wrong patch) comes back.
+fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
+    match error {
+        WorkspaceError::Invalid { report: Report { problems, omitted } } => {
+            Ok(Contents::broken(problems.iter().map(ProblemRow::from).collect(), omitted))
+        }
+        WorkspaceError::Syntax { line, column, path, message, remedy } => {
+            let message = format!("not valid JSON at line {line}, column {column}: {message}");
+            let severity = Severity::Error.to_string();
+            Ok(Contents::broken(vec![ProblemRow { severity, path, message, remedy }], 0))
+        }
+        other => Err(other),
+    }
+}
+
+/// The list of problems for people.
+fn report(origin: &str, contents: &Contents) -> String {
+    let mut lines: Vec<String> = contents
+        .problems
+        .iter()
+        .map(|p| {
+            let place = if p.path.is_empty() { "top level" } else { &p.path };
+            format!("{} at {place}\n  {}\n  {}", p.severity, p.message, p.remedy)
+        })
+        .collect();
+    let count = |severity: &str| contents.problems.iter().filter(|p| p.severity == severity).count();
+    let (errors, warnings) = (count("error") + contents.problems_omitted, count("warning"));
+    let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let verdict = if contents.valid { "valid" } else { "not valid" };
+    lines.push(format!("{origin}: {verdict}, {}, {}", plural(errors, "error"), plural(warnings, "warning")));
+    lines.join("\n")
+}

@@ -1,0 +1,254 @@
+//! What is in a workspace, as `inspect` and `validate` show it.
+
+use std::collections::BTreeMap;
+
+use ns_core::{Constraint, Effect, Model};
+use ns_translate::pyhf::Problem;
+use serde::Serialize;
+
+use crate::table;
+
+/// The keys of `inspect` and `validate`. What a broken workspace does not let us know is null.
+#[derive(Debug, Serialize)]
+pub(crate) struct Contents {
+    pub(crate) measurement: Option<String>,
+    pub(crate) measurements: Option<Vec<String>>,
+    pub(crate) poi: Option<String>,
+    pub(crate) channels: Option<Vec<ChannelRow>>,
+    pub(crate) samples: Option<Vec<SampleRow>>,
+    pub(crate) parameters: Option<Vec<ParameterRow>>,
+    pub(crate) modifier_counts: Option<BTreeMap<&'static str, usize>>,
+    pub(crate) problems: Vec<ProblemRow>,
+    /// Errors beyond those that `problems` lists.
+    pub(crate) problems_omitted: usize,
+    pub(crate) valid: bool,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A channel.
+#[derive(Debug, Serialize)]
+pub(crate) struct ChannelRow {
+    pub(crate) name: String,
+    pub(crate) n_bins: usize,
+    pub(crate) observed: f64,
+    pub(crate) nominal: f64,
+    pub(crate) samples: Vec<String>,
+}
+
+/// A sample, over all its channels.
+#[derive(Debug, Serialize)]
+pub(crate) struct SampleRow {
+    pub(crate) name: String,
+    pub(crate) channels: Vec<String>,
+    pub(crate) nominal: f64,
+    pub(crate) n_modifiers: usize,
+}
+
+/// A parameter.
+#[derive(Debug, Serialize)]
+pub(crate) struct ParameterRow {
+    pub(crate) name: String,
+    pub(crate) init: f64,
+    pub(crate) bounds: (f64, f64),
+    pub(crate) fixed: bool,
+    pub(crate) constraint: &'static str,
+    pub(crate) width: Option<f64>,
+    pub(crate) modifiers: Vec<&'static str>,
+}
+
+/// A problem with its place and remedy.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProblemRow {
+    pub(crate) severity: String,
+    pub(crate) path: String,
+    pub(crate) message: String,
+    pub(crate) remedy: String,
+}
+
+impl From<&Problem> for ProblemRow {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            severity: problem.severity.to_string(),
+            path: problem.path.clone(),
+            message: problem.message.clone(),
+            remedy: problem.remedy.clone(),
+        }
+    }
+}
+
+impl Contents {
+    /// What a broken workspace lets us say: its problems.
+    pub(crate) fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
+        Self {
+            measurement: None,
+            measurements: None,
+            poi: None,
+            channels: None,
+            samples: None,
+            parameters: None,
+            modifier_counts: None,
+            problems,
+            problems_omitted,
+            valid: false,
+            warnings: vec![
+                "channels, samples, parameters and modifier_counts are null: the workspace has errors"
+                    .to_owned(),
+            ],
+        }
+    }
+
+    /// Everything about a model.
+    pub(crate) fn of(model: &Model, measurements: Vec<String>, problems: Vec<ProblemRow>) -> Self {
+        Self {
+            measurement: Some(model.measurement.clone()),
+            measurements: Some(measurements),
+            poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
+            channels: Some(channels(model)),
+            samples: Some(samples(model)),
+            parameters: Some(parameters(model)),
+            modifier_counts: Some(modifier_counts(model)),
+            problems,
+            problems_omitted: 0,
+            valid: true,
+            warnings: model.warnings.clone(),
+        }
+    }
+
+    /// The tables of channels, samples, modifiers and parameters.
+    pub(crate) fn tables(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(name) = &self.measurement {
+            let poi = self.poi.as_deref().unwrap_or("none");
+            let others = self.measurements.as_ref().map_or(0, Vec::len).saturating_sub(1);
+            let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+            parts.push(format!("measurement {name}{others}, parameter of interest {poi}"));
+        }
+        if let Some(rows) = &self.channels {
+            let mut t = table::table(&["channel", "bins", "observed", "nominal", "samples"], &[1, 2, 3]);
+            for row in rows {
+                let (observed, nominal) = (number(row.observed), number(row.nominal));
+                t.add_row([
+                    row.name.clone(),
+                    row.n_bins.to_string(),
+                    observed,
+                    nominal,
+                    row.samples.len().to_string(),
+                ]);
+            }
+            parts.push(table::text(&t));
+        }
+        if let Some(rows) = &self.samples {
+            let mut t = table::table(&["sample", "nominal", "channels", "modifiers"], &[1, 2, 3]);
+            for row in rows {
+                t.add_row([
+                    row.name.clone(),
+                    number(row.nominal),
+                    row.channels.len().to_string(),
+                    row.n_modifiers.to_string(),
+                ]);
+            }
+            parts.push(table::text(&t));
+        }
+        if let Some(rows) = &self.parameters {
+            let mut t = table::table(&["parameter", "init", "bounds", "constraint", "modifiers", ""], &[1]);
+            for row in rows {
+                let width = row.width.map_or_else(String::new, |w| format!(" {}", number(w)));
+                t.add_row([
+                    row.name.clone(),
+                    number(row.init),
+                    format!("[{}, {}]", number(row.bounds.0), number(row.bounds.1)),
+                    format!("{}{width}", row.constraint),
+                    row.modifiers.join(", "),
+                    if row.fixed { "fixed".to_owned() } else { String::new() },
+                ]);
+            }
+            parts.push(table::text(&t));
+        }
+        if let Some(counts) = &self.modifier_counts {
+            let list: Vec<String> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
+            parts.push(format!("modifiers: {}", list.join(", ")));
+        }
+        parts.join("\n\n")
+    }
+}
+
+/// Six significant digits.
+fn number(x: f64) -> String {
+    ns_inference::present::significant(x)
+}
+
+fn channels(model: &Model) -> Vec<ChannelRow> {
+    let row = |c: &ns_core::Channel| ChannelRow {
+        name: c.name.clone(),
+        n_bins: c.n_bins,
+        observed: model.observed.main.iter().skip(c.first_bin).take(c.n_bins).sum(),
+        nominal: c.samples.iter().flat_map(|s| &s.nominal).sum(),
+        samples: c.samples.iter().map(|s| s.name.clone()).collect(),
+    };
+    model.channels.iter().map(row).collect()
+}
+
+fn samples(model: &Model) -> Vec<SampleRow> {
+    let mut rows: BTreeMap<&str, SampleRow> = BTreeMap::new();
+    for channel in &model.channels {
+        for sample in &channel.samples {
+            let row = rows.entry(&sample.name).or_insert_with(|| SampleRow {
+                name: sample.name.clone(),
+                channels: Vec::new(),
+                nominal: 0.0,
+                n_modifiers: 0,
+            });
+            row.channels.push(channel.name.clone());
+            row.nominal += sample.nominal.iter().sum::<f64>();
+            row.n_modifiers += sample.modifiers.len();
+        }
+    }
+    rows.into_values().collect()
+}
+
+fn parameters(model: &Model) -> Vec<ParameterRow> {
+    let mut rows: Vec<ParameterRow> = model
+        .parameters
+        .iter()
+        .map(|p| ParameterRow {
+            name: p.name.clone(),
+            init: p.init,
+            bounds: p.bounds,
+            fixed: p.fixed,
+            constraint: match p.constraint {
+                Constraint::None => "none",
+                Constraint::Gaussian { .. } => "gaussian",
+                Constraint::Poisson { .. } => "poisson",
+            },
+            width: p.constraint.prefit_sigma(),
+            modifiers: Vec::new(),
+        })
+        .collect();
+    for (channel, modifier) in modifiers(model) {
+        let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
+        let kind = modifier.effect.type_name();
+        for row in rows.iter_mut().skip(modifier.first).take(n) {
+            if !row.modifiers.contains(&kind) {
+                row.modifiers.push(kind);
+            }
+        }
+    }
+    rows
+}
+
+/// How many modifiers of each type there are, over all samples.
+fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for (_, modifier) in modifiers(model) {
+        *counts.entry(Effect::type_name(&modifier.effect)).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Every modifier with its channel.
+fn modifiers(model: &Model) -> impl Iterator<Item = (&ns_core::Channel, &ns_core::Modifier)> {
+    model
+        .channels
+        .iter()
+        .flat_map(|c| c.samples.iter().flat_map(move |s| s.modifiers.iter().map(move |m| (c, m))))
+}

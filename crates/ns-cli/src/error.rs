@@ -1,0 +1,84 @@
+//! One place that turns every error into words and an exit code.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ns_core::SessionError;
+use ns_inference::InferenceError;
+use ns_translate::pyhf::WorkspaceError;
+use thiserror::Error;
+
+/// What the process tells its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything was done.
+    Done = 0,
+    /// The analysis failed.
+    Failed = 1,
+    /// Wrong usage or invalid input.
+    Input = 2,
+    /// The device asked for is not there.
+    Device = 3,
+    /// Interrupted, finished part written.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command has no result.
+#[derive(Debug, Error)]
+pub(crate) enum CliError {
+    /// The workspace or a patch.
+    #[error("{origin}: {source}")]
+    Workspace {
+        /// The file, or standard input.
+        origin: String,
+        /// What is wrong with it.
+        source: WorkspaceError,
+    },
+    /// The analysis.
+    #[error(transparent)]
+    Inference(#[from] InferenceError),
+    /// A flag, or a file that a flag names.
+    #[error("{0}")]
+    Usage(String),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}; check that the folder exists and allows it", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A number cannot be written as JSON.
+    #[error("cannot write the result as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl CliError {
+    /// The exit code of an error.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Workspace { .. } | Self::Usage(_) | Self::Write { .. } => Exit::Input,
+            Self::Json(_) => Exit::Failed,
+            Self::Inference(error) => match error {
+                InferenceError::Session(SessionError::DeviceUnavailable { .. }) => Exit::Device,
+                InferenceError::Session(SessionError::TooLarge { .. }) | InferenceError::FitFailed { .. } => {
+                    Exit::Failed
+                }
+                InferenceError::Cancelled => Exit::Interrupted,
+                _ => Exit::Input,
+            },
+        }
+    }
+}
+
+impl From<SessionError> for CliError {
+    fn from(error: SessionError) -> Self {
+        Self::Inference(error.into())
+    }
+}

@@ -1,0 +1,59 @@
+//! From the flags to a workspace and a model.
+
+use std::io::Read;
+use std::path::Path;
+
+use ns_core::Model;
+use ns_translate::pyhf::{ModelOptions, Workspace, WorkspaceError};
+
+use crate::args::ModelArgs;
+use crate::error::CliError;
+
+/// What a user calls the input.
+pub(crate) fn origin(args: &ModelArgs) -> String {
+    if is_stdin(&args.input) { "standard input".to_owned() } else { args.input.display().to_string() }
+}
+
+/// Whether a path means standard input.
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The bytes of a file or of standard input.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
+    let io = |source| WorkspaceError::Io { path: path.to_owned(), source };
+    if is_stdin(path) {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+        Ok(bytes)
+    } else {
+        std::fs::read(path).map_err(io)
+    }
+}
+
+/// The workspace with its patches applied.
+///
+/// # Errors
+/// If the file or a patch cannot be read, or is not what it should be.
+pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
+    let workspace = Workspace::from_slice(&read(&args.input)?)?;
+    Ok(workspace)
+}
+
+/// The model that the flags describe.
+///
+/// # Errors
+/// As [`workspace`], and if the measurement has no valid model.
+pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
+    workspace(args)
+        .and_then(|workspace| workspace.model(&options(args)))
+        .map_err(|source| CliError::Workspace { origin: origin(args), source })
+}
+
+/// How the flags want the workspace read.
+pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
+    ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }
+}

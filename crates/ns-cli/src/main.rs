@@ -1,0 +1,57 @@
+//! The `nextstat` command: parse flags, call the library, print.
+
+mod args;
+mod commands;
+mod contents;
+mod error;
+mod interrupt;
+mod load;
+mod output;
+mod record;
+mod start;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Statistical inference for HistFactory models (pyhf workspaces).
+#[derive(Debug, Parser)]
+#[command(
+    name = "nextstat",
+    version,
+    after_help = "Exit codes: 0 done; 1 the analysis failed (say, the fit did not converge); 2 wrong usage or \
+                  invalid input;\n3 the device asked for is not there; 130 interrupted, finished part written."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find the best fit with its uncertainties
+    Fit(commands::fit::FitArgs),
+    /// Show what is in a workspace
+    Inspect(commands::inspect::InspectArgs),
+    /// Find every problem of a workspace
+    Validate(commands::validate::ValidateArgs),
+    /// List what this machine and this build can run on, and why not
+    Devices(commands::devices::DevicesArgs),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Fit(args) => commands::fit::run(&args),
+        Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Validate(args) => commands::validate::run(&args),
+        Command::Devices(args) => commands::devices::run(&args),
+    };
+    match outcome {
+        Ok(code) => code.into(),
+        Err(error) => {
+            output::complain("error", &error.to_string());
+            error.exit().into()
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The one door through which everything is printed or written.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tempfile::{Builder, NamedTempFile};
+
+use crate::args::{Format, OutputArgs};
+use crate::error::CliError;
+
+/// Where the result of a command goes. Opened before the work, so that a wrong path costs no
+/// computing time.
+pub(crate) struct Output {
+    target: Target,
+    format: Format,
+    quiet: bool,
+}
+
+enum Target {
+    Stdout,
+    File(PendingFile),
+}
+
+/// A file that appears whole or not at all.
+pub(crate) enum PendingFile {
+    /// A regular file, written beside its place and moved there at the end.
+    Whole(NamedTempFile, PathBuf),
+    /// A pipe or device, which cannot be replaced.
+    Stream(File, PathBuf),
+}
+
+impl Output {
+    /// Opens what the flags name.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub(crate) fn open(args: &OutputArgs) -> Result<Self, CliError> {
+        let target = match &args.output {
+            None => Target::Stdout,
+            Some(path) if path.as_os_str() == "-" => Target::Stdout,
+            Some(path) => Target::File(PendingFile::create(path)?),
+        };
+        let terminal = matches!(target, Target::Stdout) && io::stdout().is_terminal();
+        let format = args.format.unwrap_or(if terminal { Format::Table } else { Format::Json });
+        Ok(Self { target, format, quiet: args.quiet })
+    }
+
+    /// Writes the result, as JSON or as the table that `table` makes, and the warnings.
+    ///
+    /// # Errors
+    /// If it cannot be written. A reader that has gone away is no error.
+    pub(crate) fn write<T: Serialize>(
+        self,
+        record: &T,
+        warnings: &[String],
+        table: impl FnOnce() -> String,
+    ) -> Result<(), CliError> {
+        if !self.quiet {
+            for warning in warnings {
+                complain("warning", warning);
+            }
+        }
+        let mut text = match self.format {
+            Format::Json => crate::record::to_json(record)?,
+            Format::Table => table(),
+        };
+        text.push('\n');
+        match self.target {
+            Target::File(file) => file.finish(text.as_bytes()),
+            Target::Stdout => {
+                let mut out = io::stdout().lock();
+                match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                    Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                        Err(CliError::Write { path: PathBuf::from("standard output"), source: error })
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl PendingFile {
+    /// Makes sure that `path` can be written.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
+        let failed = |source| CliError::Write { path: path.to_owned(), source };
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(failed(ErrorKind::IsADirectory.into())),
+            Ok(found) if !found.is_file() => {
+                let file = File::options().write(true).open(path).map_err(failed)?;
+                Ok(Self::Stream(file, path.to_owned()))
+            }
+            _ => {
+                // Through a link, so that the link stays and its target is replaced.
+                let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+                let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let mut builder = Builder::new();
+                builder.prefix(".nextstat-");
+                #[cfg(unix)]
+                builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+                Ok(Self::Whole(builder.tempfile_in(folder).map_err(failed)?, path))
+            }
+        }
+    }
+
+    /// Writes everything and puts the file in its place.
+    ///
+    /// # Errors
+    /// If the disk is full or the place has gone.
+    pub(crate) fn finish(self, bytes: &[u8]) -> Result<(), CliError> {
+        match self {
+            Self::Whole(mut file, path) => {
+                let failed = |source| CliError::Write { path: path.clone(), source };
+                let mut writer = BufWriter::new(file.as_file_mut());
+                writer.write_all(bytes).and_then(|()| writer.flush()).map_err(failed)?;
+                drop(writer);
+                file.persist(&path).map(|_| ()).map_err(|error| failed(error.error))
+            }
+            Self::Stream(mut file, path) => match file.write_all(bytes) {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    Err(CliError::Write { path, source: error })
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+/// One message on standard error. Nobody can be told that this failed.
+pub(crate) fn complain(kind: &str, message: &str) {
+    let _ = writeln!(io::stderr().lock(), "{kind}: {message}");
+}

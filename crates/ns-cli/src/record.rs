@@ -1,0 +1,107 @@
+//! The JSON of every command: its own keys and the five that all share.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use ns_core::{Device, Model};
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+/// A command's result with the common keys; `warnings` is among the body's.
+#[derive(Debug, Serialize)]
+pub(crate) struct Record<'a, T: Serialize> {
+    #[serde(flatten)]
+    body: &'a T,
+    device: String,
+    interpolation: Option<String>,
+    model_digest: Option<String>,
+    wall_s: f64,
+}
+
+impl<'a, T: Serialize> Record<'a, T> {
+    /// Adds the common keys; those of the model are null where there is none.
+    pub(crate) fn new(body: &'a T, device: Device, model: Option<&Model>, started: Instant) -> Self {
+        Self {
+            body,
+            device: device.to_string(),
+            interpolation: model.map(|m| m.interpolation.to_string()),
+            model_digest: model.map(Model::digest),
+            wall_s: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Seconds since the command started.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.wall_s
+    }
+}
+
+/// JSON with one line for each key of the outermost object: readable, and no longer than it must be.
+///
+/// # Errors
+/// If a map key is not a text.
+pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Outline::default()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Breaks lines at depth one only.
+#[derive(Default)]
+struct Outline {
+    depth: usize,
+}
+
+impl Outline {
+    fn open<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(bracket)
+    }
+
+    fn close<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if self.depth == 0 {
+            writer.write_all(b"\n")?;
+        }
+        writer.write_all(bracket)
+    }
+
+    fn separate<W: ?Sized + Write>(&self, writer: &mut W, first: bool) -> io::Result<()> {
+        match (self.depth, first) {
+            (1, true) => writer.write_all(b"\n  "),
+            (1, false) => writer.write_all(b",\n  "),
+            (_, true) => Ok(()),
+            (_, false) => writer.write_all(b", "),
+        }
+    }
+}
+
+impl Formatter for Outline {
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open(writer, b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.close(writer, b"}")
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open(writer, b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.close(writer, b"]")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.separate(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.separate(writer, first)
+    }
+}
