@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Time and peak memory of `nextstat fit` as models grow; prints a Markdown table.
+
+    benches/peers/setup
+    benches/peers/scaling.py WS.json... [--copies 1 2 4 8] [--gammas 1000 10] [--peer]
+
+Stacks copies of the workspaces into one likelihood (make_synthetic.py), fits each with the
+release binary on one thread, and reads wall time and peak resident memory from the kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import tempfile
+import time
+
+from compare import ONE_THREAD, ROOT, machine
+from make_synthetic import gammas, stack
+
+
+def run(command: list[str], limit: float):
+    """Wall seconds, peak resident MiB and exit status of a command; `None` past the limit."""
+    began = time.perf_counter()
+    child = os.posix_spawnp(command[0], command, {**os.environ, **ONE_THREAD})
+    while True:
+        done, status, usage = os.wait4(child, os.WNOHANG)
+        elapsed = time.perf_counter() - began
+        if done:
+            return elapsed, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+        if elapsed > limit:
+            os.kill(child, 9)
+            os.wait4(child, 0)
+            return None
+        time.sleep(0.0005)
+
+
+def twice_nll(path: pathlib.Path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return len(document["bestfit"]), document["twice_nll"]
+
+
+def main() -> None:
+    place = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workspaces", type=pathlib.Path, nargs="+")
+    parser.add_argument("--copies", type=int, nargs="*", default=[1, 2, 4, 8])
+    parser.add_argument("--gammas", type=int, nargs=2, default=[1000, 10], metavar=("CHANNELS", "BINS"))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a run is given up")
+    parser.add_argument("--peer", action="store_true", help="the peer as well")
+    parser.add_argument("--place", type=pathlib.Path, default=place / "peers")
+    parser.add_argument("--binary", type=pathlib.Path, default=place / "release" / "nextstat")
+    arguments = parser.parse_args()
+
+    tools = {"ours": [str(arguments.binary), "fit", "--threads", "1", "--format", "json"]}
+    if arguments.peer:
+        tools["peer"] = [str(arguments.place / "peer" / "bin" / "nextstat"), "fit", "--threads", "1"]
+    loaded = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.workspaces]
+    names = " + ".join(path.stem for path in arguments.workspaces)
+    models = [(f"stack {k} of {names}", stack(k, loaded)) for k in arguments.copies]
+    models.append(("gammas {} x {}".format(*arguments.gammas), gammas(*arguments.gammas)))
+
+    print(f"{machine()}; one thread, whole process, median of {arguments.repeat}\n")
+    print("| model | tool | parameters | bins | wall | peak memory | twice_nll |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, workspace in models:
+            path = pathlib.Path(folder) / "model.json"
+            path.write_text(json.dumps(workspace), encoding="utf-8")
+            n_bins = sum(len(o["data"]) for o in workspace["observations"])
+            for tool, command in tools.items():
+                out = pathlib.Path(folder) / "out.json"
+                runs = []
+                for _ in range(arguments.repeat):
+                    runs.append(run([*command, "--input", str(path), "--output", str(out)], arguments.limit))
+                    if runs[-1] is None or runs[-1][2] != 0:
+                        break
+                if runs[-1] is None:
+                    cells = ["-", str(n_bins), f"> {arguments.limit:.0f} s", "-", "-"]
+                elif runs[-1][2] != 0:
+                    cells = ["-", str(n_bins), f"failed ({runs[-1][2]})", "-", "-"]
+                else:
+                    n_parameters, minimum = twice_nll(out)
+                    wall = statistics.median(seconds for seconds, _, _ in runs)
+                    memory = max(peak for _, peak, _ in runs)
+                    cells = [str(n_parameters), str(n_bins), f"{wall:.3g} s", f"{memory:.0f} MiB", f"{minimum:.6f}"]
+                print("| " + " | ".join([name, tool, *cells]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""One tool in its own interpreter: reads requests as JSON lines, answers with times.
+
+Run by compare.py as `python worker.py TOOL`; TOOL is ours, peer or pyhf. Only the work
+itself is inside the timed region: reading JSON requests, building perturbed inputs and
+moving numbers between processes are not. Every request carries new inputs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import numpy as np
+from worker_inputs import perturbed
+
+
+class Ours:
+    """This project's package."""
+
+    def __init__(self):
+        import nextstat
+
+        self.package, self.version = nextstat, getattr(nextstat, "__version__", "?")
+
+    def load(self, text):
+        return self.package.load_workspace(json.loads(text))
+
+    def load_timed(self, path):
+        return self.package.load_workspace(path)
+
+    def init(self, model):
+        return np.asarray(model.suggested_init())
+
+    def points(self, array):
+        return list(array)
+
+    def value(self, model, point):
+        return model.nll(point)
+
+    def gradient(self, model, point):
+        # The value as well: what an optimiser asks for.
+        return model.nll(point), model.grad_nll(point)
+
+    def fit(self, model):
+        result = self.package.fit(model)
+        # Touched inside the timed region, in case they are made on demand.
+        return result, result.uncertainties, result.covariance
+
+    def minimum(self, outcome):
+        return float(outcome[0].twice_nll)
+
+
+class Peer:
+    """nextstat 0.10.1 from PyPI."""
+
+    def __init__(self):
+        import nextstat
+
+        self.package, self.version = nextstat, getattr(nextstat, "__version__", "?")
+        nextstat.set_threads(1)
+
+    def load(self, text):
+        return self.package.from_pyhf(text)
+
+    def load_timed(self, path):
+        with open(path, encoding="utf-8") as file:
+            return self.package.from_pyhf(file.read())
+
+    def init(self, model):
+        return np.asarray(model.suggested_init())
+
+    def points(self, array):
+        return list(array)  # measured: no slower than lists
+
+    def value(self, model, point):
+        return model.nll(point)
+
+    def gradient(self, model, point):
+        return model.grad_nll(point)
+
+    def fit(self, model):
+        result = self.package.fit(model)
+        return result, result.uncertainties
+
+    def minimum(self, outcome):
+        return 2 * float(outcome[0].nll)
+
+
+class Pyhf:
+    """pyhf 0.7.6 with NumPy and MINUIT: values and fits, no gradient."""
+
+    def __init__(self):
+        import pyhf
+
+        self.package, self.version = pyhf, pyhf.__version__
+        pyhf.set_backend("numpy", "minuit")
+
+    def load(self, text):
+        workspace = self.package.Workspace(json.loads(text))
+        poi = workspace["measurements"][0]["config"]["poi"] or None
+        model = workspace.model(poi_name=poi)
+        return model, np.asarray(workspace.data(model))
+
+    def load_timed(self, path):
+        with open(path, encoding="utf-8") as file:
+            return self.load(file.read())
+
+    def init(self, model):
+        return np.asarray(model[0].config.suggested_init(), float)
+
+    def points(self, array):
+        return list(array)
+
+    def value(self, model, point):
+        return -model[0].logpdf(point, model[1])
+
+    def gradient(self, model, point):
+        raise NotImplementedError
+
+    def fit(self, model):
+        return self.package.infer.mle.fit(model[1], model[0], return_uncertainties=True, return_fitted_val=True)
+
+    def minimum(self, outcome):
+        return float(outcome[1])
+
+
+def evaluate(tool, model, function, key, calls):
+    """Seconds per call over `calls` points, all different."""
+    init, rng = tool.init(model), np.random.default_rng(key)
+    points = tool.points(init + 1e-3 * rng.uniform(-1, 1, (calls, len(init))))
+    began = time.perf_counter()
+    for point in points:
+        function(model, point)
+    return (time.perf_counter() - began) / calls
+
+
+def serve(tool):
+    text = model = path = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        what, key = request["what"], request.get("key", 0)
+        answer = {}
+        try:
+            if what == "hello":
+                answer["version"] = tool.version
+            elif what == "open":
+                path = request["path"]
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+                model = tool.load(text)
+                answer["parameters"] = len(tool.init(model))
+            elif what == "load":
+                began = time.perf_counter()
+                tool.load_timed(path)
+                answer["seconds"] = time.perf_counter() - began
+            elif what in ("value", "gradient"):
+                answer["seconds"] = evaluate(tool, model, getattr(tool, what), key, request["calls"])
+            elif what == "fit":
+                fresh = tool.load(perturbed(text, key))
+                began = time.perf_counter()
+                outcome = tool.fit(fresh)
+                answer["seconds"] = time.perf_counter() - began
+                answer["twice_nll"] = tool.minimum(outcome)
+            else:
+                answer["error"] = f"unknown request {what}"
+        except NotImplementedError:
+            answer["absent"] = True
+        except Exception as error:
+            answer["error"] = f"{type(error).__name__}: {error}"
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve({"ours": Ours, "peer": Peer, "pyhf": Pyhf}[sys.argv[1]]())
