@@ -1,5 +1,14 @@
 //! Compiled models, their evaluation and optimisation on each device.
 
 pub mod cpu;
+mod curvature;
+mod eval;
+mod interp;
+mod linalg;
+mod optimise;
+mod plan;
+mod simd;
 
 pub use cpu::CpuSession;
+pub use plan::Plan;
+pub use simd::Level;

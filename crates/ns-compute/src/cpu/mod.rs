@@ -1,24 +1,106 @@
-//! The CPU session.
+//! The CPU session: a plan, observed data, and threads that fit.
+
+mod evaluate;
+mod request;
+
+use std::sync::Mutex;
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, ParameterTable, Session,
-    SessionError, Sink, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitFailure, FitTask, Interpolation, Model,
+    ParameterTable, Session, SessionError, Sink, TaskOutcome, Wanted,
 };
+use rayon::prelude::*;
+
+use crate::eval::Dataset;
+use crate::optimise::Worker;
+use crate::plan::Plan;
+use crate::simd::Level;
+
+/// Tasks whose outcomes may wait in memory before they go to the sink, per thread.
+const CHUNK_PER_THREAD: usize = 64;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
-    table: ParameterTable,
+    plan: Plan,
+    /// The same physics with smooth interpolation: its minimum is a start point where
+    /// the model has kinks.
+    smooth: Option<Box<Plan>>,
+    observed: Dataset,
+    level: Level,
+    threads: usize,
+    pool: Option<rayon::ThreadPool>,
+    workers: Mutex<Vec<Worker>>,
+    smooth_workers: Mutex<Vec<Worker>>,
 }
 
 impl CpuSession {
-    /// Compiles `model` for the CPU.
+    /// Compiles `model` for the CPU, with the best instruction set of this machine.
     ///
     /// # Errors
-    /// If the model does not fit the memory limit.
-    pub fn open(model: &Model, _execution: &Execution) -> Result<Self, SessionError> {
-        let _ = model;
-        Ok(Self { table: ParameterTable::default() })
+    /// If the model does not fit the memory limit or is inconsistent.
+    pub fn open(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
+        Self::open_at(model, execution, Level::detect())
     }
+
+    /// The same with a chosen instruction set, for tests and measurements.
+    ///
+    /// # Errors
+    /// As [`CpuSession::open`].
+    pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
+        let plan = Plan::compile(model, execution)?;
+        let smooth = if plan.has_kinks {
+            let twin = Model { interpolation: Interpolation::SMOOTH, ..model.clone() };
+            Some(Box::new(Plan::compile(&twin, execution)?))
+        } else {
+            None
+        };
+        request::check_data(&plan, &model.observed.main, &model.observed.aux)?;
+        let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
+        let threads = execution.resolved_threads();
+        let pool = if threads > 1 {
+            let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            Some(built.map_err(|error| SessionError::DeviceUnavailable {
+                device: Device::Cpu,
+                reason: error.to_string(),
+                remedy: "Ask for fewer threads".into(),
+            })?)
+        } else {
+            None
+        };
+        Ok(Self {
+            plan,
+            smooth,
+            observed,
+            level,
+            threads,
+            pool,
+            workers: Mutex::default(),
+            smooth_workers: Mutex::default(),
+        })
+    }
+
+    /// The instruction set in use.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The compiled model.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// Takes a worker from the shelf, or makes one. A poisoned lock only means that another thread
+/// panicked between two fits; the workers themselves are reset by every fit.
+fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
+    let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    shelf.pop().unwrap_or_else(|| Worker::new(plan))
+}
+
+fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
+    shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(worker);
 }
 
 impl Session for CpuSession {
@@ -27,33 +109,67 @@ impl Session for CpuSession {
     }
 
     fn parameters(&self) -> &ParameterTable {
-        &self.table
+        &self.plan.table
     }
 
     fn fit_batch(
         &self,
-        _tasks: &[FitTask],
-        _wanted: Wanted,
-        _control: Control<'_>,
-        _sink: &mut dyn Sink,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        Err(SessionError::ForeignData { remedy: "the evaluator is being written" })
+        for task in tasks {
+            request::check_task(&self.plan, task)?;
+        }
+        let total: usize = tasks.iter().map(|t| t.fits.len()).sum();
+        let done = std::sync::atomic::AtomicUsize::new(0);
+        let run = |task: &FitTask| {
+            if control.is_cancelled() {
+                return TaskOutcome { fits: task.fits.iter().map(|_| Err(FitFailure::Cancelled)).collect() };
+            }
+            let mut worker = take(&self.workers, &self.plan);
+            let outcome = self.run_task(task, wanted, control, &mut worker, &|| {
+                let now = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                control.progress(now, total);
+            });
+            put(&self.workers, worker);
+            outcome
+        };
+        let mut index = 0;
+        for chunk in tasks.chunks(CHUNK_PER_THREAD * self.threads.max(1)) {
+            let outcomes: Vec<TaskOutcome> = match &self.pool {
+                Some(pool) if chunk.len() > 1 => pool.install(|| chunk.par_iter().map(run).collect()),
+                _ => chunk.iter().map(run).collect(),
+            };
+            for outcome in outcomes {
+                sink.accept(index, outcome);
+                index += 1;
+            }
+            if control.is_cancelled() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn evaluate(
         &self,
-        _data: &Data,
-        _points: &[f64],
-        _request: EvaluationRequest,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
-        Err(SessionError::ForeignData { remedy: "the evaluator is being written" })
+        self.evaluate_points(data, points, request)
     }
 
-    fn asimov(&self, _parameters: &[f64]) -> Result<Data, SessionError> {
-        Err(SessionError::ForeignData { remedy: "the evaluator is being written" })
+    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+        self.asimov_data(parameters)
     }
 
-    fn saturated_nll(&self, _data: &Data) -> Result<f64, SessionError> {
-        Err(SessionError::ForeignData { remedy: "the evaluator is being written" })
+    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+        Ok(match self.dataset(data)? {
+            None => self.observed.saturated_main + self.observed.saturated_constraint,
+            Some(own) => own.saturated_main + own.saturated_constraint,
+        })
     }
 }

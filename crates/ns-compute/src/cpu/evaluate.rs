@@ -1,0 +1,102 @@
+//! Values, gradients, Hessians and expected data at given points.
+
+use ns_core::{BinnedData, Data, Evaluation, EvaluationRequest, SessionError};
+
+use super::request::finite;
+use super::{CpuSession, put, take};
+use crate::curvature::{Curvature, Point, assemble};
+use crate::optimise::Problem;
+
+impl CpuSession {
+    pub(super) fn evaluate_points(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let (plan, n) = (&self.plan, self.plan.n_parameters());
+        if n == 0 || !points.len().is_multiple_of(n) {
+            return Err(SessionError::WrongLength { what: "points", actual: points.len(), expected: n });
+        }
+        finite("points", points)?;
+        let own = self.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.observed);
+        let problem = Problem {
+            plan,
+            level: self.level,
+            data,
+            lower: Vec::new(),
+            upper: Vec::new(),
+            fixed: Vec::new(),
+        };
+        let mut worker = take(&self.workers, plan);
+        let mut out = Evaluation::default();
+        for theta in points.chunks_exact(n) {
+            let terms = worker.evaluate(&problem, theta, 0.0);
+            if request.nll {
+                out.nll.push(terms.value() + data.saturated_main + data.saturated_constraint);
+                out.nll_main.push(terms.main + data.saturated_main);
+                out.nll_constraint.push(terms.constraint + data.saturated_constraint);
+            }
+            if request.gradient {
+                worker.gradient(&problem, theta);
+                out.gradient.extend_from_slice(&worker.scratch.gradient);
+            }
+            if request.hessian {
+                let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
+                let point = Point {
+                    theta,
+                    data,
+                    active: &vec![true; n],
+                    side: &vec![0.0; n],
+                    exactness: 1.0,
+                    damping: 0.0,
+                };
+                assemble(self.level, plan, &plan.flat, point, &mut worker.scratch, &mut flat);
+                if let (Some(component), Some(m)) = (plan.flat.components.first(), flat.matrices.first()) {
+                    for i in 0..n {
+                        for j in 0..n {
+                            out.hessian.push(m.h[i.min(j) * component.width + i.max(j)]);
+                        }
+                    }
+                }
+                worker.flat = Some(flat);
+            }
+            if request.expected {
+                out.expected.extend_from_slice(&worker.scratch.lambda[..plan.n_bins]);
+                out.expected.extend(self.expected_auxiliary(theta));
+            }
+        }
+        put(&self.workers, worker);
+        Ok(out)
+    }
+
+    /// Expected auxiliary data: the parameter for Gaussian terms, `tau` times it for Poisson ones.
+    fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
+        let plan = &self.plan;
+        let mut aux = vec![0.0; plan.n_aux];
+        for (&p, &a) in plan.gaussian.param.iter().zip(&plan.gaussian.aux) {
+            aux[a] = theta[p];
+        }
+        for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
+            aux[a] = tau * theta[p];
+        }
+        aux
+    }
+
+    pub(super) fn asimov_data(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+        let plan = &self.plan;
+        if parameters.len() != plan.n_parameters() {
+            return Err(SessionError::WrongLength {
+                what: "parameters",
+                actual: parameters.len(),
+                expected: plan.n_parameters(),
+            });
+        }
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
+        let (main, aux) = expected.split_at(plan.n_bins);
+        super::request::check_data(plan, main, aux)?;
+        Ok(BinnedData { main: main.to_vec(), aux: aux.to_vec() }.into())
+    }
+}

@@ -1,0 +1,202 @@
+//! From tasks to problems: checks, defaults, start points.
+
+use ns_core::{
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, SessionError, Start, TaskOutcome, Wanted,
+};
+
+use super::{CpuSession, put, take};
+use crate::eval::Dataset;
+use crate::optimise::{Problem, Worker, fit};
+use crate::plan::Plan;
+
+/// Refuses data that the likelihood cannot take.
+pub(super) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
+    let length = |what, actual: usize, expected: usize| {
+        if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
+    };
+    length("main data", main.len(), plan.n_bins)?;
+    length("auxiliary data", aux.len(), plan.n_aux)?;
+    let bad = |what, values: &[f64], wrong: &dyn Fn(f64) -> bool, remedy| {
+        values.iter().position(|&x| wrong(x)).map_or(Ok(()), |index| {
+            Err(SessionError::BadNumber { what, index, value: values[index], remedy })
+        })
+    };
+    bad("main data", main, &|x| !x.is_finite() || x < 0.0, "counts are finite and not negative")?;
+    bad("auxiliary data", aux, &|x| !x.is_finite(), "auxiliary data are finite")?;
+    for &a in &plan.poisson.aux {
+        if aux[a] < 0.0 {
+            return Err(SessionError::BadNumber {
+                what: "auxiliary data",
+                index: a,
+                value: aux[a],
+                remedy: "an auxiliary count is not negative",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a task that the session cannot understand.
+pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
+    let n = plan.n_parameters();
+    let index = |index: usize| {
+        if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
+    };
+    if let Data::Binned(data) = &task.data {
+        check_data(plan, &data.main, &data.aux)?;
+    }
+    for request in &task.fits {
+        if let Start::At(point) = &request.start {
+            if point.len() != n {
+                return Err(SessionError::WrongLength { what: "start point", actual: point.len(), expected: n });
+            }
+            finite("start point", point)?;
+        }
+        for &(p, value) in &request.fixed {
+            index(p)?;
+            finite("fixed value", &[value])?;
+        }
+        for &p in &request.released {
+            index(p)?;
+        }
+        for &(p, (lower, upper)) in &request.bounds {
+            index(p)?;
+            if !(lower <= upper) {
+                return Err(SessionError::BadNumber {
+                    what: "bounds",
+                    index: p,
+                    value: lower,
+                    remedy: "the lower bound must not exceed the upper",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses NaN and infinity.
+pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
+    values.iter().position(|x| !x.is_finite()).map_or(Ok(()), |index| {
+        Err(SessionError::BadNumber { what, index, value: values[index], remedy: "give a finite number" })
+    })
+}
+
+impl CpuSession {
+    /// The data of a task, with their constants; `None` means the observed ones.
+    pub(super) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
+        match data {
+            Data::Observed => Ok(None),
+            Data::Binned(binned) => {
+                check_data(&self.plan, &binned.main, &binned.aux)?;
+                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
+            }
+            _ => Err(SessionError::ForeignData { remedy: "give counts per bin and auxiliary data" }),
+        }
+    }
+
+    /// Runs the fits of one task in order.
+    pub(super) fn run_task(
+        &self,
+        task: &FitTask,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        fit_done: &dyn Fn(),
+    ) -> TaskOutcome {
+        // `check_task` has seen the data; foreign kinds cannot come here.
+        let own = self.dataset(&task.data).ok().flatten();
+        let data = own.as_ref().unwrap_or(&self.observed);
+        let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
+        for request in &task.fits {
+            let result = if control.is_cancelled() {
+                Err(FitFailure::Cancelled)
+            } else {
+                self.run_fit(request, data, wanted, worker, &fits)
+            };
+            fits.push(result);
+            fit_done();
+        }
+        TaskOutcome { fits }
+    }
+
+    fn run_fit(
+        &self,
+        request: &FitRequest,
+        data: &Dataset,
+        wanted: Wanted,
+        worker: &mut Worker,
+        earlier: &[Result<FitOutcome, FitFailure>],
+    ) -> Result<FitOutcome, FitFailure> {
+        let table = &self.plan.table;
+        let mut problem = Problem {
+            plan: &self.plan,
+            level: self.level,
+            data,
+            lower: table.bounds.iter().map(|b| b.0).collect(),
+            upper: table.bounds.iter().map(|b| b.1).collect(),
+            fixed: table.fixed.clone(),
+        };
+        for &(p, (lower, upper)) in &request.bounds {
+            problem.lower[p] = lower;
+            problem.upper[p] = upper;
+        }
+        for &p in &request.released {
+            problem.fixed[p] = false;
+        }
+        let mut start = match &request.start {
+            Start::Init => table.init.clone(),
+            Start::At(point) => point.to_vec(),
+            Start::Earlier(i) => match earlier.get(*i) {
+                Some(Ok(outcome)) => outcome.parameters.clone(),
+                _ => table.init.clone(),
+            },
+        };
+        for p in 0..start.len() {
+            if table.fixed[p] && problem.fixed[p] && matches!(request.start, Start::Init) {
+                start[p] = table.init[p];
+            }
+            problem.fixed[p] |= problem.lower[p] == problem.upper[p];
+        }
+        for &(p, value) in &request.fixed {
+            problem.fixed[p] = true;
+            start[p] = value;
+        }
+        let further = match request.search {
+            Search::Local => Vec::new(),
+            effort => self.further_starts(&problem, &start, effort),
+        };
+        fit(worker, &problem, &start, &further, request.search, wanted)
+    }
+
+    /// Start points besides the given one.
+    fn further_starts(&self, problem: &Problem<'_>, start: &[f64], effort: Search) -> Vec<Vec<f64>> {
+        let mut starts = Vec::new();
+        if let Some(smooth) = &self.smooth {
+            let mut worker = take(&self.smooth_workers, smooth);
+            let twin = Problem { plan: smooth, ..problem.clone() };
+            let local = fit(&mut worker, &twin, start, &[], Search::Local, Wanted::default());
+            put(&self.smooth_workers, worker);
+            if let Ok(outcome) = local {
+                starts.push(outcome.parameters);
+            }
+        }
+        let small = problem.plan.n_parameters() <= SMALL_MODEL;
+        if effort == Search::Thorough || small {
+            for shift in [1.0, -1.0] {
+                let mut other = start.to_vec();
+                for p in 0..other.len() {
+                    if !problem.fixed[p] && problem.plan.asymmetric[p] {
+                        other[p] = (other[p] + shift).clamp(problem.lower[p], problem.upper[p]);
+                    }
+                }
+                if other != start {
+                    starts.push(other);
+                }
+            }
+        }
+        starts
+    }
+}
+
+/// Models so small that a few more descents cost microseconds.
+const SMALL_MODEL: usize = 24;

@@ -1,0 +1,133 @@
+//! Derivatives of one block's scalar product `N` (normsys, normfactor, lumi).
+
+use crate::eval::{Scratch, kappa_derivative, kappa_second};
+use crate::plan::{Block, Plan};
+
+/// Below this a factor counts as zero and is never divided by.
+const TINY: f64 = 1e-100;
+
+/// How the second derivatives of `N` by its parameters are put together:
+/// `N_pq = x_p y_q + y_p x_q`, plus a correction on the diagonal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Product {
+    /// No factor is zero: `x = N q / 2`, `y = q`, with `q` the relative derivatives.
+    Regular,
+    /// One or two factors are zero: `x` and `y` are kept separately.
+    Zero,
+}
+
+/// Fills, per slot: `first` = `N_p`, `relative` = `y`, `cross` = `x`, `second` = the
+/// diagonal correction. Masked parameters get zeros.
+pub(super) fn scalar_derivatives(
+    plan: &Plan,
+    index: usize,
+    block: &Block,
+    theta: &[f64],
+    active: &[bool],
+    scratch: &mut Scratch,
+) -> Product {
+    let n_slots = block.params.1 - block.params.0;
+    let [first, relative, cross, second] = &mut scratch.slot;
+    for array in [&mut *first, &mut *relative, &mut *cross, &mut *second] {
+        array[..n_slots].fill(0.0);
+    }
+    let factors = || {
+        plan.factor_param[block.factor.0..block.factor.1]
+            .iter()
+            .zip(&plan.factor_slot[block.factor.0..block.factor.1])
+            .map(|(&p, &slot)| (p as usize, slot as usize))
+    };
+    let norms = || {
+        plan.norm_of_block[block.norm.0..block.norm.1]
+            .iter()
+            .zip(&plan.norm_slot[block.norm.0..block.norm.1])
+            .map(|(&term, &slot)| (term as usize, slot as usize))
+    };
+    let zero = |p: usize| theta[p].abs() < TINY;
+    let zeros = factors().filter(|&(p, _)| zero(p)).count()
+        + if scratch.degenerate { norms().filter(|&(t, _)| scratch.kappa[t].abs() < TINY).count() } else { 0 };
+
+    if zeros == 0 {
+        let n = scratch.scale[index];
+        for (term, slot) in norms() {
+            let q = scratch.ratio[term];
+            relative[slot] += q;
+            second[slot] += n * (scratch.ratio_second[term] - q * q);
+        }
+        for (p, slot) in factors() {
+            let q = 1.0 / theta[p];
+            relative[slot] += q;
+            second[slot] -= n * q * q;
+        }
+        for (slot, &p) in plan.block_params[block.params.0..block.params.1].iter().enumerate() {
+            if !active[p as usize] {
+                relative[slot] = 0.0;
+                second[slot] = 0.0;
+            }
+            first[slot] = n * relative[slot];
+        }
+        return Product::Regular;
+    }
+
+    // Product of everything that is not zero, and what is.
+    let mut rest = 1.0;
+    let mut vanishing: [(usize, f64, f64); 2] = [(0, 0.0, 0.0); 2];
+    let mut met = 0;
+    let mut vanish = |slot: usize, derivative: f64, curve: f64| {
+        if met < 2 {
+            vanishing[met] = (slot, derivative, curve);
+        }
+        met += 1;
+    };
+    for (term, slot) in norms() {
+        let kappa = scratch.kappa[term];
+        if scratch.degenerate && kappa.abs() < TINY {
+            let p = plan.block_params[block.params.0 + slot] as usize;
+            let curve = kappa_second(plan, term, theta[p]);
+            vanish(slot, kappa_derivative(plan, term, theta[p]), curve);
+        } else {
+            // code1 factors are never zero; their product is in `norm` as a whole.
+            if plan.normsys == ns_core::NormsysCode::Code4 {
+                rest *= kappa;
+            }
+            relative[slot] += scratch.ratio[term];
+        }
+    }
+    if plan.normsys == ns_core::NormsysCode::Code1 {
+        rest *= scratch.norm[index];
+    }
+    for (p, slot) in factors() {
+        if zero(p) {
+            vanish(slot, 1.0, 0.0);
+        } else {
+            rest *= theta[p];
+            relative[slot] += 1.0 / theta[p];
+        }
+    }
+    let free = |slot: usize| active[plan.block_params[block.params.0 + slot] as usize];
+    match met {
+        1 => {
+            let (slot, derivative, curve) = vanishing[0];
+            if free(slot) {
+                first[slot] = rest * derivative;
+                cross[slot] = rest * derivative;
+                second[slot] = rest * curve;
+            }
+            for (slot, value) in relative[..n_slots].iter_mut().enumerate() {
+                if !free(slot) {
+                    *value = 0.0;
+                }
+            }
+        }
+        2 => {
+            relative[..n_slots].fill(0.0);
+            let ((a, da, _), (b, db, _)) = (vanishing[0], vanishing[1]);
+            if free(a) && free(b) {
+                cross[a] = rest * da * db;
+                relative[b] = 1.0;
+            }
+        }
+        _ => relative[..n_slots].fill(0.0),
+    }
+    Product::Zero
+}

@@ -1,0 +1,106 @@
+//! Nested elimination: local rows, then dense columns, then the border.
+
+use super::Curvature;
+use super::storage::Matrices;
+use crate::linalg::{Shape, factor as factor_dense, product};
+use crate::plan::{Component, Layout};
+use crate::simd::Level;
+
+/// Stands for an infinite pivot, as in the dense factor.
+const FROZEN: f64 = 1e140;
+
+/// How a factorisation went.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Factored {
+    /// Positive definite, apart from the listed flat parameters, which are frozen.
+    Positive {
+        /// Parameters without curvature.
+        flat: Vec<usize>,
+    },
+    /// Some pivot is negative.
+    Indefinite,
+}
+
+/// Factors what `assemble` wrote, in place.
+pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Factored {
+    let mut flat = Vec::new();
+    let mut pivots = std::mem::take(&mut out.pivots);
+    for (component, m) in layout.components.iter().zip(&mut out.matrices) {
+        if !eliminate_locals(component, m, &mut flat) {
+            out.pivots = pivots;
+            return Factored::Indefinite;
+        }
+        let (width, n) = (component.width, component.columns);
+        if !component.local.is_empty() {
+            let shape = Shape { rows: (0, n), columns: (0, n), inner: (0, component.local.len()), upper: true };
+            product(level, &m.local, width, &m.local, width, &mut m.h, width, shape, -1.0);
+        }
+        let dense = component.dense.len();
+        factor_dense(level, &mut m.h, width, n, dense, &mut out.diagonal, &mut pivots);
+        if pivots.negative.is_some() {
+            out.pivots = pivots;
+            return Factored::Indefinite;
+        }
+        flat.extend(pivots.flat.iter().map(|&i| component.dense[i] as usize));
+        for i in 0..layout.border.len() {
+            for j in i..layout.border.len() {
+                out.border[i * out.border_width + j] += m.h[(dense + i) * width + dense + j];
+            }
+        }
+    }
+    let n = layout.border.len();
+    factor_dense(level, &mut out.border, out.border_width, n, n, &mut out.diagonal, &mut pivots);
+    let negative = pivots.negative.is_some();
+    flat.extend(pivots.flat.iter().map(|&i| layout.border[i] as usize));
+    out.pivots = pivots;
+    for (c, &p) in out.isolated.iter_mut().zip(&layout.isolated) {
+        if *c <= 0.0 {
+            *c = FROZEN;
+            flat.push(p as usize);
+        }
+    }
+    if negative { Factored::Indefinite } else { Factored::Positive { flat } }
+}
+
+/// Factors the local block of every bin and replaces the coupling `R` by `L^-1 R`.
+/// False if a pivot is negative.
+fn eliminate_locals(component: &Component, m: &mut Matrices, flat: &mut Vec<usize>) -> bool {
+    let width = component.width;
+    for bin in 0..component.n_bins {
+        let start = component.local_start[bin] as usize;
+        let n = component.local_start[bin + 1] as usize - start;
+        let l = &mut m.local_block[m.local_block_start[bin] as usize..][..n * n];
+        for i in 0..n {
+            let scale = l[i * n + i].abs();
+            for j in 0..=i {
+                let mut sum = l[i * n + j];
+                for k in 0..j {
+                    sum -= l[i * n + k] * l[j * n + k];
+                }
+                if i != j {
+                    l[i * n + j] = sum / l[j * n + j];
+                } else if sum.is_nan() || sum < -1e-9 * scale || (sum < 0.0 && scale == 0.0) {
+                    return false;
+                } else if sum <= 1e-13 * scale || sum < f64::MIN_POSITIVE {
+                    l[i * n + i] = FROZEN;
+                    flat.push(component.local[start + i] as usize);
+                } else {
+                    l[i * n + i] = sum.sqrt();
+                }
+            }
+            let (above, row) = m.local[start * width..].split_at_mut(i * width);
+            let row = &mut row[..width];
+            for (k, other) in above.chunks_exact(width).enumerate() {
+                let c = l[i * n + k];
+                for (x, y) in row.iter_mut().zip(other) {
+                    *x -= c * y;
+                }
+            }
+            let inverse = 1.0 / l[i * n + i];
+            for x in row {
+                *x *= inverse;
+            }
+        }
+    }
+    true
+}

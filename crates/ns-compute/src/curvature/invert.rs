@@ -1,0 +1,108 @@
+//! The inverse of a factored curvature: whole, or its diagonal alone.
+
+use super::Curvature;
+use crate::linalg::{Shape, invert_factor, product};
+use crate::plan::Layout;
+use crate::simd::Level;
+
+/// The full inverse in the flat layout (columns are parameters), row-major `n x n`, into `out`.
+pub(crate) fn covariance(level: Level, layout: &Layout, c: &mut Curvature, out: &mut Vec<f64>) {
+    let n = layout.place.len();
+    out.clear();
+    out.resize(n * n, 0.0);
+    let (Some(component), Some(m)) = (layout.components.first(), c.matrices.first()) else { return };
+    let width = component.width;
+    let mut w = vec![0.0; width * width];
+    invert_factor(level, &m.h, width, n, &mut w);
+    let mut inverse = vec![0.0; width * width];
+    for j in (0..n).step_by(16) {
+        let shape = Shape { rows: (0, n.min(j + 16)), columns: (j, n.min(j + 16)), inner: (j, n), upper: false };
+        product(level, &w, width, &w, width, &mut inverse, width, shape, 1.0);
+    }
+    for i in 0..n {
+        for j in i..n {
+            let value = inverse[i * width + j];
+            out[i * n + j] = value;
+            out[j * n + i] = value;
+        }
+    }
+}
+
+/// The diagonal of the inverse, per parameter, in any layout.
+pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64]) {
+    let n_border = layout.border.len();
+    // Columns of the inverse of the border, through its factor: W with S^-1 = W' W.
+    let bw = c.border_width;
+    let mut border_w = vec![0.0; bw * bw];
+    invert_factor(level, &c.border, bw, n_border, &mut border_w);
+    // |W v|^2 = v' S^-1 v.
+    let border_form = |v: &[f64]| -> f64 {
+        (0..n_border)
+            .map(|k| {
+                let sum: f64 = border_w[k * bw..=k * bw + k].iter().zip(v).map(|(w, v)| w * v).sum();
+                sum * sum
+            })
+            .sum()
+    };
+    for (i, &p) in layout.border.iter().enumerate() {
+        out[p as usize] = (i..n_border).map(|k| border_w[k * bw + i] * border_w[k * bw + i]).sum();
+    }
+    let mut w = Vec::new();
+    let mut coupling = vec![0.0; n_border];
+    for (component, m) in layout.components.iter().zip(&c.matrices) {
+        let (width, n, dense) = (component.width, component.columns, component.dense.len());
+        w.clear();
+        w.resize(width * dense.div_ceil(16).max(1) * 16, 0.0);
+        invert_factor(level, &m.h, width, dense, &mut w);
+        // For a vector v over dense and border: |W v_d|^2 plus what is left at the border.
+        let mut y = vec![0.0; dense];
+        let mut quadratic = |v: &[f64], from: usize| -> f64 {
+            coupling.copy_from_slice(&v[dense..n]);
+            let mut total = 0.0;
+            for k in from..dense {
+                let sum: f64 = w[k * width + from..=k * width + k].iter().zip(&v[from..]).map(|(w, v)| w * v).sum();
+                y[k] = sum;
+                total += sum * sum;
+                for (to, u) in coupling.iter_mut().zip(&m.h[k * width + dense..]) {
+                    *to -= sum * u;
+                }
+            }
+            total + border_form(&coupling)
+        };
+        let mut unit = vec![0.0; n];
+        for (i, &p) in component.dense.iter().enumerate() {
+            unit[i] = 1.0;
+            out[p as usize] = quadratic(&unit, i);
+            unit[i] = 0.0;
+        }
+        for bin in 0..component.n_bins {
+            let start = component.local_start[bin] as usize;
+            let count = component.local_start[bin + 1] as usize - start;
+            let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
+            for i in 0..count {
+                // Column i of L^-1, by forward substitution.
+                let mut column = vec![0.0; count];
+                for r in i..count {
+                    let mut sum = if r == i { 1.0 } else { 0.0 };
+                    for k in i..r {
+                        sum -= l[r * count + k] * column[k];
+                    }
+                    column[r] = sum / l[r * count + r];
+                }
+                let own: f64 = column.iter().map(|x| x * x).sum();
+                // Row of L^-T (L^-1 R): how this parameter follows the columns.
+                unit.fill(0.0);
+                for (r, &x) in column.iter().enumerate() {
+                    for (to, y) in unit.iter_mut().zip(&m.local[(start + r) * width..]) {
+                        *to += x * y;
+                    }
+                }
+                out[component.local[start + i] as usize] = own + quadratic(&unit, 0);
+                unit.fill(0.0);
+            }
+        }
+    }
+    for (&p, &h) in layout.isolated.iter().zip(&c.isolated) {
+        out[p as usize] = 1.0 / h;
+    }
+}

@@ -1,0 +1,17 @@
+//! The exact Hessian of `-ln L`, assembled block by block, factored in the order of a
+//! [`Layout`](crate::plan::Layout), and used to solve, to invert and to certify.
+//!
+//! Verbs: `assemble` (derivatives to matrices), `factor`, `solve`, `invert`.
+
+mod assemble;
+mod block;
+mod factor;
+mod invert;
+mod solve;
+mod storage;
+
+pub(crate) use assemble::assemble;
+pub(crate) use factor::{Factored, factor};
+pub(crate) use invert::{covariance, variances};
+pub(crate) use solve::solve;
+pub(crate) use storage::{Curvature, Point};

@@ -1,0 +1,81 @@
+//! `x = H^-1 b` with the nested factor.
+
+use super::Curvature;
+use crate::linalg::{solve_lower, solve_upper};
+use crate::plan::Layout;
+use crate::simd::Level;
+
+/// Solves for `x`; `b` must be zero for parameters that do not move.
+pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64], x: &mut [f64]) {
+    let n_border = layout.border.len();
+    for (to, &p) in c.border_vector.iter_mut().zip(&layout.border) {
+        *to = b[p as usize];
+    }
+    for (component, m) in layout.components.iter().zip(&c.matrices) {
+        let (width, n, dense) = (component.width, component.columns, component.dense.len());
+        let v = &mut c.vector[..n];
+        v.fill(0.0);
+        for (to, &p) in v.iter_mut().zip(&component.dense) {
+            *to = b[p as usize];
+        }
+        for bin in 0..component.n_bins {
+            let start = component.local_start[bin] as usize;
+            let count = component.local_start[bin + 1] as usize - start;
+            let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
+            for i in 0..count {
+                let p = component.local[start + i] as usize;
+                let mut w = b[p];
+                for k in 0..i {
+                    w -= l[i * count + k] * x[component.local[start + k] as usize];
+                }
+                w /= l[i * count + i];
+                x[p] = w;
+                let row = &m.local[(start + i) * width..][..n];
+                for (to, y) in v.iter_mut().zip(row) {
+                    *to -= w * y;
+                }
+            }
+        }
+        solve_lower(level, &m.h, width, n, dense, v);
+        for (&p, &y) in component.dense.iter().zip(v.iter()) {
+            x[p as usize] = y;
+        }
+        for (to, add) in c.border_vector.iter_mut().zip(&v[dense..]) {
+            *to += add;
+        }
+    }
+    solve_lower(level, &c.border, c.border_width, n_border, n_border, &mut c.border_vector);
+    solve_upper(level, &c.border, c.border_width, n_border, n_border, &mut c.border_vector);
+    for (&p, &value) in layout.border.iter().zip(&c.border_vector) {
+        x[p as usize] = value;
+    }
+    for (component, m) in layout.components.iter().zip(&c.matrices) {
+        let (width, n, dense) = (component.width, component.columns, component.dense.len());
+        let v = &mut c.vector[..n];
+        for (to, &p) in v.iter_mut().zip(&component.dense) {
+            *to = x[p as usize];
+        }
+        v[dense..].copy_from_slice(&c.border_vector[..n_border]);
+        solve_upper(level, &m.h, width, n, dense, v);
+        for (&p, &value) in component.dense.iter().zip(v.iter()) {
+            x[p as usize] = value;
+        }
+        for bin in 0..component.n_bins {
+            let start = component.local_start[bin] as usize;
+            let count = component.local_start[bin + 1] as usize - start;
+            let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
+            for i in (0..count).rev() {
+                let p = component.local[start + i] as usize;
+                let row = &m.local[(start + i) * width..][..n];
+                let mut w = x[p] - row.iter().zip(v.iter()).map(|(y, x)| y * x).sum::<f64>();
+                for k in i + 1..count {
+                    w -= l[k * count + i] * x[component.local[start + k] as usize];
+                }
+                x[p] = w / l[i * count + i];
+            }
+        }
+    }
+    for (&p, &h) in layout.isolated.iter().zip(&c.isolated) {
+        x[p as usize] = b[p as usize] / h;
+    }
+}

@@ -1,0 +1,220 @@
+//! Expected yields of every bin at one point.
+
+use ns_core::NormsysCode;
+
+use super::Scratch;
+use crate::interp;
+use crate::plan::{Block, LANES, Plan, TERM_LANES};
+use crate::simd::{Lanes, MulAdd, exp, isa_fn};
+
+/// Below this a normsys factor is not divided by.
+const TINY_FACTOR: f64 = 1e-100;
+
+isa_fn! {
+    /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
+    /// are the mean of both sides.
+    pub(crate) fn forward(plan: &Plan, theta: &[f64], scratch: &mut Scratch) = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    for &p in &plan.hist_params {
+        let c = interp::curved(plan.histosys, theta[p]);
+        scratch.curved[p] = c.f;
+        scratch.curved_first[p] = c.first;
+        scratch.curved_second[p] = c.second;
+    }
+    match plan.normsys {
+        NormsysCode::Code4 => norm_products::<M>(plan, theta, scratch),
+        NormsysCode::Code1 => norm_logarithms::<M>(plan, theta, scratch),
+    }
+    scratch.lambda.fill(0.0);
+    for (index, block) in plan.blocks.iter().enumerate() {
+        let mut scale = scratch.norm[index];
+        for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+            scale *= theta[p as usize];
+        }
+        scratch.scale[index] = scale;
+        binwise(plan, block, theta, scratch);
+        let mut lane = 0;
+        while lane < block.n_lanes {
+            lane += match block.n_lanes - lane {
+                1 => yields::<M, 1>(plan, block, lane, theta, scale, scratch),
+                2 => yields::<M, 2>(plan, block, lane, theta, scale, scratch),
+                3 => yields::<M, 3>(plan, block, lane, theta, scale, scratch),
+                _ => yields::<M, 4>(plan, block, lane, theta, scale, scratch),
+            };
+        }
+    }
+}
+
+/// code4: product of factors per block; each run of terms shares one branch.
+#[inline(always)]
+fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    scratch.norm.fill(1.0);
+    let mut smallest = Lanes::<TERM_LANES>::splat(f64::INFINITY);
+    for run in &plan.norm_runs {
+        let alpha = theta[run.param];
+        let mut i = run.start;
+        while i < run.end {
+            let kappa = if alpha.abs() < 1.0 {
+                let c = std::array::from_fn(|k| Lanes::<TERM_LANES>::load(&plan.norm_coefficients[k][i..]));
+                interp::polynomial::<M, TERM_LANES>(alpha, c)
+            } else {
+                let log = if alpha > 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
+                let mut kappa = Lanes::<TERM_LANES>::load(&log[i..]);
+                for k in &mut kappa.0 {
+                    *k = exp::<M>(alpha.abs() * *k);
+                }
+                kappa
+            };
+            for k in 0..TERM_LANES {
+                smallest.0[k] = smallest.0[k].min(kappa.0[k].abs());
+            }
+            kappa.store(&mut scratch.kappa[i..]);
+            for k in 0..TERM_LANES {
+                scratch.norm[plan.norm_block[i + k] as usize] *= kappa.0[k];
+            }
+            i += TERM_LANES;
+        }
+    }
+    scratch.degenerate = smallest.0.iter().any(|&s| s < TINY_FACTOR);
+}
+
+/// code1: exponentials add up in the exponent; one `exp` per block.
+#[inline(always)]
+fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    scratch.norm.fill(0.0);
+    for run in &plan.norm_runs {
+        let alpha = theta[run.param];
+        let log = if alpha >= 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
+        for i in run.start..run.end {
+            scratch.norm[plan.norm_block[i] as usize] += alpha.abs() * log[i];
+        }
+    }
+    for x in &mut scratch.norm {
+        *x = exp::<M>(*x);
+    }
+    scratch.degenerate = false;
+}
+
+/// Product of the per-bin factors of one block.
+#[inline(always)]
+fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
+    let factors = &plan.binwise_first[block.binwise.0..block.binwise.1];
+    let Some((&first, others)) = factors.split_first() else { return };
+    let cells = &mut scratch.binwise[block.cell..block.cell + block.n_bins];
+    cells.copy_from_slice(&theta[first as usize..first as usize + block.n_bins]);
+    for &first in others {
+        for (cell, value) in cells.iter_mut().zip(&theta[first as usize..]) {
+            *cell *= value;
+        }
+    }
+}
+
+/// Additive part and yield of `N` vectors of bins; returns `N`.
+#[inline(always)]
+fn yields<M: MulAdd, const N: usize>(
+    plan: &Plan,
+    block: &Block,
+    lane: usize,
+    theta: &[f64],
+    scale: f64,
+    scratch: &mut Scratch,
+) -> usize {
+    let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
+    let cell = block.cell + offset;
+    let mut sum: [Lanes<LANES>; N] =
+        std::array::from_fn(|v| Lanes::load(&plan.nominal[cell + v * LANES..]));
+    let curved = block.hist_curved - block.hist.0;
+    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+        let alpha = Lanes::splat(theta[p as usize]);
+        let at = block.slope + i * stride + offset;
+        let s = &plan.hist_slope[at..at + N * LANES];
+        if i < curved {
+            let f = Lanes::splat(scratch.curved[p as usize]);
+            let at = block.curve + i * stride + offset;
+            let a = &plan.hist_curve[at..at + N * LANES];
+            for v in 0..N {
+                sum[v] = alpha.mul_add::<M>(Lanes::load(&s[v * LANES..]), sum[v]);
+                sum[v] = f.mul_add::<M>(Lanes::load(&a[v * LANES..]), sum[v]);
+            }
+        } else {
+            for v in 0..N {
+                sum[v] = alpha.mul_add::<M>(Lanes::load(&s[v * LANES..]), sum[v]);
+            }
+        }
+    }
+    let scale = Lanes::splat(scale);
+    for v in 0..N {
+        sum[v].store(&mut scratch.additive[cell + v * LANES..]);
+        let g = Lanes::load(&scratch.binwise[cell + v * LANES..]);
+        let lambda = &mut scratch.lambda[block.bin + offset + v * LANES..];
+        sum[v].mul(scale).mul_add::<M>(g, Lanes::<LANES>::load(lambda)).store(lambda);
+    }
+    N
+}
+
+/// Relative derivatives of the normsys factors at the point of the last `forward`. At a
+/// kink `side(parameter)` picks the branch: -1, +1, or 0 for the mean.
+#[inline(always)]
+pub(crate) fn norm_ratios<M: MulAdd>(
+    plan: &Plan,
+    theta: &[f64],
+    side: impl Fn(usize) -> f64,
+    second: bool,
+    scratch: &mut Scratch,
+) {
+    for run in &plan.norm_runs {
+        let alpha = theta[run.param];
+        let polynomial = plan.normsys == NormsysCode::Code4 && alpha.abs() < 1.0;
+        let sign = if alpha == 0.0 { side(run.param) } else { alpha.signum() };
+        let mut i = run.start;
+        while i < run.end {
+            if polynomial {
+                let c = std::array::from_fn(|k| Lanes::<TERM_LANES>::load(&plan.norm_coefficients[k][i..]));
+                let (first, curve) = interp::polynomial_derivatives::<M, TERM_LANES>(alpha, c);
+                let mut inverse = Lanes::<TERM_LANES>::load(&scratch.kappa[i..]);
+                for k in &mut inverse.0 {
+                    *k = 1.0 / *k;
+                }
+                first.mul(inverse).store(&mut scratch.ratio[i..]);
+                if second {
+                    curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
+                }
+            } else {
+                // d ln(kappa) = S + sign A, with S, A half the difference and sum of the logarithms.
+                for k in i..i + TERM_LANES {
+                    let (hi, lo) = (plan.norm_log_hi[k], plan.norm_log_lo[k]);
+                    let ratio = 0.5 * ((hi - lo) + sign * (hi + lo));
+                    scratch.ratio[k] = ratio;
+                    scratch.ratio_second[k] = ratio * ratio;
+                }
+            }
+            i += TERM_LANES;
+        }
+    }
+}
+
+/// First and second derivative of one code4 factor, not relative to it.
+fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64) -> (f64, f64) {
+    if alpha.abs() < 1.0 {
+        let c = std::array::from_fn(|k| Lanes::<1>([plan.norm_coefficients[k][term]]));
+        let (first, second) = interp::polynomial_derivatives::<crate::simd::Separate, 1>(alpha, c);
+        (first.0[0], second.0[0])
+    } else {
+        let log = if alpha > 0.0 { plan.norm_log_hi[term] } else { -plan.norm_log_lo[term] };
+        let kappa = (alpha * log).exp();
+        (log * kappa, log * log * kappa)
+    }
+}
+
+/// Derivative of one code4 factor: for factors too small to divide by.
+pub(crate) fn kappa_derivative(plan: &Plan, term: usize, alpha: f64) -> f64 {
+    kappa_derivatives(plan, term, alpha).0
+}
+
+/// Second derivative of one code4 factor.
+pub(crate) fn kappa_second(plan: &Plan, term: usize, alpha: f64) -> f64 {
+    kappa_derivatives(plan, term, alpha).1
+}

@@ -1,0 +1,202 @@
+//! Gradient of `-ln L`: one backward pass over the blocks.
+
+use super::{Dataset, Scratch, forward::norm_ratios};
+use crate::plan::{Block, LANES, Plan};
+use crate::simd::{Lanes, MulAdd, isa_fn};
+
+isa_fn! {
+    /// Fills `scratch.gradient` at the point of the last `forward` and `likelihood`. Where a
+    /// parameter sits on a kink its element is the mean of both one-sided derivatives, and
+    /// `scratch.jump` holds half their difference.
+    pub(crate) fn gradient(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
+    scratch.gradient.fill(0.0);
+    norm_ratios::<M>(plan, theta, |_| 0.0, false, scratch);
+    for (index, block) in plan.blocks.iter().enumerate() {
+        let total = weights::<M>(block, scratch);
+        scratch.block_sum[index] = total * scratch.scale[index];
+        factors(plan, index, block, theta, total, scratch);
+        binwise(plan, index, block, theta, scratch);
+        let mut lane = 0;
+        while lane < block.n_lanes {
+            lane += match block.n_lanes - lane {
+                1 => templates::<M, 1>(plan, index, block, lane, scratch),
+                2 => templates::<M, 2>(plan, index, block, lane, scratch),
+                3 => templates::<M, 3>(plan, index, block, lane, scratch),
+                _ => templates::<M, 4>(plan, index, block, lane, scratch),
+            };
+        }
+    }
+    if scratch.degenerate {
+        degenerate_norms(plan, theta, scratch);
+    } else {
+        for run in &plan.norm_runs {
+            let mut sum = 0.0;
+            for i in run.start..run.end {
+                sum += scratch.ratio[i] * scratch.block_sum[plan.norm_block[i] as usize];
+            }
+            scratch.gradient[run.param] += sum;
+        }
+    }
+    if plan.has_kinks {
+        jumps(plan, theta, scratch);
+    }
+    constraints(plan, theta, data, &mut scratch.gradient);
+}
+
+/// `r_b g_b` per cell, and `sum_b r_b g_b D_b`: the block's derivative by its scale.
+#[inline(always)]
+fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
+    let mut total = Lanes::<LANES>::splat(0.0);
+    for lane in 0..block.n_lanes {
+        let cell = block.cell + lane * LANES;
+        let weight = Lanes::<LANES>::load(&scratch.slope[block.bin + lane * LANES..])
+            .mul(Lanes::load(&scratch.binwise[cell..]));
+        weight.store(&mut scratch.weight[cell..]);
+        total = weight.mul_add::<M>(Lanes::load(&scratch.additive[cell..]), total);
+    }
+    total.sum()
+}
+
+/// normfactor and lumi: the product without the factor itself, never a division.
+#[inline(always)]
+fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
+    let list = &plan.factor_param[block.factor.0..block.factor.1];
+    for (i, &p) in list.iter().enumerate() {
+        let mut others = scratch.norm[index] * total;
+        for (j, &q) in list.iter().enumerate() {
+            if i != j {
+                others *= theta[q as usize];
+            }
+        }
+        scratch.gradient[p as usize] += others;
+    }
+}
+
+/// shapesys, staterror, shapefactor: bin by bin, again without the factor itself.
+#[inline(always)]
+fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
+    let list = &plan.binwise_first[block.binwise.0..block.binwise.1];
+    let scale = scratch.scale[index];
+    for (i, &first) in list.iter().enumerate() {
+        for b in 0..block.n_bins {
+            let mut others = scratch.slope[block.bin + b] * scratch.additive[block.cell + b] * scale;
+            for (j, &other) in list.iter().enumerate() {
+                if i != j {
+                    others *= theta[other as usize + b];
+                }
+            }
+            scratch.gradient[first as usize + b] += others;
+        }
+    }
+}
+
+/// histosys terms over `N` vectors of bins; returns `N`.
+#[inline(always)]
+fn templates<M: MulAdd, const N: usize>(
+    plan: &Plan,
+    index: usize,
+    block: &Block,
+    lane: usize,
+    scratch: &mut Scratch,
+) -> usize {
+    let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
+    let weight: [Lanes<LANES>; N] =
+        std::array::from_fn(|v| Lanes::load(&scratch.weight[block.cell + offset + v * LANES..]));
+    let scale = scratch.scale[index];
+    let curved = block.hist_curved - block.hist.0;
+    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+        let at = block.slope + i * stride + offset;
+        let s = &plan.hist_slope[at..at + N * LANES];
+        let mut sum = Lanes::<LANES>::splat(0.0);
+        if i < curved {
+            let first = Lanes::splat(scratch.curved_first[p as usize]);
+            let at = block.curve + i * stride + offset;
+            let a = &plan.hist_curve[at..at + N * LANES];
+            for v in 0..N {
+                let slope = first.mul_add::<M>(Lanes::load(&a[v * LANES..]), Lanes::load(&s[v * LANES..]));
+                sum = weight[v].mul_add::<M>(slope, sum);
+            }
+        } else {
+            for v in 0..N {
+                sum = weight[v].mul_add::<M>(Lanes::load(&s[v * LANES..]), sum);
+            }
+        }
+        scratch.gradient[p as usize] += scale * sum.sum();
+    }
+    N
+}
+
+/// Some factor is (almost) zero: products without it, term by term.
+#[inline(always)]
+fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    let mut total = vec_of_totals(plan, scratch);
+    for (index, block) in plan.blocks.iter().enumerate() {
+        for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+            total[index] *= theta[p as usize];
+        }
+        let terms = &plan.norm_of_block[block.norm.0..block.norm.1];
+        for (i, &term) in terms.iter().enumerate() {
+            let mut others = total[index];
+            for (j, &other) in terms.iter().enumerate() {
+                if i != j {
+                    others *= scratch.kappa[other as usize];
+                }
+            }
+            let p = plan.block_params[block.params.0 + plan.norm_slot[block.norm.0 + i] as usize];
+            scratch.gradient[p as usize] += others * super::forward::kappa_derivative(plan, term as usize, theta[p as usize]);
+        }
+    }
+}
+
+/// `sum_b r_b g_b D_b` per block. Allocates: the degenerate case is rare.
+fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
+    plan.blocks
+        .iter()
+        .map(|block| {
+            let cells = block.cell..block.cell + block.n_bins;
+            scratch.weight[cells.clone()].iter().zip(&scratch.additive[cells]).map(|(w, d)| w * d).sum()
+        })
+        .collect()
+}
+
+/// Half the difference of the one-sided derivatives of parameters at a kink.
+#[inline(always)]
+fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    scratch.jump.fill(0.0);
+    for (index, block) in plan.blocks.iter().enumerate() {
+        let stride = block.n_lanes * LANES;
+        for (i, &p) in plan.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
+            let p = p as usize;
+            if theta[p] == 0.0 && plan.histosys == ns_core::HistosysCode::Code0 {
+                let a = &plan.hist_curve[block.curve + i * stride..][..block.n_bins];
+                let w = &scratch.weight[block.cell..][..block.n_bins];
+                let sum: f64 = a.iter().zip(w).map(|(a, w)| a * w).sum();
+                scratch.jump[p] += scratch.scale[index] * sum;
+            }
+        }
+    }
+    if plan.normsys == ns_core::NormsysCode::Code1 {
+        for run in plan.norm_runs.iter().filter(|run| theta[run.param] == 0.0) {
+            for i in run.start..run.end {
+                let half = 0.5 * (plan.norm_log_hi[i] + plan.norm_log_lo[i]);
+                scratch.jump[run.param] += half * scratch.block_sum[plan.norm_block[i] as usize];
+            }
+        }
+    }
+}
+
+/// Adds the constraint terms.
+#[inline(always)]
+fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64]) {
+    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma) {
+        gradient[p] += (theta[p] - data.aux[a]) * w * w;
+    }
+    for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
+        let n = data.aux[a];
+        gradient[p] += if n > 0.0 { (tau * theta[p] - n) / theta[p] } else { tau };
+    }
+}

@@ -1,0 +1,157 @@
+//! From expected yields to `-ln L`, measured from the saturated model.
+
+use super::Scratch;
+use crate::plan::Plan;
+use crate::simd::{MulAdd, deviance, deviance_derivatives, isa_fn};
+
+/// Data of one fit with everything about them that does not depend on parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Dataset {
+    /// Main counts.
+    pub(crate) main: Vec<f64>,
+    /// Auxiliary data.
+    pub(crate) aux: Vec<f64>,
+    /// `-ln L` of the main counts if every expectation equalled its count.
+    pub(crate) saturated_main: f64,
+    /// The same for the constraint terms, with the Gaussian normalisations.
+    pub(crate) saturated_constraint: f64,
+}
+
+impl Dataset {
+    /// Precomputes the constants of a data set.
+    pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64]) -> Self {
+        let saturated_constraint = plan.gaussian.constant
+            + plan.poisson.aux.iter().map(|&a| saturated(aux[a])).sum::<f64>();
+        Self {
+            main: main.to_vec(),
+            aux: aux.to_vec(),
+            saturated_main: main.iter().map(|&n| saturated(n)).sum(),
+            saturated_constraint,
+        }
+    }
+}
+
+/// `-ln Poisson(n; lambda = n)` for real `n >= 0`, i.e. `n - n ln n + ln Gamma(n+1)`,
+/// with Stirling's series where the terms would cancel.
+fn saturated(n: f64) -> f64 {
+    if n <= 0.0 {
+        0.0
+    } else if n < 30.0 {
+        n - n * n.ln() + libm::lgamma(n + 1.0)
+    } else {
+        let i = 1.0 / n;
+        let i2 = i * i;
+        let series = i * (1.0 / 12.0 - i2 * (1.0 / 360.0 - i2 * (1.0 / 1260.0 - i2 * (1.0 / 1680.0 - i2 / 1188.0))));
+        0.5 * (2.0 * std::f64::consts::PI * n).ln() + series
+    }
+}
+
+/// `-ln L` at one point, split, and the level of its rounding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Likelihood {
+    /// Main counts, from the saturated value.
+    pub(crate) main: f64,
+    /// Constraints, from the saturated value.
+    pub(crate) constraint: f64,
+    /// Sum of absolute terms as they were computed: rounding is a few eps times this.
+    pub(crate) scale: f64,
+}
+
+impl Likelihood {
+    /// Value to minimise: `-ln L` up to the constant of the data set.
+    pub(crate) fn value(&self) -> f64 {
+        self.main + self.constraint
+    }
+}
+
+isa_fn! {
+    /// Evaluates the terms for the yields in `scratch`; infinite where `lambda <= 0` and `n > 0`.
+    ///
+    /// With `floor > 0`, expectations below `floor * n` continue quadratically instead: finite
+    /// everywhere, used to find a first point where all yields are positive.
+    pub(crate) fn likelihood(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood {
+    let lambdas = &scratch.lambda[..plan.n_bins];
+    let (slopes, curvatures) = (&mut scratch.slope[..plan.n_bins], &mut scratch.curvature[..plan.n_bins]);
+    let (mut main, mut scale, mut forbidden) = (0.0, 0.0, false);
+    if floor > 0.0 {
+        for (b, &n) in data.main.iter().enumerate() {
+            let (value, slope, curvature) = extended::<M>(lambdas[b], n, floor);
+            main += value;
+            scale += value.abs();
+            slopes[b] = slope;
+            curvatures[b] = curvature;
+        }
+    } else {
+        for b in 0..plan.n_bins {
+            let (lambda, n) = (lambdas[b], data.main[b]);
+            let bad = n > 0.0 && !(lambda > 0.0);
+            forbidden |= bad || lambda.is_nan();
+            // Harmless operands where the other branch is taken, so that the loop stays branch-free.
+            let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
+            let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
+            main += term;
+            scale += term.abs() + (lambda - n).abs();
+            let (slope, curvature) = deviance_derivatives(safe_lambda, safe_n);
+            slopes[b] = if n > 0.0 { slope } else { 1.0 };
+            curvatures[b] = if n > 0.0 { curvature } else { 0.0 };
+        }
+    }
+    let mut constraint = 0.0;
+    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma) {
+        let pull = (data.aux[a] - theta[p]) * w;
+        constraint += 0.5 * pull * pull;
+    }
+    for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
+        let (lambda, n) = (tau * theta[p], data.aux[a]);
+        if n > 0.0 {
+            if lambda > 0.0 {
+                constraint += deviance::<M>(lambda, n);
+            } else {
+                forbidden = true;
+            }
+        } else {
+            constraint += lambda;
+        }
+        scale += (lambda - n).abs();
+    }
+    scale += constraint.abs();
+    if forbidden {
+        main = f64::INFINITY;
+    }
+    Likelihood { main, constraint, scale }
+}
+
+/// Poisson term with a quadratic continuation below `floor * n` (and linear for `n = 0`).
+#[inline(always)]
+fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
+    if !(n > 0.0) {
+        return (lambda, 1.0, 0.0);
+    }
+    let edge = floor * n;
+    let at = lambda.max(edge);
+    let (slope, curvature) = deviance_derivatives(at, n);
+    let below = lambda - at;
+    (
+        deviance::<M>(at, n) + below * (slope + 0.5 * curvature * below),
+        slope + curvature * below,
+        curvature,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::saturated;
+
+    #[test]
+    fn the_saturated_constant_joins_smoothly() {
+        for n in [29.999_999_9, 30.0, 30.5, 57.25, 1000.0] {
+            let direct = n - n * f64::ln(n) + libm::lgamma(n + 1.0);
+            assert!((saturated(n) - direct).abs() < 1e-12 * (1.0 + n), "{n}");
+        }
+        assert_eq!(saturated(0.0), 0.0);
+    }
+}

@@ -1,0 +1,305 @@
+//! Cholesky factor `H = U^T U` of a row-major upper triangle, blocked by rows.
+
+use super::product::{Shape, product};
+use crate::simd::{Level, MulAdd, isa_fn};
+
+/// Rows per block: the trailing matrix is read and written once per block.
+const BLOCK: usize = 16;
+
+/// A pivot below this fraction of its original diagonal element is a flat direction.
+const FLAT: f64 = 1e-13;
+
+/// Stands for an infinite pivot: the direction is frozen.
+const FROZEN: f64 = 1e140;
+
+/// What the factorisation met.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Pivots {
+    /// Rows whose pivot vanished: no curvature is left in that direction. They are frozen.
+    pub(crate) flat: Vec<usize>,
+    /// First row with a clearly negative pivot; the factor is unusable if there is one.
+    pub(crate) negative: Option<usize>,
+}
+
+/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading
+/// dimension `ld`, a multiple of 16, rows up to `n` present). With `rows < n` the trailing
+/// triangle becomes the Schur complement. `diagonal` is scratch of `n` elements.
+pub(crate) fn factor(
+    level: Level,
+    h: &mut [f64],
+    ld: usize,
+    n: usize,
+    rows: usize,
+    diagonal: &mut [f64],
+    pivots: &mut Pivots,
+) {
+    pivots.flat.clear();
+    pivots.negative = None;
+    for i in 0..n {
+        diagonal[i] = h[i * ld + i];
+    }
+    let mut k = 0;
+    while k < rows {
+        let end = (k + BLOCK).min(rows);
+        panel(level, h, ld, n, (k, end), diagonal, pivots);
+        if pivots.negative.is_some() {
+            return;
+        }
+        if end < n {
+            let (head, tail) = h.split_at_mut(end * ld);
+            let head = &head[k * ld..];
+            // Columns from the 16-aligned start of the trailing block; what lies left of the
+            // diagonal is never read.
+            let first = end / 16 * 16;
+            let shape = Shape { rows: (end, n), columns: (first, n), inner: (0, end - k), upper: true };
+            trailing(level, head, ld, tail, end, shape);
+        }
+        k = end;
+    }
+}
+
+/// `product` with `C` starting at row `first_row`.
+fn trailing(level: Level, head: &[f64], ld: usize, tail: &mut [f64], first_row: usize, shape: Shape) {
+    // Shift row indices: C row 0 is row `first_row` of the matrix, A keeps its columns.
+    let shifted = Shape { rows: (0, shape.rows.1 - first_row), ..shape };
+    upper_update(level, head, ld, tail, first_row, shifted);
+}
+
+fn upper_update(level: Level, rows: &[f64], ld: usize, c: &mut [f64], first_row: usize, shape: Shape) {
+    // A's column i + first_row pairs with C's row i: pass A from that column on.
+    let a = &rows[first_row..];
+    let mut i = 0;
+    while i < shape.rows.1 {
+        let last = (i + 16).min(shape.rows.1);
+        let from = shape.columns.0.max((first_row + i) / 16 * 16);
+        product(
+            level,
+            a,
+            ld,
+            rows,
+            ld,
+            c,
+            ld,
+            Shape { rows: (i, last), columns: (from, shape.columns.1), inner: shape.inner, upper: false },
+            -1.0,
+        );
+        i = last;
+    }
+}
+
+isa_fn! {
+    fn panel(h: &mut [f64], ld: usize, n: usize, rows: (usize, usize), diagonal: &[f64], pivots: &mut Pivots) = panel_body
+}
+
+/// Factors the rows of one block against each other.
+#[inline(always)]
+fn panel_body<M: MulAdd>(
+    h: &mut [f64],
+    ld: usize,
+    n: usize,
+    rows: (usize, usize),
+    diagonal: &[f64],
+    pivots: &mut Pivots,
+) {
+    for k in rows.0..rows.1 {
+        let pivot = h[k * ld + k];
+        let scale = diagonal[k].abs();
+        if pivot.is_nan() || pivot < -1e-9 * scale || (pivot < 0.0 && scale == 0.0) {
+            pivots.negative = Some(k);
+            return;
+        }
+        let (done, rest) = h.split_at_mut((k + 1) * ld);
+        let row = &mut done[k * ld..];
+        if pivot <= FLAT * scale || pivot < f64::MIN_POSITIVE {
+            pivots.flat.push(k);
+            row[k] = FROZEN;
+            row[k + 1..n].fill(0.0);
+            continue;
+        }
+        let root = pivot.sqrt();
+        let inverse = 1.0 / root;
+        row[k] = root;
+        for x in &mut row[k + 1..n] {
+            *x *= inverse;
+        }
+        for i in k + 1..rows.1 {
+            let factor = -row[i];
+            let target = &mut rest[(i - k - 1) * ld + i..(i - k - 1) * ld + n];
+            for (t, &x) in target.iter_mut().zip(&row[i..n]) {
+                *t = M::mul_add(factor, x, *t);
+            }
+        }
+    }
+}
+
+isa_fn! {
+    /// Solves `U^T y = b` in place for the first `rows` rows; the rest of `x` (up to `n`)
+    /// becomes `b - U_rest^T y`.
+    pub(crate) fn solve_lower(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_lower_body
+}
+
+#[inline(always)]
+fn solve_lower_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) {
+    for k in 0..rows {
+        let row = &u[k * ld..k * ld + n];
+        let (done, rest) = x.split_at_mut(k + 1);
+        let y = done[k] / row[k];
+        done[k] = y;
+        for (t, &c) in rest[..n - k - 1].iter_mut().zip(&row[k + 1..]) {
+            *t = M::mul_add(-y, c, *t);
+        }
+    }
+}
+
+isa_fn! {
+    /// Solves `U x = y` in place for the first `rows` rows; elements from `rows` to `n` are known.
+    pub(crate) fn solve_upper(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_upper_body
+}
+
+#[inline(always)]
+fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) {
+    for k in (0..rows).rev() {
+        let row = &u[k * ld..k * ld + n];
+        let mut parts = [0.0; 8];
+        let (coefficients, values) = (&row[k + 1..], &x[k + 1..n]);
+        let whole = coefficients.len() / 8 * 8;
+        for (c, v) in coefficients[..whole].chunks_exact(8).zip(values[..whole].chunks_exact(8)) {
+            for i in 0..8 {
+                parts[i] = M::mul_add(c[i], v[i], parts[i]);
+            }
+        }
+        for (i, (c, v)) in coefficients[whole..].iter().zip(&values[whole..]).enumerate() {
+            parts[i] = M::mul_add(*c, *v, parts[i]);
+        }
+        let sum = ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]));
+        x[k] = (x[k] - sum) / row[k];
+    }
+}
+
+/// Writes `W = U^-T` (lower triangle, row-major, same leading dimension) for the first
+/// `rows` rows of the factor. Then `H^-1 = W^T W`.
+pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64]) {
+    w[..rows * ld].fill(0.0);
+    let mut k = 0;
+    while k < rows {
+        let end = (k + BLOCK).min(rows);
+        for i in k..end {
+            w[i * ld + i] = 1.0;
+        }
+        if k > 0 {
+            let (done, current) = w.split_at_mut(k * ld);
+            let shape = Shape { rows: (0, end - k), columns: (0, k), inner: (0, k), upper: false };
+            product(level, &u[k..], ld, done, ld, current, ld, shape, -1.0);
+        }
+        substitute(level, u, ld, (k, end), w);
+        k = end;
+    }
+}
+
+isa_fn! {
+    fn substitute(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) = substitute_body
+}
+
+/// Forward substitution within one block of rows.
+#[inline(always)]
+fn substitute_body<M: MulAdd>(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) {
+    for i in rows.0..rows.1 {
+        let inverse = 1.0 / u[i * ld + i];
+        let (done, rest) = w.split_at_mut((i + 1) * ld);
+        let row = &mut done[i * ld..i * ld + i + 1];
+        for x in row.iter_mut() {
+            *x *= inverse;
+        }
+        for j in i + 1..rows.1 {
+            let factor = -u[i * ld + j];
+            let target = &mut rest[(j - i - 1) * ld..(j - i - 1) * ld + i + 1];
+            for (t, &x) in target.iter_mut().zip(row.iter()) {
+                *t = M::mul_add(factor, x, *t);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(n: usize, ld: usize) -> Vec<f64> {
+        // B^T B + diagonal: positive definite.
+        let b: Vec<f64> = (0..n * n).map(|x| ((x * x) as f64 * 0.013).sin()).collect();
+        let mut h = vec![0.0; n.div_ceil(16) * 16 * ld + 16];
+        for i in 0..n {
+            for j in i..n {
+                h[i * ld + j] = (0..n).map(|k| b[k * n + i] * b[k * n + j]).sum::<f64>() + if i == j { 0.5 } else { 0.0 };
+            }
+        }
+        h
+    }
+
+    #[test]
+    fn factor_solve_and_invert_agree() {
+        for n in [1, 5, 16, 17, 50, 83] {
+            let ld = (n + 15) / 16 * 16;
+            let h = matrix(n, ld);
+            let at = |i: usize, j: usize| h[i.min(j) * ld + i.max(j)];
+            for level in Level::available() {
+                let (mut u, mut d, mut pivots) = (h.clone(), vec![0.0; n], Pivots::default());
+                factor(level, &mut u, ld, n, n, &mut d, &mut pivots);
+                assert_eq!(pivots, Pivots::default());
+                let b: Vec<f64> = (0..n).map(|i| (i as f64 + 0.3).cos()).collect();
+                let mut x = b.clone();
+                solve_lower(level, &u, ld, n, n, &mut x);
+                solve_upper(level, &u, ld, n, n, &mut x);
+                for i in 0..n {
+                    let sum: f64 = (0..n).map(|j| at(i, j) * x[j]).sum();
+                    assert!((sum - b[i]).abs() < 1e-9, "n {n} row {i}");
+                }
+                let mut w = vec![0.0; n.div_ceil(16) * 16 * ld];
+                invert_factor(level, &u, ld, n, &mut w);
+                for i in 0..n {
+                    for j in 0..n {
+                        let sum: f64 = (0..n)
+                            .map(|m| at(i, m) * (0..n).map(|k| w[k * ld + m] * w[k * ld + j]).sum::<f64>())
+                            .sum();
+                        assert!((sum - f64::from(u8::from(i == j))).abs() < 1e-9, "n {n} inverse {i} {j}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn partial_factor_leaves_the_schur_complement() {
+        let (n, rows, ld) = (37, 21, 48);
+        let h = matrix(n, ld);
+        let level = Level::detect();
+        let (mut u, mut d, mut pivots) = (h.clone(), vec![0.0; n], Pivots::default());
+        factor(level, &mut u, ld, n, rows, &mut d, &mut pivots);
+        factor(level, &mut { u[rows * ld + rows..].to_vec() }, ld, n - rows, n - rows, &mut d, &mut pivots);
+        let mut whole = h;
+        factor(level, &mut whole, ld, n, n, &mut d, &mut pivots);
+        let mut schur = vec![0.0; (n - rows) * (n - rows)];
+        for i in rows..n {
+            for j in i..n {
+                schur[(i - rows) * (n - rows) + j - rows] =
+                    (rows..=i).map(|k| whole[k * ld + i] * whole[k * ld + j]).sum();
+                assert!((schur[(i - rows) * (n - rows) + j - rows] - u[i * ld + j]).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn flat_and_negative_directions_are_told_apart() {
+        let level = Level::detect();
+        let (mut d, mut pivots) = (vec![0.0; 3], Pivots::default());
+        // [[1, 1], [1, 1]]: the second direction is flat.
+        let mut h = vec![0.0; 16 * 16 + 16];
+        (h[0], h[1], h[17]) = (1.0, 1.0, 1.0);
+        factor(level, &mut h, 16, 2, 2, &mut d, &mut pivots);
+        assert_eq!((pivots.flat.as_slice(), pivots.negative), ([1].as_slice(), None));
+        let mut h = vec![0.0; 16 * 16 + 16];
+        (h[0], h[1], h[17]) = (1.0, 2.0, 1.0);
+        factor(level, &mut h, 16, 2, 2, &mut d, &mut pivots);
+        assert_eq!(pivots.negative, Some(1));
+    }
+}

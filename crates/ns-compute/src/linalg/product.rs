@@ -1,0 +1,114 @@
+//! `C += sign * A^T B` on row-major matrices: the kernel under everything dense.
+
+use crate::simd::{Lanes, MulAdd, isa_fn};
+
+/// Rows of `C` in one register tile.
+const TILE_ROWS: usize = 8;
+/// Columns of `C` in one register tile.
+const TILE_COLUMNS: usize = 16;
+
+/// Which part of `C` is wanted, and where it starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// First row and one past the last (columns of `A`).
+    pub(crate) rows: (usize, usize),
+    /// First column and one past the last (columns of `B`).
+    pub(crate) columns: (usize, usize),
+    /// Rows of `A` and `B`: the summed index, from, to.
+    pub(crate) inner: (usize, usize),
+    /// Only tiles that touch the upper triangle (column >= row).
+    pub(crate) upper: bool,
+}
+
+isa_fn! {
+    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. Leading dimensions are `lda`, `ldb`, `ldc`;
+    /// `C` must have room for whole tiles (16 columns). Rows past the last are not touched.
+    pub(crate) fn product(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) {
+    let mut i = shape.rows.0;
+    while i < shape.rows.1 {
+        let left = shape.rows.1 - i;
+        let mut j = shape.columns.0;
+        if shape.upper {
+            // Start at the tile that holds the diagonal.
+            j = j.max(shape.columns.0 + (i.saturating_sub(shape.columns.0)) / TILE_COLUMNS * TILE_COLUMNS);
+        }
+        while j < shape.columns.1 {
+            match left {
+                1 => tile::<M, 1>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                2 => tile::<M, 2>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                3 => tile::<M, 3>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                4 => tile::<M, 4>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                5 => tile::<M, 5>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                6 => tile::<M, 6>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                7 => tile::<M, 7>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+                _ => tile::<M, 8>(a, lda, b, ldb, c, ldc, i, j, shape.inner, sign),
+            }
+            j += TILE_COLUMNS;
+        }
+        i += TILE_ROWS.min(left);
+    }
+}
+
+/// One register tile of `R` rows and 16 columns.
+#[inline(always)]
+fn tile<M: MulAdd, const R: usize>(
+    a: &[f64],
+    lda: usize,
+    b: &[f64],
+    ldb: usize,
+    c: &mut [f64],
+    ldc: usize,
+    i: usize,
+    j: usize,
+    inner: (usize, usize),
+    sign: f64,
+) {
+    let mut lo = [Lanes::<8>::splat(0.0); R];
+    let mut hi = [Lanes::<8>::splat(0.0); R];
+    for k in inner.0..inner.1 {
+        let row = &b[k * ldb + j..k * ldb + j + TILE_COLUMNS];
+        let (b_lo, b_hi) = (Lanes::<8>::load(row), Lanes::<8>::load(&row[8..]));
+        let column = &a[k * lda + i..k * lda + i + R];
+        for r in 0..R {
+            let x = Lanes::<8>::splat(column[r]);
+            lo[r] = x.mul_add::<M>(b_lo, lo[r]);
+            hi[r] = x.mul_add::<M>(b_hi, hi[r]);
+        }
+    }
+    let sign = Lanes::<8>::splat(sign);
+    for r in 0..R {
+        let out = &mut c[(i + r) * ldc + j..(i + r) * ldc + j + TILE_COLUMNS];
+        lo[r].mul_add::<M>(sign, Lanes::load(out)).store(out);
+        hi[r].mul_add::<M>(sign, Lanes::load(&out[8..])).store(&mut out[8..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Level;
+
+    #[test]
+    fn agrees_with_the_definition() {
+        for (rows, columns, inner) in [(1, 1, 1), (9, 16, 3), (23, 40, 7), (16, 33, 20)] {
+            let (lda, ldb, ldc) = (rows, columns + 20, columns + 20);
+            let a: Vec<f64> = (0..inner * lda).map(|x| (x as f64 * 0.37).sin()).collect();
+            let b: Vec<f64> = (0..inner * ldb).map(|x| (x as f64 * 0.73).cos()).collect();
+            for level in Level::available() {
+                let mut c = vec![1.0; rows * ldc + 32];
+                let shape = Shape { rows: (0, rows), columns: (0, columns), inner: (0, inner), upper: false };
+                product(level, &a, lda, &b, ldb, &mut c, ldc, shape, -1.0);
+                for i in 0..rows {
+                    for j in 0..columns {
+                        let want: f64 = 1.0 - (0..inner).map(|k| a[k * lda + i] * b[k * ldb + j]).sum::<f64>();
+                        assert!((c[i * ldc + j] - want).abs() < 1e-13);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Newton's method from one start point.
+//!
+//! Each iteration takes the exact Hessian. Where it is indefinite, the
+//! Gauss-Newton form (always positive semi-definite) serves instead; where a step
+//! fails, Levenberg damping grows. Near the minimum a factor is reused as long as
+//! it contracts well: a gradient costs a tenth of a factorisation.
+
+use ns_core::{FitFailure, FitStatus, Reason};
+
+use super::active::classify;
+use super::escape::escape;
+use super::step::step;
+use super::{Problem, Worker};
+use crate::curvature::{Factored, Point, assemble, factor};
+use crate::eval::Likelihood;
+
+/// The certificate: estimated distance to the minimum, in NLL units.
+pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
+
+/// Iterations of one descent.
+const MOST_ITERATIONS: usize = 250;
+
+/// A factor is reused while each step shrinks the EDM by this much.
+const GOOD_CONTRACTION: f64 = 2e-2;
+
+/// Fraction of the data below which the relaxed likelihood continues quadratically.
+const RELAXED_FLOOR: f64 = 0.1;
+
+/// Where a descent ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Descent {
+    pub(crate) theta: Vec<f64>,
+    /// `-ln L` up to the constant of the data.
+    pub(crate) likelihood: Likelihood,
+    pub(crate) edm: f64,
+    pub(crate) status: FitStatus,
+    pub(crate) iterations: usize,
+    pub(crate) indefinite: usize,
+    /// Parameters without curvature at the end.
+    pub(crate) flat: Vec<usize>,
+}
+
+impl Descent {
+    pub(crate) fn value(&self) -> f64 {
+        self.likelihood.value()
+    }
+}
+
+/// Descends from `start` (moved into the box first).
+///
+/// # Errors
+/// If the likelihood is not finite there and no nearby point makes it finite.
+pub(crate) fn descend(worker: &mut Worker, problem: &Problem<'_>, start: &[f64]) -> Result<Descent, FitFailure> {
+    let mut theta: Vec<f64> = start.to_vec();
+    for p in 0..theta.len() {
+        if !problem.fixed[p] {
+            theta[p] = theta[p].clamp(problem.lower[p], problem.upper[p]);
+        }
+    }
+    if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
+        // The relaxed likelihood is finite everywhere and pulls empty bins up.
+        let relaxed = run(worker, problem, theta, RELAXED_FLOOR);
+        theta = relaxed.theta;
+        if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
+            return Err(not_finite(worker, problem, &theta));
+        }
+    }
+    Ok(run(worker, problem, theta, 0.0))
+}
+
+/// The iteration. With `floor > 0` it works on the relaxed likelihood and stops as soon as
+/// the true one is finite.
+fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64) -> Descent {
+    let (plan, level) = (problem.plan, problem.level);
+    let mut here = worker.evaluate(problem, &theta, floor);
+    worker.gradient(problem, &theta);
+    let (mut damping, mut indefinite, mut iterations) = (0.0, 0, 0);
+    let (mut factored, mut exact) = (false, false);
+    let (mut edm, mut last_edm) = (f64::INFINITY, f64::INFINITY);
+    let mut flat = Vec::new();
+    let mut stalled = 0;
+    let mut escapes = 0;
+    let mut status = FitStatus::NotConverged(Reason::IterationLimit);
+    while iterations < MOST_ITERATIONS {
+        iterations += 1;
+        classify(worker, problem, &theta);
+        let reusable = factored
+            && exact
+            && damping == 0.0
+            && worker.active == worker.factored_active
+            && worker.side == worker.factored_side;
+        let mut fresh = false;
+        if reusable {
+            edm = step(level, plan, worker, &theta);
+        }
+        if !reusable || !(edm <= GOOD_CONTRACTION * last_edm) {
+            fresh = true;
+            exact = true;
+            let mut exactness = 1.0;
+            loop {
+                let point = Point {
+                    theta: &theta,
+                    data: problem.data,
+                    active: &worker.active,
+                    side: &worker.side,
+                    exactness,
+                    damping,
+                };
+                assemble(level, plan, &plan.layout, point, &mut worker.scratch, &mut worker.curvature);
+                match factor(level, &plan.layout, &mut worker.curvature) {
+                    Factored::Positive { flat: found } => {
+                        flat = found;
+                        break;
+                    }
+                    Factored::Indefinite if exactness > 0.0 => {
+                        exactness = 0.0;
+                        exact = false;
+                        indefinite += 1;
+                    }
+                    Factored::Indefinite => damping = (damping * 10.0).max(1e-6),
+                }
+            }
+            worker.factored_active.copy_from_slice(&worker.active);
+            worker.factored_side.copy_from_slice(&worker.side);
+            factored = true;
+            edm = step(level, plan, worker, &theta);
+        }
+        let pushed = push_flat(worker, &theta, &flat);
+        if floor > 0.0 && worker.scratch.lambda[..plan.n_bins].iter().zip(&problem.data.main).all(|(&l, &n)| n <= 0.0 || l > 0.0)
+        {
+            break;
+        }
+        if edm <= EDM_TOLERANCE && !pushed && damping == 0.0 {
+            if exact {
+                status = FitStatus::Converged;
+                break;
+            }
+            // Stationary, but not a minimum: leave along the most negative curvature.
+            escapes += 1;
+            if escapes > 5 {
+                status = FitStatus::NotConverged(Reason::NoProgress);
+                break;
+            }
+            match escape(worker, problem, &theta, here) {
+                Some((point, value)) => {
+                    theta = point;
+                    here = value;
+                    worker.evaluate(problem, &theta, floor);
+                    worker.gradient(problem, &theta);
+                    factored = false;
+                    continue;
+                }
+                None => {
+                    status = FitStatus::NotConverged(Reason::NoProgress);
+                    break;
+                }
+            }
+        }
+        last_edm = edm;
+
+        // Backtracking along the step.
+        let descent: f64 = worker.slope.iter().zip(&worker.step).map(|(g, d)| g * d).sum();
+        let noise = 8.0 * f64::EPSILON * here.scale;
+        let mut t = 1.0;
+        let mut accepted = None;
+        for _ in 0..12 {
+            for p in 0..theta.len() {
+                worker.trial[p] = if worker.active[p] {
+                    (theta[p] + t * worker.step[p]).clamp(worker.box_lower[p], worker.box_upper[p])
+                } else {
+                    theta[p]
+                };
+            }
+            let trial = std::mem::take(&mut worker.trial);
+            let there = worker.evaluate(problem, &trial, floor);
+            worker.trial = trial;
+            let change = there.value() - here.value();
+            if there.value().is_finite() && change <= 1e-4 * t * descent + noise {
+                accepted = Some(there);
+                break;
+            }
+            // Minimum of the parabola through both values and the slope, kept away from the ends.
+            let parabola = if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
+            t = parabola.clamp(0.1 * t, 0.5 * t);
+        }
+        match accepted {
+            Some(there) => {
+                let gain = here.value() - there.value();
+                std::mem::swap(&mut theta, &mut worker.trial);
+                here = there;
+                worker.gradient(problem, &theta);
+                if t == 1.0 {
+                    damping = if damping > 1e-5 { damping * 0.1 } else { 0.0 };
+                }
+                // At the level of rounding nothing is gained any more.
+                if gain <= noise && edm < 1e3 * noise.max(EDM_TOLERANCE) {
+                    stalled += 1;
+                    if stalled > 6 {
+                        status = FitStatus::NotConverged(Reason::NoProgress);
+                        break;
+                    }
+                } else {
+                    stalled = 0;
+                }
+            }
+            None => {
+                worker.evaluate(problem, &theta, floor);
+                worker.gradient(problem, &theta);
+                if fresh {
+                    damping = (damping * 10.0).max(1e-4);
+                    if damping > 1e10 {
+                        status = FitStatus::NotConverged(Reason::NoProgress);
+                        break;
+                    }
+                }
+                factored = false;
+                last_edm = f64::INFINITY;
+            }
+        }
+    }
+    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
+}
+
+/// A parameter without curvature but with a slope runs to its bound (or a long way).
+/// True if there is one.
+fn push_flat(worker: &mut Worker, theta: &[f64], flat: &[usize]) -> bool {
+    let mut pushed = false;
+    for &p in flat {
+        let slope = worker.slope[p];
+        let reach = 1.0 + theta[p].abs();
+        if slope.abs() * reach > 1e-9 {
+            let target = if slope > 0.0 { worker.box_lower[p] } else { worker.box_upper[p] };
+            worker.step[p] = (target - theta[p]).clamp(-100.0 * reach, 100.0 * reach);
+            pushed = true;
+        }
+    }
+    pushed
+}
+
+/// Names the first bin or constraint that is not finite at `theta`.
+fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailure {
+    for (bin, (&expected, &observed)) in worker.scratch.lambda.iter().zip(&problem.data.main).enumerate() {
+        if !expected.is_finite() || (observed > 0.0 && expected <= 0.0) {
+            return FitFailure::NotFinite { bin, expected, observed };
+        }
+    }
+    let parameter = problem
+        .plan
+        .poisson
+        .param
+        .iter()
+        .copied()
+        .find(|&p| !(theta[p] > 0.0))
+        .or_else(|| theta.iter().position(|x| !x.is_finite()))
+        .unwrap_or(0);
+    FitFailure::ConstraintNotFinite { parameter, value: theta.get(parameter).copied().unwrap_or(f64::NAN) }
+}

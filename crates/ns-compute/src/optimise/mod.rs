@@ -1,0 +1,16 @@
+//! Bounded minimisation of one likelihood, to a certificate.
+//!
+//! `descend` runs Newton's method with the exact Hessian from one start point; `search`
+//! decides which further start points are worth a descent; `finish` adds
+//! uncertainties. `step` solves the box-constrained quadratic problem of one iteration.
+
+mod active;
+mod descend;
+mod escape;
+mod finish;
+mod search;
+mod step;
+mod worker;
+
+pub(crate) use finish::fit;
+pub(crate) use worker::{Problem, Worker};

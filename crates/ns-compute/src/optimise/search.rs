@@ -1,0 +1,110 @@
+//! Which start points deserve a descent.
+
+use ns_core::{FitFailure, FitStatus, Search};
+
+use super::descend::{Descent, descend};
+use super::{Problem, Worker};
+
+/// The best of several descents, with totals over all of them.
+pub(super) struct Found {
+    pub(super) best: Descent,
+    pub(super) iterations: usize,
+    pub(super) improved: usize,
+}
+
+/// Minimises from `start` and, as `search` asks, from elsewhere.
+///
+/// # Errors
+/// If no start point has a finite likelihood.
+pub(super) fn search(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    further: &[Vec<f64>],
+    effort: Search,
+) -> Result<Found, FitFailure> {
+    let first = descend(worker, problem, start);
+    let mut found = match first {
+        Ok(best) => Found { iterations: best.iterations, best, improved: 0 },
+        Err(failure) => {
+            // Any finite point will do as a beginning.
+            let mut other = further.iter().filter_map(|s| descend(worker, problem, s).ok());
+            let Some(best) = other.next() else { return Err(failure) };
+            Found { iterations: best.iterations, best, improved: 0 }
+        }
+    };
+    if effort == Search::Local {
+        return Ok(found);
+    }
+    for other in further {
+        attempt(worker, problem, other, &mut found);
+    }
+    flips(worker, problem, &mut found, effort);
+    Ok(found)
+}
+
+/// Descends from `start` and keeps the result if it is lower.
+fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
+    let Ok(other) = descend(worker, problem, start) else { return false };
+    found.iterations += other.iterations;
+    let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
+    let better = other.value() < found.best.value() - noise
+        || (other.status == FitStatus::Converged
+            && found.best.status != FitStatus::Converged
+            && other.value() < found.best.value() + noise);
+    if better {
+        found.best = other;
+        found.improved += 1;
+    }
+    better
+}
+
+/// Tries the other side of pulled parameters whose effect is not the mirror image of itself.
+fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: Search) {
+    let plan = problem.plan;
+    // (how far above the minimum a flipped point may lie, how many descents)
+    let (threshold, most) = match (effort, plan.has_kinks) {
+        (Search::Thorough, _) => (10.0, 64),
+        (_, true) => (0.5, 24),
+        (_, false) => (2.0, 4),
+    };
+    let smallest = if plan.has_kinks { 0.0 } else { 0.25 };
+    let mut descents = 0;
+    let mut tried = vec![false; found.best.theta.len()];
+    loop {
+        let mut candidates: Vec<(f64, usize)> = Vec::new();
+        for p in 0..tried.len() {
+            let value = found.best.theta[p];
+            if tried[p] || problem.fixed[p] || !plan.asymmetric[p] || value == 0.0 || value.abs() < smallest {
+                continue;
+            }
+            let mut trial = found.best.theta.clone();
+            trial[p] = (-value).clamp(problem.lower[p], problem.upper[p]);
+            let there = worker.evaluate(problem, &trial, 0.0).value();
+            let rise = there - found.best.value();
+            if rise < threshold {
+                candidates.push((rise, p));
+            } else {
+                tried[p] = true;
+            }
+        }
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut improved = false;
+        for (_, p) in candidates {
+            if descents >= most {
+                return;
+            }
+            tried[p] = true;
+            descents += 1;
+            let mut trial = found.best.theta.clone();
+            trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
+            if attempt(worker, problem, &trial, found) {
+                improved = true;
+                break;
+            }
+        }
+        if !improved {
+            return;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The memory of one fitting thread, and the description of one problem.
+
+use crate::curvature::Curvature;
+use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
+use crate::plan::Plan;
+use crate::simd::Level;
+
+/// One minimisation: data, box, and which parameters move.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) level: Level,
+    pub(crate) data: &'a Dataset,
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+    /// Held by the model, by the request, or by equal bounds.
+    pub(crate) fixed: Vec<bool>,
+}
+
+/// Scratch of one thread; everything that an iteration writes.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) scratch: Scratch,
+    pub(crate) curvature: Curvature,
+    /// For the covariance; made when first asked for.
+    pub(crate) flat: Option<Curvature>,
+    /// Trial point, step, effective gradient, solved columns.
+    pub(crate) trial: Vec<f64>,
+    pub(crate) step: Vec<f64>,
+    pub(crate) newton: Vec<f64>,
+    pub(crate) slope: Vec<f64>,
+    pub(crate) unit: Vec<f64>,
+    pub(crate) columns: Vec<f64>,
+    /// Box of the current orthant.
+    pub(crate) box_lower: Vec<f64>,
+    pub(crate) box_upper: Vec<f64>,
+    /// Parameters that may move, and the branch taken at kinks.
+    pub(crate) active: Vec<bool>,
+    pub(crate) side: Vec<f64>,
+    /// The same when the curvature was last factored.
+    pub(crate) factored_active: Vec<bool>,
+    pub(crate) factored_side: Vec<f64>,
+    pub(crate) n_evaluations: usize,
+}
+
+impl Worker {
+    /// Room for any fit of `plan`.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let n = plan.n_parameters();
+        let vector = || vec![0.0; n];
+        Self {
+            scratch: Scratch::new(plan),
+            curvature: Curvature::new(&plan.layout),
+            flat: None,
+            trial: vector(),
+            step: vector(),
+            newton: vector(),
+            slope: vector(),
+            unit: vector(),
+            columns: Vec::new(),
+            box_lower: vector(),
+            box_upper: vector(),
+            active: vec![false; n],
+            side: vector(),
+            factored_active: vec![false; n],
+            factored_side: vector(),
+            n_evaluations: 0,
+        }
+    }
+
+    /// `-ln L` up to the constant of the data; leaves the scratch at `theta`.
+    pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
+        self.n_evaluations += 1;
+        forward(problem.level, problem.plan, theta, &mut self.scratch);
+        likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
+    }
+
+    /// Gradient and jumps at the point of the last `evaluate`.
+    pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
+        gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
+    }
+}

@@ -1,0 +1,110 @@
+//! The Poisson term measured from its saturated value, without cancellation.
+
+use super::MulAdd;
+
+const LN2_HI: f64 = 6.931_471_803_691_238_164_90e-1;
+const LN2_LO: f64 = 1.908_214_929_270_587_700_02e-10;
+// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series
+// 2 (s^2/3 + s^4/5 + ...) with s = f/(2+f), optimised (Tang; used by every libm).
+const L: [f64; 7] = [
+    6.666_666_666_666_735_130e-1,
+    3.999_999_999_940_941_908e-1,
+    2.857_142_874_366_239_149e-1,
+    2.222_219_843_214_978_396e-1,
+    1.818_357_216_161_805_012e-1,
+    1.531_383_769_920_937_332e-1,
+    1.479_819_860_511_658_591e-1,
+];
+
+/// `lambda - n ln(lambda) - (n - n ln n)`, for `n > 0` and `lambda > 0`: zero at
+/// `lambda = n`, positive elsewhere, relative error a few units in the last place.
+///
+/// With `z = (lambda - n)/n` this is `n (z - log1p(z))`. Writing
+/// `lambda/n = 2^k (1 + f)`, the difference is formed before anything cancels:
+/// for `k = 0` it is `f^2/2 - s (f^2/2 + R)`, with `f = z` exactly.
+#[inline(always)]
+pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
+    let z = (lambda - n) / n;
+    let x = lambda / n;
+    // Exponent such that the mantissa falls in [sqrt(1/2), sqrt(2)).
+    let bits = x.to_bits().wrapping_add(0x3ff0_0000_0000_0000 - 0x3fe6_a09e_667f_3bcd);
+    // Integer to float by the exponent trick: AVX2 has no conversion from 64-bit integers.
+    let k = f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52)) - (4_503_599_627_370_496.0 + 1023.0);
+    let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff).wrapping_add(0x3fe6_a09e_667f_3bcd));
+    let f = if k == 0.0 { z } else { m - 1.0 };
+    let s = f / (2.0 + f);
+    let s2 = s * s;
+    let mut r = L[6];
+    for i in (0..6).rev() {
+        r = M::mul_add(r, s2, L[i]);
+    }
+    let half = 0.5 * f * f;
+    let tail = s * M::mul_add(r, s2, half);
+    // ln x = k ln 2 + f - (half - tail)
+    let near = half - tail;
+    let far = z - M::mul_add(k, LN2_HI, f - (near - k * LN2_LO));
+    n * if k == 0.0 { near } else { far }
+}
+
+/// First and second derivative of the Poisson term with respect to `lambda`:
+/// `1 - n/lambda` and `n/lambda^2` (`n = 0`: 1 and 0).
+#[inline(always)]
+pub(crate) fn deviance_derivatives(lambda: f64, n: f64) -> (f64, f64) {
+    if n == 0.0 {
+        (1.0, 0.0)
+    } else {
+        let inverse = 1.0 / lambda;
+        ((lambda - n) * inverse, n * inverse * inverse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fused, Separate};
+    use super::deviance;
+
+    /// The defining sum in extended precision by series where it cancels.
+    fn oracle(lambda: f64, n: f64) -> f64 {
+        let z = (lambda - n) / n;
+        if z.abs() < 0.05 {
+            // z - log1p(z) = z^2/2 - z^3/3 + ...
+            let (mut sum, mut power) = (0.0, z);
+            for k in 2..40 {
+                power *= -z;
+                sum -= power / f64::from(k);
+            }
+            n * sum
+        } else {
+            n * (z - z.ln_1p())
+        }
+    }
+
+    #[test]
+    fn is_accurate_near_and_far_from_the_data() {
+        let mut worst: f64 = 0.0;
+        for n in [1e-3, 0.7, 1.0, 3.0, 41.0, 1e4, 1e9] {
+            for i in 1..4000 {
+                let lambda = n * (f64::from(i) * 0.001);
+                let want = oracle(lambda, n);
+                for got in [deviance::<Fused>(lambda, n), deviance::<Separate>(lambda, n)] {
+                    let scale = want.abs().max(f64::EPSILON * 1e-3 * (lambda - n).abs());
+                    if scale > 0.0 {
+                        worst = worst.max((got - want).abs() / scale);
+                    }
+                }
+            }
+        }
+        assert!(worst < 5e-14, "relative error {worst:e}");
+        assert_eq!(deviance::<Fused>(5.0, 5.0), 0.0);
+    }
+
+    #[test]
+    fn holds_for_extreme_ratios() {
+        for (lambda, n) in [(1e-300, 1.0), (1e300, 1.0), (1e-12, 1e9), (1e9, 1e-8)] {
+            let z: f64 = (lambda - n) / n;
+            let want = n * (z - (lambda / n as f64).ln());
+            let got = deviance::<Fused>(lambda, n);
+            assert!(((got - want) / want).abs() < 1e-14, "{lambda:e} {n:e}: {got:e} {want:e}");
+        }
+    }
+}

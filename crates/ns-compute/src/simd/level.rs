@@ -1,0 +1,59 @@
+//! Which instruction set the kernels use, found once when a session opens.
+
+/// An instruction set that this machine has. Only [`Level::detect`] and
+/// [`Level::available`] make values above `Baseline`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Level {
+    /// What every processor of this architecture has (SSE2, NEON).
+    Baseline,
+    /// 256-bit vectors with fused multiply-add.
+    Avx2,
+    /// 512-bit vectors.
+    Avx512,
+}
+
+impl Level {
+    /// The best instruction set of this machine.
+    #[must_use]
+    pub fn detect() -> Self {
+        *Self::available().last().unwrap_or(&Self::Baseline)
+    }
+
+    /// Every instruction set of this machine, slowest first.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        let mut levels = vec![Self::Baseline];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2");
+            if avx2 {
+                levels.push(Self::Avx2);
+            }
+            if avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512bw")
+            {
+                levels.push(Self::Avx512);
+            }
+        }
+        levels
+    }
+
+    /// Name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline if cfg!(target_arch = "x86_64") => "SSE2",
+            Self::Baseline if cfg!(target_arch = "aarch64") => "NEON",
+            Self::Baseline => "scalar",
+            Self::Avx2 => "AVX2",
+            Self::Avx512 => "AVX-512",
+        }
+    }
+}

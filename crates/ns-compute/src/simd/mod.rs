@@ -1,0 +1,57 @@
+//! Vector arithmetic without intrinsics: fixed-size lanes that the compiler turns
+//! into registers, compiled once per instruction set and chosen at run time.
+//!
+//! Every kernel is an `#[inline(always)]` generic body; [`isa_fn!`] stamps out one
+//! copy per instruction set and a dispatcher. Between instruction sets the last
+//! bits may differ (fused multiply-add); on one machine they never do.
+
+mod deviance;
+mod exp;
+mod lanes;
+mod level;
+
+pub(crate) use deviance::{deviance, deviance_derivatives};
+pub(crate) use exp::exp;
+pub(crate) use lanes::{Fused, Lanes, MulAdd, Separate};
+pub use level::Level;
+
+/// Defines `$name(level, args...)`, which runs `$body::<M>(args...)` compiled for
+/// the instruction set `level`.
+macro_rules! isa_fn {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
+        $(#[$meta])*
+        $vis fn $name(level: $crate::simd::Level, $($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi1,bmi2")]
+                fn avx512($($arg: $ty),*) $(-> $ret)? {
+                    $body::<$crate::simd::Fused>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+                fn avx2($($arg: $ty),*) $(-> $ret)? {
+                    $body::<$crate::simd::Fused>($($arg),*)
+                }
+                match level {
+                    // SAFETY: `Level` values above `Baseline` exist only where the CPU reported
+                    // the features (see `Level::detect`).
+                    $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::simd::Level::Avx2 => unsafe { avx2($($arg),*) },
+                    $crate::simd::Level::Baseline => $body::<$crate::simd::Separate>($($arg),*),
+                }
+            }
+            #[cfg(target_arch = "aarch64")]
+            {
+                // NEON with fused multiply-add belongs to the baseline there.
+                let _ = level;
+                $body::<$crate::simd::Fused>($($arg),*)
+            }
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+            {
+                let _ = level;
+                $body::<$crate::simd::Separate>($($arg),*)
+            }
+        }
+    };
+}
+pub(crate) use isa_fn;
