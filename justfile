@@ -1,0 +1,73 @@
+# Every developer command. Each recipe is one plain command: without `just`, copy the line.
+
+# List the commands.
+default:
+    @just --list
+
+# Everything that must hold before a change is merged.
+ci:
+    .ci/run
+
+# Every test, Rust and Python; makes its own virtual environment. Arguments go to pytest.
+test *arguments:
+    scripts/test {{arguments}}
+
+# Rust tests only; fast, no Python needed.
+test-rust *arguments:
+    cargo test --locked {{arguments}}
+
+# Python tests only, with the wheel that the last `just test` installed.
+test-python *arguments:
+    .venv/bin/python -m pytest -q tests/python {{arguments}}
+
+# Random workspaces against pyhf, at length: `just property 10000 7`.
+property n="10000" seed="1" jobs="2":
+    .venv/bin/python tests/python/property_run.py --n {{n}} --seed {{seed}} --jobs {{jobs}}
+
+# Format the code.
+format:
+    cargo fmt --all
+
+# Lints, with warnings as errors.
+lint:
+    cargo clippy --locked --workspace --all-targets -- -D warnings
+
+# Licences, duplicate versions and sources of dependencies, against deny.toml.
+licences:
+    python3 scripts/check_licences.py
+
+# API documentation, with warnings as errors.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+# Write tests/fixtures anew.
+fixtures:
+    python3 scripts/make_fixtures.py
+
+# Fit the example workspace.
+example:
+    cargo run --release -p ns-cli -- fit -i tests/fixtures/simple_workspace.json
+
+# Build and install the wheel (release profile) into the active Python environment.
+install-python:
+    python3 -m pip install ./bindings/ns-py
+
+# Criterion benches of load, compile, value, gradient, curvature and fit.
+bench *arguments:
+    cargo bench {{arguments}}
+
+# Environments and binaries that the benches against peers need, under target/peers.
+bench-setup:
+    benches/peers/setup
+
+# Ours and peers in one run: `just bench-peers ws1.json ws2.json`.
+bench-peers +workspaces:
+    python3 benches/peers/compare.py {{workspaces}}
+
+# Time and memory as models grow: `just bench-scaling ws1.json ws2.json`.
+bench-scaling +workspaces:
+    python3 benches/peers/scaling.py {{workspaces}}
+
+# Fuzz a target for some seconds (needs a nightly compiler and cargo-fuzz).
+fuzz target seconds="3600":
+    cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
