@@ -181,7 +181,7 @@ fn shape_factor(users: &[Use<'_>], report: &mut Report) -> SetKind {
             report.error(
                 user.path(),
                 format!(
-                    "The shapefactor {} has {n} parameters, one per bin of channel {first}, but channel {} \
+                    "The shapefactor {} has one parameter per bin of channel {first}, {n} in all, but channel {} \
                      has {bins} bins.",
                     quoted(&user.modifier.name),
                     quoted(&user.channel.name),

@@ -157,7 +157,11 @@ pub(crate) struct Measurement {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
+    /// Empty in a background-only workspace.
     pub(crate) poi: String,
+    /// True if the name of the parameter of interest was not understood.
+    #[serde(skip)]
+    pub(crate) poi_broken: bool,
     #[serde(deserialize_with = "super::parse::objects")]
     pub(crate) parameters: Vec<Setting>,
 }

@@ -50,6 +50,14 @@ pub enum WorkspaceError {
         /// What to do about it.
         remedy: String,
     },
+    /// A patchset is JSON but not one that makes sense. Holds at least one error.
+    #[error("patchset {origin}: {report}")]
+    InvalidPatchset {
+        /// The patchset.
+        origin: String,
+        /// Everything that was found.
+        report: Report,
+    },
     /// A patchset has no patch of this name or these values.
     #[error("patchset {origin} has no patch {}. {}", quoted(name), list("Its patches are", available))]
     NoSuchPatch {
@@ -97,11 +105,11 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// The problems of an invalid workspace; empty for every other error.
+    /// The problems of an invalid workspace or patchset; empty for every other error.
     #[must_use]
     pub fn problems(&self) -> &[super::Problem] {
         match self {
-            Self::Invalid { report } => &report.problems,
+            Self::Invalid { report } | Self::InvalidPatchset { report, .. } => &report.problems,
             _ => &[],
         }
     }

@@ -28,11 +28,15 @@ mod document;
 mod error;
 mod names;
 mod parse;
+mod patch;
 mod problem;
 mod rules;
 mod settings;
+mod summary;
 mod workspace;
 
 pub use error::WorkspaceError;
+pub use patch::{DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
-pub use workspace::{ModelOptions, Workspace};
+pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};
+pub use workspace::{ModelOptions, Workspace, validate_slice};

@@ -102,6 +102,14 @@ impl Report {
         });
     }
 
+    /// Adds another report's problems.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for problem in other.problems {
+            self.push(problem);
+        }
+        self.omitted += other.omitted;
+    }
+
     /// Adds a problem while there is room. Warnings beyond the limit are dropped without
     /// counting: `omitted` stands for errors.
     fn push(&mut self, problem: Problem) {

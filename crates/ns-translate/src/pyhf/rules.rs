@@ -117,7 +117,9 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
         )
     };
     let per_bin = |key: &str, data: &[f64], report: &mut Report| {
-        if !data.is_empty() && !sample.data.is_empty() && data.len() != sample.data.len() {
+        // A sample of the wrong length is one problem, not one more for each of its modifiers.
+        let fits = data.len() == sample.data.len() || data.len() == channel.n_bins();
+        if !data.is_empty() && !sample.data.is_empty() && !fits {
             report.error(
                 format!("{path}/data{key}"),
                 format!(

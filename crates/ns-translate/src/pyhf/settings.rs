@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::declare::{Declared, SetKind};
+use super::diagnose::expect::and;
 use super::document::{Document, Measurement, Setting};
 use super::names::{nearest, quoted};
 use super::problem::Report;
@@ -221,7 +222,7 @@ fn require_lumi(measurement: &Measurement, set: &Declared, setting: Option<&Sett
             setting.path(measurement),
             format!(
                 "The luminosity has no default {}, and measurement {} does not give {}.",
-                missing.join(", "),
+                and(&missing),
                 quoted(&measurement.name),
                 if missing.len() == 1 { "it" } else { "them" },
             ),
@@ -321,7 +322,7 @@ fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setti
                 report.error(
                     format!("{path}/{key}/{i}"),
                     format!("The {what} of {} is {x}; it must be positive.", quoted(&set.name)),
-                    "Give a positive number, or fix the parameter with \"fixed\": true to leave the constraint without effect.",
+                    "Give a positive number; to hold the parameter in place, say \"fixed\": true.",
                 );
             }
         }
@@ -359,7 +360,7 @@ fn find_poi(
     let poi = measurement.config.poi.as_str();
     let path = format!("/measurements/{}/config/poi", measurement.at);
     let Some(&index) = by_name.get(poi) else {
-        if !document.known.modifiers {
+        if !document.known.modifiers || measurement.config.poi_broken {
             return None;
         }
         if poi.is_empty() {

@@ -12,6 +12,7 @@ use super::declare::declare;
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
 use super::names::{nearest, quoted};
+use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
 use super::settings::resolve;
 use super::{names, rules};
@@ -78,6 +79,49 @@ impl Workspace {
         }
     }
 
+    /// Reads JSON text and applies patches to it, in their order, before it is checked.
+    ///
+    /// A patchset's digests are compared with the text as given, before any patch.
+    ///
+    /// # Errors
+    /// As [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`];
+    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace.
+    pub fn from_slice_patched(
+        text: &[u8],
+        patches: &[Patch],
+        check: DigestCheck,
+    ) -> Result<Self, WorkspaceError> {
+        if patches.is_empty() {
+            return Self::from_slice(text);
+        }
+        let mut value: Value =
+            serde_json::from_slice(text).map_err(|error| super::diagnose::explain(text, &error))?;
+        let mut report = Report::default();
+        super::diagnose::report_duplicate_keys(text, &mut report);
+        if report.has_errors() {
+            return Err(WorkspaceError::Invalid { report });
+        }
+        for patch in patches {
+            patch.verify(&value, check)?;
+        }
+        for patch in patches {
+            patch.apply(&mut value)?;
+        }
+        Self::from_value(value)
+    }
+
+    /// Reads a file and applies patches to it.
+    ///
+    /// # Errors
+    /// As [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
+    pub fn from_path_patched(
+        path: impl AsRef<Path>,
+        patches: &[Patch],
+        check: DigestCheck,
+    ) -> Result<Self, WorkspaceError> {
+        Self::from_slice_patched(&read(path.as_ref())?, patches, check)
+    }
+
     /// The workspace as a JSON value, in pyhf's format.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -105,6 +149,17 @@ impl Workspace {
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let measurement = self.measurement(options.measurement.as_deref())?;
         let mut report = Report::default();
+        if options.measurement.is_none() && self.document.measurements.len() > 1 {
+            report.warn(
+                "/measurements".to_owned(),
+                format!(
+                    "The workspace has {} measurements; the first one, {}, is used.",
+                    self.document.measurements.len(),
+                    quoted(&measurement.name)
+                ),
+                "Choose one by name to be sure.",
+            );
+        }
         rules::check(&self.document, &mut report);
         let declared = declare(&self.document, &mut report);
         let chosen;
@@ -159,6 +214,28 @@ impl Workspace {
             name: name.unwrap_or_default().to_owned(),
             available: measurements.iter().map(|m| m.name.clone()).collect(),
         })
+    }
+}
+
+/// Every problem of a workspace given as JSON text, wherever reading it gets stuck: errors of
+/// syntax (then it is the only one), of structure and of meaning, and warnings.
+#[must_use]
+pub fn validate_slice(text: &[u8]) -> Report {
+    match Workspace::from_slice(text) {
+        Ok(workspace) => validate_document(&workspace.document),
+        Err(WorkspaceError::Invalid { report }) => report,
+        Err(error) => {
+            let mut report = Report::default();
+            match error {
+                WorkspaceError::Syntax { line, column, path, message, remedy } => report.error(
+                    path,
+                    format!("Not valid JSON at line {line}, column {column}: {message}"),
+                    remedy,
+                ),
+                other => report.error(String::new(), other.to_string(), ""),
+            }
+            report
+        }
     }
 }
 

@@ -1,0 +1,214 @@
+//! Text that is not JSON: where it stops being JSON, and what is probably meant.
+
+use serde_json::error::Category;
+
+use crate::pyhf::error::WorkspaceError;
+use crate::pyhf::names::pointer_token;
+
+/// Describes the syntax error that `error` found in `text`.
+pub(crate) fn explain_syntax(text: &[u8], error: &serde_json::Error) -> WorkspaceError {
+    let at = offset(text, error.line(), error.column());
+    let (message, remedy) = not_text(text).unwrap_or_else(|| wrong_json(text, error, at));
+    WorkspaceError::Syntax {
+        line: error.line(),
+        column: error.column(),
+        path: path_at(text, at),
+        message,
+        remedy,
+    }
+}
+
+/// Errors of encoding, recognised by the first bytes.
+fn not_text(text: &[u8]) -> Option<(String, String)> {
+    let (message, remedy) = match text {
+        [] => ("The input is empty.", "Give a workspace; maybe the program that wrote it failed."),
+        [0xEF, 0xBB, 0xBF, ..] => (
+            "The text starts with a byte order mark, which JSON does not allow.",
+            "Save the file as UTF-8 without BOM.",
+        ),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {
+            ("The text is in UTF-16; JSON is written in UTF-8.", "Save the file as UTF-8.")
+        }
+        [first, 0, ..] | [0, first, ..] if first.is_ascii() => (
+            "The text has a zero byte at its start, as UTF-16 or UTF-32 would; JSON is written in UTF-8.",
+            "Save the file as UTF-8.",
+        ),
+        [0x1F, 0x8B, ..] => {
+            ("The file is compressed with gzip.", "Unpack it first, for example with gunzip.")
+        }
+        [b'P', b'K', 3, 4, ..] => ("The file is a ZIP archive.", "Unpack it and give the workspace inside."),
+        [b'r', b'o', b'o', b't', ..] => (
+            "The file looks like a ROOT file, not JSON.",
+            "Convert the HistFactory model first, for example with `pyhf xml2json`.",
+        ),
+        [b'<', ..] => (
+            "The file looks like XML, not JSON.",
+            "Convert the HistFactory model first, for example with `pyhf xml2json`.",
+        ),
+        _ if std::str::from_utf8(text).is_err() => {
+            ("The text is not valid UTF-8.", "Save the file as UTF-8; maybe a name was written in Latin-1.")
+        }
+        _ if text.iter().all(u8::is_ascii_whitespace) => (
+            "The input has nothing but white space.",
+            "Give a workspace; maybe the program that wrote it failed.",
+        ),
+        _ => return None,
+    };
+    Some((message.to_owned(), remedy.to_owned()))
+}
+
+fn wrong_json(text: &[u8], error: &serde_json::Error, at: usize) -> (String, String) {
+    let reason = error.to_string();
+    // serde_json repeats the position that the error carries anyway.
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    if let Some(word) = not_a_number(text, at) {
+        return (
+            format!("{word} is not a JSON number."),
+            "Python's json module writes it for a number that is not finite: find out which yield or uncertainty \
+             that is and correct it."
+                .to_owned(),
+        );
+    }
+    if error.classify() == Category::Eof {
+        return (
+            "The text ends in the middle of the document.".to_owned(),
+            "Maybe the file was cut short: copy or download it again.".to_owned(),
+        );
+    }
+    let (message, remedy) = match reason {
+        "number out of range" => (
+            "A number is larger than double precision can hold (about 1.8e308).",
+            "Correct the number; if it stands for infinity, choose a large finite value such as 1e30.",
+        ),
+        "recursion limit exceeded" => (
+            "Arrays or objects are nested more than 127 levels deep; a workspace needs ten.",
+            "Check the program that wrote the file.",
+        ),
+        "control character (\\u0000-\\u001F) found while parsing a string" => (
+            "A line break or another control character stands in a string.",
+            "Write it as an escape, such as \\n or \\t; maybe a closing quote is missing.",
+        ),
+        "unexpected end of hex escape"
+        | "lone leading surrogate in hex escape"
+        | "invalid unicode code point" => (
+            "An escape such as \\ud800 is half of a pair and stands for no character.",
+            "Write the character itself, in UTF-8.",
+        ),
+        "invalid escape" => (
+            "A backslash in a string is followed by a letter that means nothing.",
+            "Write a backslash as \\\\.",
+        ),
+        "trailing characters" => (
+            "There is more text after the end of the document.",
+            "Keep one JSON document per file; maybe two were joined, or a bracket closes too early.",
+        ),
+        "trailing comma" => ("There is a comma before a closing bracket.", "Remove the comma."),
+        "key must be a string" => (
+            "A key is not in double quotes.",
+            "Write keys as \"key\"; JSON knows no comments and no single quotes.",
+        ),
+        "expected `,` or `]`" | "expected `,` or `}`" => {
+            ("A comma or a closing bracket is missing.", "Add it before this place.")
+        }
+        "expected `:`" => ("The colon after a key is missing.", "Write \"key\": value."),
+        "invalid number" => {
+            ("A number is written in a way JSON does not allow.", "Write it like 0.5, 12 or 1.2e-3.")
+        }
+        "expected value" | "expected ident" => (
+            "Here should stand a value: a number, a string in double quotes, an array, an object, true, false or null.",
+            "Write one; words such as None, True or a name without quotes are not JSON.",
+        ),
+        other => return (format!("{}.", capitalised(other)), "Correct the text at this place.".to_owned()),
+    };
+    (message.to_owned(), remedy.to_owned())
+}
+
+fn capitalised(reason: &str) -> String {
+    let mut chars = reason.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + chars.as_str())
+}
+
+/// The non-finite literal that the parser stumbled over at `at`, if it is one.
+fn not_a_number(text: &[u8], at: usize) -> Option<&'static str> {
+    // The parser may stop within the word, or after the sign.
+    let around = text.get(at.saturating_sub(3)..text.len().min(at.saturating_add(10)))?;
+    ["-Infinity", "Infinity", "NaN", "nan", "-inf", "inf"]
+        .into_iter()
+        .find(|word| around.windows(word.len()).position(|w| w == word.as_bytes()).is_some_and(|p| p <= 3))
+}
+
+/// Byte offset of a line and column counted from 1.
+fn offset(text: &[u8], line: usize, column: usize) -> usize {
+    let start = if line <= 1 {
+        0
+    } else {
+        text.iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .nth(line - 2)
+            .map_or(text.len(), |(newline, _)| newline + 1)
+    };
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+/// One open bracket on the way to a place.
+enum Open {
+    Array(usize),
+    Object(Option<String>),
+}
+
+/// JSON pointer of the value at byte `at`, from a simple scan of the text before it.
+fn path_at(text: &[u8], at: usize) -> String {
+    // Deeper than any workspace; keeps the scan's memory small on hostile text.
+    const DEEPEST: usize = 20;
+    let mut open: Vec<Open> = Vec::new();
+    let mut string_start = None;
+    let mut last_string: Option<(usize, usize)> = None;
+    let mut escaped = false;
+    for (i, &byte) in text.iter().enumerate().take(at) {
+        if let Some(start) = string_start {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => {
+                    last_string = Some((start, i));
+                    string_start = None;
+                }
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => string_start = Some(i + 1),
+            b'[' if open.len() < DEEPEST => open.push(Open::Array(0)),
+            b'{' if open.len() < DEEPEST => open.push(Open::Object(None)),
+            b'[' | b'{' => return String::new(),
+            b']' | b'}' => {
+                open.pop();
+            }
+            b':' => {
+                if let (Some(Open::Object(key)), Some((start, end))) = (open.last_mut(), last_string) {
+                    *key = text.get(start..end).map(|raw| String::from_utf8_lossy(raw).into_owned());
+                }
+            }
+            b',' => match open.last_mut() {
+                Some(Open::Array(index)) => *index += 1,
+                Some(Open::Object(key)) => *key = None,
+                None => {}
+            },
+            _ => {}
+        }
+    }
+    let mut path = String::new();
+    for level in open {
+        match level {
+            Open::Array(index) => path.push_str(&format!("/{index}")),
+            Open::Object(Some(key)) => {
+                path.push('/');
+                path.push_str(&pointer_token(&key));
+            }
+            Open::Object(None) => {}
+        }
+    }
+    path
+}

@@ -1,0 +1,120 @@
+//! JSON Patch operations (RFC 6902) with limits on what they can make of a document.
+
+use json_patch::PatchOperation;
+use json_patch::jsonptr::{Pointer, PointerBuf};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::pyhf::error::WorkspaceError;
+
+/// Deepest place that an operation may write to, and deepest value it may copy: with the
+/// parser's own limit this bounds the depth of the result, and so every later recursion.
+const DEEPEST: usize = 127;
+
+/// Most values that all copies of one patch may make; `copy` can double a document each time.
+const MOST_COPIED: usize = 50_000_000;
+
+/// Reads an array of operations.
+pub(crate) fn read_operations(value: &Value, origin: &str) -> Result<json_patch::Patch, WorkspaceError> {
+    let error = |message: String, remedy: &str| WorkspaceError::Patch {
+        origin: origin.to_owned(),
+        message,
+        remedy: remedy.to_owned(),
+    };
+    let Value::Array(items) = value else {
+        return Err(error(
+            "A JSON Patch is an array of operations, but this is something else.".to_owned(),
+            "Give a JSON Patch or a patchset.",
+        ));
+    };
+    let mut operations = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let operation = PatchOperation::deserialize(item).map_err(|reason| {
+            error(
+                format!("Operation {i} (counted from 0) is not one of JSON Patch: {reason}."),
+                "An operation has op (add, remove, replace, move, copy or test), path, and value or from.",
+            )
+        })?;
+        operations.push(operation);
+    }
+    Ok(json_patch::Patch(operations))
+}
+
+/// Applies `patch` to `document`.
+pub(crate) fn apply(
+    patch: &json_patch::Patch,
+    document: &mut Value,
+    origin: &str,
+) -> Result<(), WorkspaceError> {
+    let mut copied = 0;
+    for (i, operation) in patch.iter().enumerate() {
+        let error = |reason: &str| {
+            WorkspaceError::Patch {
+            origin: origin.to_owned(),
+            message: format!("Operation {i} (counted from 0), {}, cannot be applied: {reason}.", describe(operation)),
+            remedy: "Check that the patch belongs to this workspace and that patches are given in the right order."
+                .to_owned(),
+        }
+        };
+        check_limits(operation, document, &mut copied).map_err(|reason| error(reason))?;
+        json_patch::patch_unsafe(document, std::slice::from_ref(operation))
+            .map_err(|reason| error(&reason.kind.to_string()))?;
+    }
+    Ok(())
+}
+
+fn describe(operation: &PatchOperation) -> String {
+    let verb = match operation {
+        PatchOperation::Add(_) => "add",
+        PatchOperation::Remove(_) => "remove",
+        PatchOperation::Replace(_) => "replace",
+        PatchOperation::Move(_) => "move",
+        PatchOperation::Copy(_) => "copy",
+        PatchOperation::Test(_) => "test",
+    };
+    let path = operation.path().as_str();
+    let path: String = path.chars().take(200).collect();
+    format!("{verb} at '{path}'")
+}
+
+/// Refuses operations that would make the document too deep or too large.
+fn check_limits(
+    operation: &PatchOperation,
+    document: &Value,
+    copied: &mut usize,
+) -> Result<(), &'static str> {
+    const TOO_DEEP: &str = "it nests more than 127 levels deep, and a workspace needs ten";
+    let deep = |path: &PointerBuf| path.count() > DEEPEST;
+    if deep(&operation.path().to_buf()) {
+        return Err(TOO_DEEP);
+    }
+    let from: &Pointer = match operation {
+        PatchOperation::Copy(op) => &op.from,
+        PatchOperation::Move(op) => &op.from,
+        _ => return Ok(()),
+    };
+    let Some(source) = document.pointer(from.as_str()) else { return Ok(()) };
+    let (size, depth) = measure(source);
+    if depth + operation.path().count() > DEEPEST {
+        return Err(TOO_DEEP);
+    }
+    if matches!(operation, PatchOperation::Copy(_)) {
+        *copied += size;
+        if *copied > MOST_COPIED {
+            return Err("the patch copies more than 50 million values");
+        }
+    }
+    Ok(())
+}
+
+/// Number of values in a tree and its depth.
+fn measure(value: &Value) -> (usize, usize) {
+    let below = |children: &mut dyn Iterator<Item = &Value>| {
+        children.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))
+    };
+    match value {
+        Value::Array(items) => below(&mut items.iter()),
+        Value::Object(map) => below(&mut map.values()),
+        _ => (1, 1),
+    }
+}

@@ -1,0 +1,88 @@
+//! The command line's `--patch FILE[:NAME]`.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::{Patch, Patchset};
+use crate::pyhf::error::WorkspaceError;
+use crate::pyhf::names::list;
+use crate::pyhf::workspace::read;
+
+/// A patch as a user names it: a JSON Patch file, or a patchset and one of its patches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchArgument {
+    /// The file.
+    pub file: PathBuf,
+    /// Name or comma-separated values of a patch in a patchset.
+    pub name: Option<String>,
+}
+
+impl FromStr for PatchArgument {
+    type Err = Infallible;
+
+    /// Splits at the last colon, unless the whole is the name of a file or what follows the
+    /// colon looks like the rest of a path (`C:\patch.json`).
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let whole = Self { file: PathBuf::from(text), name: None };
+        if Path::new(text).is_file() {
+            return Ok(whole);
+        }
+        Ok(match text.rsplit_once(':') {
+            Some((file, name)) if !file.is_empty() && !name.is_empty() && !name.contains(['/', '\\']) => {
+                Self { file: PathBuf::from(file), name: Some(name.to_owned()) }
+            }
+            _ => whole,
+        })
+    }
+}
+
+impl fmt::Display for PatchArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(name) = &self.name {
+            write!(f, ":{name}")?;
+        }
+        Ok(())
+    }
+}
+
+impl PatchArgument {
+    /// Reads the patch.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is neither a JSON Patch nor a patchset;
+    /// [`WorkspaceError::NoSuchPatch`]; if a patchset is given without a name.
+    pub fn load(&self) -> Result<Patch, WorkspaceError> {
+        let text = read(&self.file)?;
+        self.parse(&text)
+    }
+
+    /// The same for text that was read elsewhere.
+    ///
+    /// # Errors
+    /// As [`PatchArgument::load`].
+    pub fn parse(&self, text: &[u8]) -> Result<Patch, WorkspaceError> {
+        let origin = self.file.display().to_string();
+        let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+        match (first, &self.name) {
+            (Some(b'['), None) => Patch::from_slice(text, &origin),
+            (Some(b'['), Some(name)) => Err(WorkspaceError::Patch {
+                origin,
+                message: format!("The file is a single JSON Patch, which has no patch named '{name}'."),
+                remedy: "Give the file without a name.".to_owned(),
+            }),
+            (_, Some(name)) => Patchset::from_slice(text, &origin)?.patch(name),
+            (_, None) => {
+                let names = Patchset::from_slice(text, &origin)?;
+                let names = names.names();
+                Err(WorkspaceError::Patch {
+                    message: "The file is a patchset, and none of its patches was chosen.".to_owned(),
+                    remedy: format!("Write {origin}:NAME. {}", list("Its patches are", &names)),
+                    origin,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! pyhf's digest of a workspace (`pyhf.utils.digest`): a hash of what Python's `json` module
+//! writes with sorted keys and without escaping of non-ASCII characters.
+
+use std::io::{self, Write};
+
+use md5::Md5;
+use serde_json::{Number, Value};
+use sha2::Sha256;
+
+/// Hexadecimal digest; `None` for an unknown algorithm.
+pub(crate) fn digest(value: &Value, algorithm: &str) -> Option<String> {
+    match algorithm {
+        "sha256" => hash::<Sha256>(value),
+        "md5" => hash::<Md5>(value),
+        _ => None,
+    }
+}
+
+fn hash<D: sha2::Digest + Write>(value: &Value) -> Option<String> {
+    let mut writer = io::BufWriter::new(D::new());
+    write_value(value, &mut writer).ok()?;
+    let digest = writer.into_inner().ok()?.finalize();
+    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn write_value(value: &Value, out: &mut impl Write) -> io::Result<()> {
+    match value {
+        Value::Null => out.write_all(b"null"),
+        Value::Bool(true) => out.write_all(b"true"),
+        Value::Bool(false) => out.write_all(b"false"),
+        Value::Number(number) => write_number(number, out),
+        Value::String(text) => write_string(text, out),
+        Value::Array(items) => {
+            out.write_all(b"[")?;
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.write_all(b", ")?;
+                }
+                write_value(item, out)?;
+            }
+            out.write_all(b"]")
+        }
+        Value::Object(map) => {
+            // Sorted already, unless some other crate switched on insertion order.
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            out.write_all(b"{")?;
+            for (i, (key, item)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.write_all(b", ")?;
+                }
+                write_string(key, out)?;
+                out.write_all(b": ")?;
+                write_value(item, out)?;
+            }
+            out.write_all(b"}")
+        }
+    }
+}
+
+fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => out.write_all(b"\\\"")?,
+            '\\' => out.write_all(b"\\\\")?,
+            '\n' => out.write_all(b"\\n")?,
+            '\r' => out.write_all(b"\\r")?,
+            '\t' => out.write_all(b"\\t")?,
+            '\u{8}' => out.write_all(b"\\b")?,
+            '\u{c}' => out.write_all(b"\\f")?,
+            '\0'..='\u{1f}' => write!(out, "\\u{:04x}", u32::from(c))?,
+            _ => out.write_all(c.encode_utf8(&mut [0; 4]).as_bytes())?,
+        }
+    }
+    out.write_all(b"\"")
+}
+
+/// Integers as written; floats as Python's `repr`: shortest digits that read back the same,
+/// positional for exponents from -4 to 15.
+fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
+    let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
+        return write!(out, "{number}");
+    };
+    let shortest = format!("{x:e}");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if x == 0.0 || (-4..16).contains(&exponent) {
+        // `{:?}` would switch to an exponent at other limits; `{}` never does.
+        let text = x.to_string();
+        out.write_all(text.as_bytes())?;
+        return if text.contains('.') { Ok(()) } else { out.write_all(b".0") };
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(value: &Value) -> String {
+        let mut out = Vec::new();
+        write_value(value, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn matches_the_values_in_pyhfs_documentation() {
+        let value = json!({"a": 2.0, "b": 3.0, "c": 1.0});
+        assert_eq!(
+            digest(&value, "sha256").unwrap(),
+            "a38f6093800189b79bc22ef677baf90c75705af2cfc7ff594159eca54eaa7928"
+        );
+        assert_eq!(digest(&value, "md5").unwrap(), "2c0633f242928eb55c3672fed5ba8612");
+        assert_eq!(digest(&value, "crc32"), None);
+    }
+
+    #[test]
+    fn writes_numbers_as_python_does() {
+        // Left: JSON as written; right: json.dumps(json.loads(left)).
+        for (json, python) in [
+            ("1", "1"),
+            ("-3", "-3"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("1.0", "1.0"),
+            ("-0.0", "-0.0"),
+            ("0.1", "0.1"),
+            ("1e2", "100.0"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1e-05"),
+            ("1.5e-7", "1.5e-07"),
+            ("1e15", "1000000000000000.0"),
+            ("9999999999999998.0", "9999999999999998.0"),
+            ("1e16", "1e+16"),
+            ("1.25e22", "1.25e+22"),
+            ("1e-300", "1e-300"),
+            ("5.000000074505806", "5.000000074505806"),
+        ] {
+            let value: Value = serde_json::from_str(json).unwrap();
+            assert_eq!(text(&value), python, "{json}");
+        }
+    }
+
+    #[test]
+    fn writes_strings_and_containers_as_python_does() {
+        let value = json!({"b": [true, false, null, []], "a": {"é\u{7f}\u{1}\n\"\\": {}}});
+        assert_eq!(
+            text(&value),
+            "{\"a\": {\"é\u{7f}\\u0001\\n\\\"\\\\\": {}}, \"b\": [true, false, null, []]}"
+        );
+    }
+}

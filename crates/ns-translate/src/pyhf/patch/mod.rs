@@ -1,0 +1,82 @@
+//! Patches: JSON Patch files and members of pyhf patchsets, applied to a whole workspace.
+
+mod apply;
+mod argument;
+mod digest;
+mod patchset;
+
+use serde_json::Value;
+
+use super::error::WorkspaceError;
+
+pub use argument::PatchArgument;
+pub use patchset::Patchset;
+
+/// Whether the digests in a patchset must match the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DigestCheck {
+    /// A mismatch is an error, as in pyhf.
+    #[default]
+    Verify,
+    /// The patch is applied all the same.
+    Skip,
+}
+
+/// A patch that can be applied to a workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patch {
+    /// Where it comes from: file and name, for messages.
+    origin: String,
+    operations: json_patch::Patch,
+    /// Digests of the workspace that it was made for: algorithm and hexadecimal text.
+    digests: Vec<(String, String)>,
+}
+
+impl Patch {
+    /// Reads a JSON Patch (an array of operations).
+    ///
+    /// `origin` names it in messages.
+    ///
+    /// # Errors
+    /// If it is not JSON or not an array of operations.
+    pub fn from_slice(text: &[u8], origin: &str) -> Result<Self, WorkspaceError> {
+        let value: Value =
+            serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
+        apply::read_operations(&value, origin).map(|operations| Self {
+            origin: origin.to_owned(),
+            operations,
+            digests: Vec::new(),
+        })
+    }
+
+    /// Compares the digests that the patch came with, if any, with `workspace`, which must not
+    /// have been patched yet.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::DigestMismatch`].
+    pub fn verify(&self, workspace: &Value, check: DigestCheck) -> Result<(), WorkspaceError> {
+        if check == DigestCheck::Skip {
+            return Ok(());
+        }
+        for (algorithm, expected) in &self.digests {
+            let Some(actual) = digest::digest(workspace, algorithm) else { continue };
+            if !actual.eq_ignore_ascii_case(expected) {
+                return Err(WorkspaceError::DigestMismatch {
+                    origin: self.origin.clone(),
+                    algorithm: algorithm.clone(),
+                    expected: expected.clone(),
+                    actual,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies every operation to `workspace`. On an error it is left half patched.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Patch`] that names the operation which does not fit.
+    pub fn apply(&self, workspace: &mut Value) -> Result<(), WorkspaceError> {
+        apply::apply(&self.operations, workspace, &self.origin)
+    }
+}

@@ -1,0 +1,332 @@
+//! pyhf patchsets: many patches of one background-only workspace in one file.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Patch;
+use super::apply::read_operations;
+use crate::pyhf::diagnose::expect::{Place, array, kind_of, non_empty, object, string};
+use crate::pyhf::diagnose::{explain_syntax, report_duplicate_keys};
+use crate::pyhf::error::WorkspaceError;
+use crate::pyhf::names::quoted;
+use crate::pyhf::parse::{VERSION, object as typed_object};
+use crate::pyhf::problem::Report;
+
+/// A patchset whose patches stay text until one is chosen: published ones have hundreds.
+#[derive(Debug, Clone)]
+pub struct Patchset<'a> {
+    origin: String,
+    labels: Vec<String>,
+    description: String,
+    digests: Vec<(String, String)>,
+    members: Vec<Member<'a>>,
+}
+
+#[derive(Debug, Clone)]
+struct Member<'a> {
+    name: String,
+    values: Vec<Value>,
+    operations: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written<'a> {
+    metadata: Map<String, Value>,
+    #[serde(borrow)]
+    patches: Vec<WrittenMember<'a>>,
+    version: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenMember<'a> {
+    metadata: Map<String, Value>,
+    #[serde(borrow)]
+    patch: &'a RawValue,
+}
+
+impl<'a> Patchset<'a> {
+    /// Reads a patchset. `origin` names it in messages.
+    ///
+    /// # Errors
+    /// If it is not JSON ([`WorkspaceError::Syntax`]) or does not have the structure of a
+    /// patchset ([`WorkspaceError::InvalidPatchset`], with every problem).
+    pub fn from_slice(text: &'a [u8], origin: &str) -> Result<Self, WorkspaceError> {
+        let mut report = Report::default();
+        let written: Written<'a> = match typed_object(&mut serde_json::Deserializer::from_slice(text)) {
+            Ok(written) => written,
+            Err(error) => {
+                let value: Value =
+                    serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
+                check_structure(&value, &mut report);
+                report_duplicate_keys(text, &mut report);
+                if !report.has_errors() {
+                    report.error(String::new(), format!("This is not a patchset: {error}."), "");
+                }
+                return Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report });
+            }
+        };
+        // The typed reader stops at the end of the object.
+        if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
+            return Err(explain_syntax(text, &error));
+        }
+        let set = Self::check(written, origin, &mut report);
+        if report.has_errors() {
+            return Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report });
+        }
+        Ok(set)
+    }
+
+    /// Names of the patches, in the order of the file.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.members.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    /// What the values of a patch mean, one label each.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// Values of the patches, in the order of [`Patchset::names`].
+    #[must_use]
+    pub fn values(&self) -> Vec<&[Value]> {
+        self.members.iter().map(|m| m.values.as_slice()).collect()
+    }
+
+    /// What the patchset is about.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The patch with this name or these comma-separated values (`700,400`).
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NoSuchPatch`]; [`WorkspaceError::Patch`] if it cannot be read.
+    pub fn patch(&self, key: &str) -> Result<Patch, WorkspaceError> {
+        let member = self
+            .members
+            .iter()
+            .find(|m| m.name == key)
+            .or_else(|| self.members.iter().find(|m| values_match(&m.values, key)))
+            .ok_or_else(|| WorkspaceError::NoSuchPatch {
+                origin: self.origin.clone(),
+                name: key.to_owned(),
+                available: self.members.iter().map(|m| m.name.clone()).collect(),
+            })?;
+        let origin = format!("{}:{}", self.origin, member.name);
+        let text = member.operations.get().as_bytes();
+        let value: Value = serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
+        Ok(Patch { operations: read_operations(&value, &origin)?, origin, digests: self.digests.clone() })
+    }
+
+    /// Checks what the types leave open.
+    fn check(written: Written<'a>, origin: &str, report: &mut Report) -> Self {
+        check_version(&written.version, report);
+        if written.patches.is_empty() {
+            report.error("/patches".to_owned(), "The patchset has no patches.", "Add at least one.");
+        }
+        let metadata = Value::Object(written.metadata);
+        let place = Place::new("/metadata", "The metadata of the patchset");
+        check_metadata(&metadata, &place, report);
+        let labels: Vec<String> = texts(metadata.get("labels"));
+        let mut names: HashMap<String, usize> = HashMap::new();
+        let mut members = Vec::with_capacity(written.patches.len());
+        for (i, member) in written.patches.into_iter().enumerate() {
+            let metadata = Value::Object(member.metadata);
+            let path = format!("/patches/{i}/metadata");
+            let Some((name, values)) = check_member_metadata(&metadata, &path, report) else { continue };
+            if values.len() != labels.len() && !labels.is_empty() {
+                report.error(
+                    format!("{path}/values"),
+                    format!(
+                        "Patch {} has {} values, but the patchset has {} labels.",
+                        quoted(&name),
+                        values.len(),
+                        labels.len()
+                    ),
+                    "Give one value per label.",
+                );
+            }
+            if let Some(first) = names.get(&name) {
+                report.error(
+                    format!("{path}/name"),
+                    format!("The patch name {} is already taken by /patches/{first}.", quoted(&name)),
+                    "Rename one of the two.",
+                );
+            }
+            let key = format!("{values:?}");
+            // Values share the table of names; a name never starts with a bracket.
+            if let Some(first) = names.get(&key) {
+                report.error(
+                    format!("{path}/values"),
+                    format!("Patch {} has the same values as /patches/{first}.", quoted(&name)),
+                    "Give each patch values of its own, or remove one.",
+                );
+            }
+            names.entry(key).or_insert(i);
+            names.entry(name.clone()).or_insert(i);
+            members.push(Member { name, values, operations: member.patch });
+        }
+        let digests = metadata.get("digests").and_then(Value::as_object).map_or_else(Vec::new, |digests| {
+            digests
+                .iter()
+                .filter_map(|(algorithm, hex)| Some((algorithm.clone(), hex.as_str()?.to_owned())))
+                .collect()
+        });
+        let description = metadata.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self { origin: origin.to_owned(), labels, description, digests, members }
+    }
+}
+
+/// True if `key` lists `values`, separated by commas; numbers compare as numbers.
+fn values_match(values: &[Value], key: &str) -> bool {
+    let parts: Vec<&str> = key.trim_matches(['(', ')', '[', ']']).split(',').map(str::trim).collect();
+    parts.len() == values.len()
+        && parts.iter().zip(values).all(|(part, value)| match value {
+            Value::String(text) => text == part,
+            value => value.as_f64().is_some_and(|x| part.parse() == Ok(x)),
+        })
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    value
+        .and_then(Value::as_array)
+        .map_or_else(Vec::new, |items| items.iter().filter_map(|t| t.as_str().map(str::to_owned)).collect())
+}
+
+fn check_version(version: &str, report: &mut Report) {
+    if version != VERSION {
+        report.error(
+            "/version".to_owned(),
+            format!(
+                "The version of the patchset format is {}; the only one there is, is \"{VERSION}\".",
+                quoted(version)
+            ),
+            format!("Write \"version\": \"{VERSION}\"."),
+        );
+    }
+}
+
+/// The structure of a whole patchset, where the typed reader failed.
+fn check_structure(value: &Value, report: &mut Report) {
+    if value.get("channels").is_some() && value.get("measurements").is_some() {
+        report.error(
+            String::new(),
+            "This is a workspace, not a patch or patchset.",
+            "Give it as the input, and the patch separately.",
+        );
+        return;
+    }
+    let place = Place::new("", "The patchset");
+    let Some(map) = object(value, &place, &["metadata", "patches", "version"], &[], report) else { return };
+    if let Some(version) = map.get("version") {
+        match string(version, &Place::new("/version", "The version"), report) {
+            Some(version) => check_version(version, report),
+            None => return,
+        }
+    }
+    if let Some(metadata) = map.get("metadata") {
+        check_metadata(metadata, &Place::new("/metadata", "The metadata of the patchset"), report);
+    }
+    let Some(patches) = map.get("patches") else { return };
+    let list = Place::new("/patches", "The list of patches");
+    for (i, item) in non_empty(patches, &list, "patches", report).unwrap_or_default().iter().enumerate() {
+        let place = Place::new(format!("/patches/{i}"), format!("Patch number {i}"));
+        let Some(member) = object(item, &place, &["metadata", "patch"], &[], report) else { continue };
+        if let Some(metadata) = member.get("metadata") {
+            check_member_metadata(metadata, &place.key("metadata"), report);
+        }
+        if let Some(operations) = member.get("patch") {
+            array(
+                operations,
+                &Place::new(place.key("patch"), format!("Patch number {i}")),
+                "operations",
+                report,
+            );
+        }
+    }
+}
+
+fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
+    const REQUIRED: [&str; 4] = ["references", "digests", "labels", "description"];
+    let Value::Object(map) = value else {
+        object(value, place, &REQUIRED, &[], report);
+        return;
+    };
+    // Other keys are allowed here, so only these are looked at.
+    let known: Map<String, Value> =
+        REQUIRED.iter().filter_map(|k| Some(((*k).to_owned(), map.get(*k)?.clone()))).collect();
+    object(&Value::Object(known), place, &REQUIRED, &[], report);
+    if let Some(labels) = map.get("labels") {
+        let list = Place::new(place.key("labels"), "The list of labels");
+        for (i, label) in non_empty(labels, &list, "names", report).unwrap_or_default().iter().enumerate() {
+            string(label, &Place::new(format!("{}/{i}", list.path), format!("Label {i}")), report);
+        }
+    }
+    if let Some(digests) = map.get("digests") {
+        let place = Place::new(place.key("digests"), "The digests of the patchset");
+        let Some(map) = object(digests, &place, &[], &["sha256", "md5"], report) else { return };
+        for (algorithm, hex) in map {
+            let place = Place::new(place.key(algorithm), format!("The {algorithm} digest"));
+            let Some(hex) = string(hex, &place, report) else { continue };
+            let length = if algorithm == "md5" { 32 } else { 64 };
+            if hex.len() != length || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
+                report.error(
+                    place.path,
+                    format!("{} must have {length} hexadecimal digits, but is {}.", place.what, quoted(hex)),
+                    "Copy it again from where the patchset was published.",
+                );
+            }
+        }
+        if map.is_empty() {
+            report.error(
+                place.path,
+                "The patchset gives no digest.",
+                "Add the sha256 digest of the workspace it was made for.",
+            );
+        }
+    }
+}
+
+fn check_member_metadata(value: &Value, path: &str, report: &mut Report) -> Option<(String, Vec<Value>)> {
+    let place = Place::new(path, "The metadata of a patch");
+    let Value::Object(map) = value else {
+        object(value, &place, &["name", "values"], &[], report);
+        return None;
+    };
+    let lacking: Vec<&str> = ["name", "values"].into_iter().filter(|k| !map.contains_key(*k)).collect();
+    if !lacking.is_empty() {
+        report.error(
+            place.path.clone(),
+            format!("{} lacks {}.", place.what, lacking.join(" and ")),
+            "Add what is missing.",
+        );
+        return None;
+    }
+    let name = string(map.get("name")?, &Place::new(place.key("name"), "The name of a patch"), report)?;
+    let values = array(
+        map.get("values")?,
+        &Place::new(place.key("values"), "The values of a patch"),
+        "numbers or strings",
+        report,
+    )?;
+    for (i, value) in values.iter().enumerate().filter(|(_, v)| !(v.is_number() || v.is_string())) {
+        report.error(
+            format!("{path}/values/{i}"),
+            format!(
+                "A value of patch {} must be a number or a string, but is {}.",
+                quoted(name),
+                kind_of(value)
+            ),
+            "Write a number or a string.",
+        );
+    }
+    Some((name.to_owned(), values.to_vec()))
+}
