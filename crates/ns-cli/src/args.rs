@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode};
+use ns_translate::pyhf::PatchArgument;
 
 /// Which model.
 #[derive(Debug, Args)]
@@ -17,7 +18,10 @@ pub(crate) struct ModelArgs {
     pub(crate) measurement: Option<String>,
     /// JSON Patch to apply, or a patchset and the name of its patch; repeatable, applied in order
     #[arg(long, value_name = "FILE[:NAME]")]
-    pub(crate) patch: Vec<String>,
+    pub(crate) patch: Vec<PatchArgument>,
+    /// Apply a patchset although its digest says that it was made for another workspace
+    #[arg(long)]
+    pub(crate) no_digest_check: bool,
     /// Interpolation: smooth is normsys code4 + histosys code4p, as in pyhf; piecewise is code1 +
     /// code0, the original HistFactory [older spellings: root = smooth, pyhf = piecewise]
     #[arg(long, value_name = "CODES", default_value = "smooth", hide_possible_values = true)]

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ns_core::Model;
-use ns_translate::pyhf::{ModelOptions, Workspace, WorkspaceError};
+use ns_translate::pyhf::{DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError};
 
 use crate::args::ModelArgs;
 use crate::error::CliError;
@@ -39,8 +39,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
 /// # Errors
 /// If the file or a patch cannot be read, or is not what it should be.
 pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
-    let workspace = Workspace::from_slice(&read(&args.input)?)?;
-    Ok(workspace)
+    let text = read(&args.input)?;
+    let patches = args.patch.iter().map(PatchArgument::load).collect::<Result<Vec<_>, _>>()?;
+    let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
+    Workspace::from_slice_patched(&text, &patches, check)
 }
 
 /// The model that the flags describe.

@@ -62,7 +62,7 @@ pub fn fit_rows(result: &FitResult) -> Vec<FitRow> {
 #[must_use]
 pub fn measurement(value: f64, sigma: f64) -> String {
     match decimals(value, sigma) {
-        Some(n) => format!("{value:.n$} ± {sigma:.n$}"),
+        Some(n) => format!("{} ± {sigma:.n$}", fixed(value, n)),
         None => format!("{value:.4e} ± {sigma:.1e}"),
     }
 }
@@ -70,8 +70,17 @@ pub fn measurement(value: f64, sigma: f64) -> String {
 /// A value to the precision of `scale`, or to six significant digits without one.
 fn rounded(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
-        Some(n) => format!("{value:.n$}"),
+        Some(n) => fixed(value, n),
         None => significant(value),
+    }
+}
+
+/// `n` digits after the point, and no minus before a zero.
+fn fixed(value: f64, n: usize) -> String {
+    let text = format!("{value:.n$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|b| b == b'0' || b == b'.') => zero.to_owned(),
+        _ => text,
     }
 }
 
@@ -125,7 +134,7 @@ mod tests {
     #[test]
     fn digits_follow_the_uncertainty() {
         assert_eq!(measurement(1.234567, 0.0567), "1.235 ± 0.057");
-        assert_eq!(measurement(-0.030269, 0.998), "-0.0 ± 1.0");
+        assert_eq!(measurement(-0.030269, 0.998), "0.0 ± 1.0");
         assert_eq!(measurement(0.5, 0.0996), "0.50 ± 0.10");
         assert_eq!(measurement(1234.5, 321.0), "1234 ± 321");
         assert_eq!(measurement(1.0, 1e-9), "1.0000e0 ± 1.0e-9");

@@ -20,26 +20,25 @@ const COVARIANCE_LIMIT: usize = 500;
 
 /// Flags of `fit`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Fit")]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Fit the data expected at the initial parameters, with the parameter of interest at MU
     /// [default: its initial value]
-    #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Fit", value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
     asimov: Option<Option<f64>>,
     /// Hold a parameter at a value; repeatable
-    #[arg(long, value_name = "NAME=V", value_parser = assignment)]
+    #[arg(long, help_heading = "Fit", value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
     /// Find the MINOS intervals of these parameters
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(long, help_heading = "Fit", value_name = "NAME,...", value_delimiter = ',')]
     minos: Vec<String>,
     /// Start from the values in a JSON file: an object of names and values, a list of all values, or
     /// the result of an earlier fit
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Fit", value_name = "FILE")]
     init: Option<PathBuf>,
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Fit", value_name = "FILE")]
     covariance: Option<PathBuf>,
     #[command(flatten)]
     execution: ExecutionArgs,

@@ -1,0 +1,242 @@
+//! `nextstat.fit_batch`: many data sets, one call.
+
+use std::time::Instant;
+
+use ns_core::{Device, Model, Session};
+use ns_inference::{BatchFit, FitOptions};
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{array, datasets as read_datasets, or_nan};
+use crate::device::execution;
+use crate::error::inference_error;
+use crate::work::{Progress, run};
+use crate::{load, options, table};
+
+/// Fits of many data sets: one row each, in their order. A row whose fit has no result is NaN and
+/// has its reason in `errors`.
+#[pyclass(frozen, module = "nextstat", get_all)]
+pub(crate) struct BatchResult {
+    parameter_names: Vec<String>,
+    bestfit: Py<PyArrayDyn<f64>>,
+    uncertainties: Option<Py<PyArrayDyn<f64>>>,
+    covariance: Option<Py<PyArrayDyn<f64>>>,
+    nll: Py<PyArray1<f64>>,
+    twice_nll: Py<PyArray1<f64>>,
+    converged: Py<PyArray1<bool>>,
+    edm: Py<PyArray1<f64>>,
+    n_iter: Py<PyArray1<i64>>,
+    errors: Vec<Option<String>>,
+    n_converged: usize,
+    n_error: usize,
+    device: String,
+    interpolation: String,
+    model_digest: String,
+    warnings: Vec<String>,
+    wall_s: f64,
+}
+
+/// Fits every data set with the same options.
+///
+/// `datasets` has one row per data set: main counts, or main counts followed by auxiliary data.
+/// Options are those of `fit`. `progress` is True for a line on standard error, or a function of
+/// `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
+#[pyfunction]
+#[pyo3(signature = (model, datasets, *, device = "auto", fixed = None, init = None, uncertainties = true,
+                    covariance = false, search = "standard", threads = 0, progress = None))]
+pub(crate) fn fit_batch(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    datasets: &Bound<'_, PyAny>,
+    device: &str,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    uncertainties: bool,
+    covariance: bool,
+    search: &str,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<BatchResult> {
+    let started = Instant::now();
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let (data, batch) = read_datasets(&model.inner, datasets)?;
+    if batch.is_none() {
+        return Err(PyValueError::new_err("datasets must have two dimensions, one row per data set"));
+    }
+    let mut wanted = FitOptions::default()
+        .uncertainties(uncertainties)
+        .covariance(covariance && uncertainties)
+        .search(options::search(search)?);
+    wanted = options::fixed(wanted, fixed)?;
+    wanted = options::init(wanted, &model.inner, init)?;
+    let session = model.session(py, &execution(device, threads)?)?;
+    let core = &model.inner;
+    let batch = run(py, &Progress::read(progress)?, |control| {
+        ns_inference::fit_batch(core, session.as_ref(), data, &wanted, control)
+    })?
+    .map_err(|error| inference_error(&error))?;
+    BatchResult::new(py, batch, &wanted, core, Session::device(session.as_ref()), started)
+}
+
+impl BatchResult {
+    /// Columns out of rows.
+    fn new(
+        py: Python<'_>,
+        batch: BatchFit,
+        options: &FitOptions,
+        model: &Model,
+        device: Device,
+        started: Instant,
+    ) -> PyResult<Self> {
+        let (n, width) = (batch.fits.len(), model.parameters.len());
+        let mut bestfit = Vec::with_capacity(n * width);
+        let mut sigmas: Vec<f64> = Vec::new();
+        let mut matrices: Vec<f64> = Vec::new();
+        let mut nll = Vec::with_capacity(n);
+        let mut edm = Vec::with_capacity(n);
+        let mut converged = Vec::with_capacity(n);
+        let mut n_iter: Vec<i64> = Vec::with_capacity(n);
+        for fit in &batch.fits {
+            let fit = fit.as_ref().ok();
+            extend(&mut bestfit, fit.map(|f| f.parameters.as_slice()), width);
+            if options.uncertainties {
+                let row = fit.map(|f| or_nan(&f.uncertainties));
+                extend(&mut sigmas, row.as_deref(), width);
+            }
+            if options.covariance {
+                let matrix = fit.and_then(|f| f.covariance.as_ref());
+                extend(&mut matrices, matrix.map(|c| c.values.as_slice()), width * width);
+            }
+            nll.push(fit.map_or(f64::NAN, |f| f.nll));
+            edm.push(fit.map_or(f64::NAN, |f| f.certificate.edm));
+            converged.push(fit.is_some_and(ns_core::FitOutcome::converged));
+            n_iter.push(fit.map_or(0, |f| i64::try_from(f.n_iterations).unwrap_or(i64::MAX)));
+        }
+        let errors: Vec<Option<String>> = (0..n).map(|i| batch.failure(model, i)).collect();
+        let (n_converged, n_error) = (batch.n_converged(), errors.iter().flatten().count());
+        let mut warnings = model.warnings.clone();
+        if n_converged < n {
+            warnings.push(format!(
+                "{} of {n} fits did not converge, {n_error} have no result: see converged and errors",
+                n - n_converged - n_error
+            ));
+        }
+        let twice_nll = nll.iter().map(|x| 2.0 * x).collect();
+        Ok(Self {
+            parameter_names: batch.parameter_names,
+            bestfit: array(py, bestfit, &[n, width])?.unbind(),
+            uncertainties: match options.uncertainties {
+                true => Some(array(py, sigmas, &[n, width])?.unbind()),
+                false => None,
+            },
+            covariance: match options.covariance {
+                true => Some(array(py, matrices, &[n, width, width])?.unbind()),
+                false => None,
+            },
+            nll: PyArray1::from_vec(py, nll).unbind(),
+            twice_nll: PyArray1::from_vec(py, twice_nll).unbind(),
+            converged: PyArray1::from_vec(py, converged).unbind(),
+            edm: PyArray1::from_vec(py, edm).unbind(),
+            n_iter: PyArray1::from_vec(py, n_iter).unbind(),
+            errors,
+            n_converged,
+            n_error,
+            device: device.to_string(),
+            interpolation: model.interpolation.to_string(),
+            model_digest: model.digest(),
+            warnings,
+            wall_s: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn summary(&self) -> String {
+        format!(
+            "{} fits, {} converged, {} without a result, {:.3} s on {}",
+            self.errors.len(),
+            self.n_converged,
+            self.n_error,
+            self.wall_s,
+            self.device
+        )
+    }
+
+    /// Mean and spread of every parameter over the converged fits.
+    fn table(&self, py: Python<'_>) -> PyResult<table::Table> {
+        let (values, good) = (self.bestfit.bind(py).to_vec()?, self.converged.bind(py).to_vec()?);
+        let width = self.parameter_names.len();
+        let row = |(p, name): (usize, &String)| {
+            let column: Vec<f64> = values
+                .iter()
+                .skip(p)
+                .step_by(width.max(1))
+                .zip(&good)
+                .filter(|(_, g)| **g)
+                .map(|(v, _)| *v)
+                .collect();
+            let n = column.len() as f64;
+            let mean = column.iter().sum::<f64>() / n;
+            let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+            let show =
+                |x: f64| if x.is_finite() { ns_inference::present::significant(x) } else { String::new() };
+            vec![name.clone(), show(mean), show(spread)]
+        };
+        let rows = self.parameter_names.iter().enumerate().map(row).collect();
+        Ok(table::Table::new(&["parameter", "mean", "spread"], rows))
+    }
+}
+
+/// A row, or NaN where there is none.
+fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
+    let end = column.len() + width;
+    column.extend_from_slice(row.unwrap_or_default());
+    column.resize(end, f64::NAN);
+}
+
+#[pymethods]
+impl BatchResult {
+    fn __len__(&self) -> usize {
+        self.errors.len()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{}\n{}", self.table(py)?.text(), self.summary()))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{}<p>{}</p>", self.table(py)?.html(), table::escape(&self.summary())))
+    }
+
+    /// Everything as plain Python data; None for what does not exist.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("parameter_names", &self.parameter_names)?;
+        dict.set_item("bestfit", table::rows(py, self.bestfit.bind(py))?)?;
+        let matrix = self.uncertainties.as_ref().map(|m| table::rows(py, m.bind(py))).transpose()?;
+        dict.set_item("uncertainties", matrix)?;
+        let width = self.parameter_names.len();
+        let covariance =
+            self.covariance.as_ref().map(|m| m.bind(py).reshape(vec![self.errors.len(), width * width]));
+        let covariance = covariance.transpose()?.map(|m| table::rows(py, &m)).transpose()?;
+        dict.set_item("covariance", covariance)?;
+        for (name, column) in [("nll", &self.nll), ("twice_nll", &self.twice_nll), ("edm", &self.edm)] {
+            let values = column.bind(py).to_vec()?;
+            let values: Vec<Option<f64>> =
+                values.into_iter().map(|x| Some(x).filter(|x| !x.is_nan())).collect();
+            dict.set_item(name, values)?;
+        }
+        dict.set_item("converged", self.converged.bind(py).to_vec()?)?;
+        dict.set_item("n_iter", self.n_iter.bind(py).to_vec()?)?;
+        dict.set_item("errors", &self.errors)?;
+        dict.set_item("n_converged", self.n_converged)?;
+        dict.set_item("n_error", self.n_error)?;
+        dict.set_item("device", &self.device)?;
+        dict.set_item("interpolation", &self.interpolation)?;
+        dict.set_item("model_digest", &self.model_digest)?;
+        dict.set_item("warnings", &self.warnings)?;
+        dict.set_item("wall_s", self.wall_s)?;
+        Ok(dict)
+    }
+}

@@ -1,0 +1,69 @@
+//! Library errors as Python exceptions, variant by variant.
+
+use ns_core::SessionError;
+use ns_inference::InferenceError;
+use ns_translate::pyhf;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+pyo3::create_exception!(nextstat, NextstatError, PyException, "Base of the package's own exceptions.");
+pyo3::create_exception!(
+    nextstat,
+    WorkspaceError,
+    NextstatError,
+    "The workspace or a patch is not valid; `problems` lists every problem with path, message and remedy."
+);
+pyo3::create_exception!(nextstat, ConvergenceError, NextstatError, "There is no fit to return.");
+pyo3::create_exception!(nextstat, DeviceError, NextstatError, "The device asked for cannot be used.");
+
+/// The exception for a workspace error, with its problems; a file that cannot be read is an
+/// `OSError` as everywhere in Python.
+pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> PyErr {
+    if let pyhf::WorkspaceError::Io { path, source } = error {
+        // With errno and file name, so that Python picks FileNotFoundError and its relatives.
+        return match source.raw_os_error() {
+            Some(code) => PyOSError::new_err((code, source.to_string(), path.display().to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        };
+    }
+    let exception = WorkspaceError::new_err(error.to_string());
+    match problems(py, error).and_then(|list| exception.value(py).setattr("problems", list)) {
+        Ok(()) => exception,
+        Err(failed) => failed,
+    }
+}
+
+/// The problems of an invalid workspace as a list of dictionaries.
+fn problems<'py>(py: Python<'py>, error: &pyhf::WorkspaceError) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for problem in error.problems() {
+        let entry = PyDict::new(py);
+        entry.set_item("severity", problem.severity.to_string())?;
+        entry.set_item("path", &problem.path)?;
+        entry.set_item("message", &problem.message)?;
+        entry.set_item("remedy", &problem.remedy)?;
+        list.append(entry)?;
+    }
+    Ok(list)
+}
+
+/// The exception for an analysis error.
+pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
+    match error {
+        InferenceError::Session(error) => session_error(error),
+        InferenceError::FitFailed { reason } => ConvergenceError::new_err(reason.clone()),
+        InferenceError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+/// The exception for a session error.
+pub(crate) fn session_error(error: &SessionError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        SessionError::DeviceUnavailable { .. } => DeviceError::new_err(text),
+        SessionError::TooLarge { .. } => PyMemoryError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}

@@ -1,0 +1,34 @@
+//! The likelihood at given points.
+
+use ns_core::{Data, Evaluation, EvaluationRequest, Execution};
+use pyo3::prelude::*;
+
+use crate::arrays::{Rows, dataset};
+use crate::error::session_error;
+use crate::model::Model;
+
+/// Evaluates at one point or at each row of a batch; returns the number of rows of a batch.
+///
+/// # Errors
+/// `ValueError` for a wrong shape or numbers that are not finite.
+pub(crate) fn evaluate(
+    model: &Model,
+    py: Python<'_>,
+    params: &Bound<'_, PyAny>,
+    data: Option<&Bound<'_, PyAny>>,
+    request: EvaluationRequest,
+) -> PyResult<(Evaluation, Option<usize>)> {
+    let points = Rows::of_width("params", params, model.inner.parameters.len())?;
+    let data = match data {
+        None => Data::Observed,
+        Some(object) => Data::Binned(dataset(&model.inner, object)?),
+    };
+    let session = model.session(py, &Execution::default())?;
+    let result = py.detach(|| session.evaluate(&data, &points.values, request));
+    Ok((result.map_err(|error| session_error(&error))?, points.batch))
+}
+
+/// The shape of an answer: that of one point, with the batch in front.
+pub(crate) fn shape(batch: Option<usize>, one: &[usize]) -> Vec<usize> {
+    batch.into_iter().chain(one.iter().copied()).collect()
+}

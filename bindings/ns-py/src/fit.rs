@@ -1,0 +1,72 @@
+//! `nextstat.fit`.
+
+use std::time::Instant;
+
+use ns_core::Session;
+use ns_inference::FitOptions;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::device::execution;
+use crate::error::{ConvergenceError, inference_error};
+use crate::result::FitResult;
+use crate::work::{Progress, run};
+use crate::{load, options};
+
+/// Finds the best fit of a model with its uncertainties.
+///
+/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `data` replaces the observed
+/// counts (with or without auxiliary data); `asimov=True` fits what is expected at the initial
+/// parameters, `asimov=1.0` the same with the parameter of interest at 1. `fixed` holds parameters at
+/// values by name; `init` is a start point, all values or some by name. `minos` names the parameters
+/// whose asymmetric intervals are wanted. `search` is "local", "standard" or "thorough".
+///
+/// A fit that does not converge is returned with `converged = False` and the reasons in `warnings`;
+/// `strict=True` raises `ConvergenceError` instead. A likelihood that is not finite at any start
+/// point always raises it. `DeviceError` says why a device cannot be used.
+#[pyfunction]
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
+                    covariance = true, uncertainties = true, crossings = true, search = "standard", threads = 0,
+                    strict = false))]
+pub(crate) fn fit(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    minos: Option<Vec<String>>,
+    covariance: bool,
+    uncertainties: bool,
+    crossings: bool,
+    search: &str,
+    threads: usize,
+    strict: bool,
+) -> PyResult<FitResult> {
+    let started = Instant::now();
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let mut wanted = FitOptions::default()
+        .uncertainties(uncertainties)
+        .covariance(covariance && uncertainties)
+        .crossings(crossings)
+        .search(options::search(search)?);
+    wanted = options::data(wanted, &model.inner, data, asimov)?;
+    wanted = options::fixed(wanted, fixed)?;
+    wanted = options::init(wanted, &model.inner, init)?;
+    for name in minos.into_iter().flatten() {
+        wanted = wanted.minos(name);
+    }
+    let session = model.session(py, &execution(device, threads)?)?;
+    let core = &model.inner;
+    let result =
+        run(py, &Progress::Silent, |control| ns_inference::fit(core, session.as_ref(), &wanted, control))?
+            .map_err(|error| inference_error(&error))?;
+    if strict && !result.converged {
+        let reasons: Vec<&str> =
+            std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
+        return Err(ConvergenceError::new_err(reasons.join("; ")));
+    }
+    FitResult::new(py, result, core, Session::device(session.as_ref()), started)
+}

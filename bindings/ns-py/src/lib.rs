@@ -1,0 +1,39 @@
+//! The native half of the `nextstat` Python package: convert, call the library, convert back.
+
+mod arrays;
+mod batch;
+mod device;
+mod error;
+mod evaluate;
+mod fit;
+mod load;
+mod model;
+mod options;
+mod result;
+mod table;
+mod work;
+
+use pyo3::prelude::*;
+
+/// Everything that `nextstat/__init__.py` re-exports.
+#[pymodule]
+fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("NextstatError", py.get_type::<error::NextstatError>())?;
+    m.add("WorkspaceError", py.get_type::<error::WorkspaceError>())?;
+    m.add("ConvergenceError", py.get_type::<error::ConvergenceError>())?;
+    m.add("DeviceError", py.get_type::<error::DeviceError>())?;
+    m.add_class::<model::Model>()?;
+    m.add_class::<result::FitResult>()?;
+    m.add_class::<result::Interval>()?;
+    m.add_class::<batch::BatchResult>()?;
+    m.add_class::<device::DeviceInfo>()?;
+    m.add_function(wrap_pyfunction!(load::load_workspace, m)?)?;
+    m.add_function(wrap_pyfunction!(fit::fit, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::fit_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(device::devices, m)?)?;
+    m.add_function(wrap_pyfunction!(device::has_cuda, m)?)?;
+    m.add_function(wrap_pyfunction!(device::has_metal, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `nextstat.load_workspace`: path or dictionary in, model out.
+
+use std::path::PathBuf;
+
+use ns_core::{HistosysCode, Interpolation, NormsysCode};
+use ns_translate::pyhf::{DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::error::workspace_error;
+use crate::model::Model;
+
+/// Reads a pyhf workspace and builds the model of one measurement.
+///
+/// `source` is a path or a dictionary. `measurement` is the first one unless named. `patch` is a
+/// JSON Patch (a list of operations, a path) or a member of a patchset (`"patchset.json:name"`), or
+/// a list of such; `digest_check=False` applies a patchset made for another workspace.
+/// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1,
+/// code0); `normsys_code` and `histosys_code` set one alone. `poi` names another parameter of
+/// interest than the measurement's.
+///
+/// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
+#[pyfunction]
+#[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
+                    histosys_code = None, poi = None, digest_check = true))]
+pub(crate) fn load_workspace(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    measurement: Option<String>,
+    patch: Option<&Bound<'_, PyAny>>,
+    interp_defaults: &str,
+    normsys_code: Option<&str>,
+    histosys_code: Option<&str>,
+    poi: Option<String>,
+    digest_check: bool,
+) -> PyResult<Model> {
+    let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
+    let options = ModelOptions { measurement, interpolation, poi };
+    let text = Text::of(source)?;
+    let patches = patches(patch)?;
+    let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
+    let model = py.detach(|| {
+        let bytes = text.bytes()?;
+        let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
+        Workspace::from_slice_patched(&bytes, &patches, check)?.model(&options)
+    });
+    model.map(Model::new).map_err(|error| workspace_error(py, &error))
+}
+
+/// JSON text, or where to read it.
+enum Text {
+    Path(PathBuf),
+    Json(String),
+}
+
+impl Text {
+    /// Tells a path from a document.
+    fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
+            return Ok(Self::Json(dumps(source)?));
+        }
+        source.extract::<PathBuf>().map(Self::Path).map_err(|_| {
+            let kind = source.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!("expected a path or a dictionary, not {kind}"))
+        })
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
+        match self {
+            Self::Json(text) => Ok(text.clone().into_bytes()),
+            Self::Path(path) => {
+                std::fs::read(path).map_err(|source| WorkspaceError::Io { path: path.clone(), source })
+            }
+        }
+    }
+}
+
+/// The JSON text of Python data; NumPy numbers and arrays in it become plain ones.
+fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = data.py();
+    let options = PyDict::new(py);
+    let tolist = py.import("operator")?.call_method1("methodcaller", ("tolist",))?;
+    options.set_item("default", tolist)?;
+    py.import("json")?.call_method("dumps", (data,), Some(&options))?.extract()
+}
+
+/// One patch, not read yet.
+enum PatchSource {
+    Argument(PatchArgument),
+    Operations(String),
+}
+
+impl PatchSource {
+    fn load(self) -> Result<Patch, WorkspaceError> {
+        match self {
+            Self::Argument(argument) => argument.load(),
+            Self::Operations(text) => Patch::from_slice(text.as_bytes(), "the patch given"),
+        }
+    }
+}
+
+/// Reads the `patch` argument: a path, a list of operations, or a list of either.
+fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
+    let Some(object) = object else { return Ok(Vec::new()) };
+    if let Ok(list) = object.cast::<PyList>() {
+        // Operations are dictionaries; anything else in a list is a patch of its own.
+        if list.iter().all(|item| item.is_instance_of::<PyDict>()) {
+            return Ok(vec![PatchSource::Operations(dumps(object)?)]);
+        }
+        return list
+            .iter()
+            .map(|item| patches(Some(&item)))
+            .collect::<PyResult<Vec<_>>>()
+            .map(|v| v.into_iter().flatten().collect());
+    }
+    let text = match object.cast::<PyString>() {
+        Ok(text) => text.to_string(),
+        Err(_) => match object.extract::<PathBuf>() {
+            Ok(path) => path.display().to_string(),
+            Err(_) => {
+                return Err(PyTypeError::new_err(
+                    "patch must be a path, \"patchset.json:name\", a list of operations, or a list of patches",
+                ));
+            }
+        },
+    };
+    text.parse().map(|argument| vec![PatchSource::Argument(argument)]).map_err(|e| match e {})
+}
+
+/// The codes that the arguments name.
+fn interpolation(defaults: &str, normsys: Option<&str>, histosys: Option<&str>) -> PyResult<Interpolation> {
+    let unknown = |what: &str, value: &str, known: &str| {
+        PyValueError::new_err(format!("unknown {what} '{value}'; use {known}"))
+    };
+    let mut codes = match defaults {
+        "smooth" | "root" => Interpolation::SMOOTH,
+        "piecewise" | "pyhf" => Interpolation::PIECEWISE,
+        other => return Err(unknown("interp_defaults", other, "\"smooth\" or \"piecewise\"")),
+    };
+    codes.normsys = match normsys {
+        None => codes.normsys,
+        Some("code1" | "1") => NormsysCode::Code1,
+        Some("code4" | "4") => NormsysCode::Code4,
+        Some(other) => return Err(unknown("normsys_code", other, "\"code1\" or \"code4\"")),
+    };
+    codes.histosys = match histosys {
+        None => codes.histosys,
+        Some("code0" | "0") => HistosysCode::Code0,
+        Some("code2" | "2") => HistosysCode::Code2,
+        Some("code4p" | "4p") => HistosysCode::Code4p,
+        Some(other) => return Err(unknown("histosys_code", other, "\"code0\", \"code2\" or \"code4p\"")),
+    };
+    Ok(codes)
+}
+
+/// A model from whatever an analysis was given: a model, a path or a dictionary.
+///
+/// # Errors
+/// As [`load_workspace`].
+pub(crate) fn model<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Model>> {
+    match object.cast::<Model>() {
+        Ok(model) => Ok(model.clone()),
+        Err(_) => {
+            let model = load_workspace(py, object, None, None, "smooth", None, None, None, true)?;
+            Bound::new(py, model)
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `nextstat.Model`: a compiled workspace and its likelihood.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{EvaluationRequest, Execution, Model as CoreModel, Session};
+use numpy::{PyArray1, PyArrayDyn};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::array;
+use crate::error::session_error;
+use crate::evaluate::{evaluate, shape};
+
+/// One measurement of a workspace. Arrays follow the order of `parameter_names()`, which is pyhf's.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct Model {
+    pub(crate) inner: Arc<CoreModel>,
+    /// Compiled once per device and thread count.
+    sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
+}
+
+impl Model {
+    /// Wraps a model.
+    pub(crate) fn new(inner: CoreModel) -> Self {
+        Self { inner: Arc::new(inner), sessions: Mutex::new(Vec::new()) }
+    }
+
+    /// The model compiled for an execution.
+    ///
+    /// # Errors
+    /// `DeviceError` if the device is not there; `MemoryError` if the model is too large.
+    pub(crate) fn session(&self, py: Python<'_>, execution: &Execution) -> PyResult<Arc<dyn Session>> {
+        py.detach(|| {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {
+                return Ok(Arc::clone(session));
+            }
+            let session: Arc<dyn Session> = Arc::from(ns_inference::open_session(&self.inner, execution)?);
+            sessions.push((execution.clone(), Arc::clone(&session)));
+            Ok(session)
+        })
+        .map_err(|error| session_error(&error))
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Names of all parameters; an element of a vector is `name[i]`.
+    fn parameter_names(&self) -> Vec<String> {
+        self.inner.parameters.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// Start values.
+    fn suggested_init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.init).collect())
+    }
+
+    /// Bounds, one row `(lower, upper)` per parameter.
+    fn suggested_bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let flat: Vec<f64> = self.inner.parameters.iter().flat_map(|p| [p.bounds.0, p.bounds.1]).collect();
+        let n = flat.len() / 2;
+        array(py, flat, &[n, 2])
+    }
+
+    /// Which parameters the measurement fixes.
+    fn suggested_fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
+    }
+
+    /// Observed counts, followed by the auxiliary data unless they are not wanted.
+    #[pyo3(signature = (include_auxdata = true))]
+    fn observed_data<'py>(&self, py: Python<'py>, include_auxdata: bool) -> Bound<'py, PyArray1<f64>> {
+        let mut data = self.inner.observed.main.clone();
+        if include_auxdata {
+            data.extend_from_slice(&self.inner.observed.aux);
+        }
+        PyArray1::from_vec(py, data)
+    }
+
+    /// Number of bins of each channel.
+    #[getter]
+    fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for channel in &self.inner.channels {
+            dict.set_item(&channel.name, channel.n_bins)?;
+        }
+        Ok(dict)
+    }
+
+    /// Index of the parameter of interest, or None.
+    #[getter]
+    fn poi_index(&self) -> Option<usize> {
+        self.inner.poi
+    }
+
+    /// Name of the parameter of interest, or None.
+    #[getter]
+    fn poi_name(&self) -> Option<String> {
+        self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
+    }
+
+    /// Name of the measurement.
+    #[getter]
+    fn measurement(&self) -> String {
+        self.inner.measurement.clone()
+    }
+
+    /// Interpolation codes, in words.
+    #[getter]
+    fn interpolation(&self) -> String {
+        self.inner.interpolation.to_string()
+    }
+
+    /// Fingerprint of the likelihood, as in every result.
+    #[getter]
+    fn model_digest(&self) -> String {
+        self.inner.digest()
+    }
+
+    /// What a user of this model should know.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings.clone()
+    }
+
+    /// `-ln L` at one point (a float) or at each row of a batch (an array), for the observed data
+    /// or other ones.
+    #[pyo3(signature = (params, data = None))]
+    fn nll<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request)?;
+        match (batch, result.nll.first()) {
+            (None, Some(value)) => Ok(value.into_pyobject(py)?.into_any()),
+            _ => Ok(PyArray1::from_vec(py, result.nll).into_any()),
+        }
+    }
+
+    /// Gradient of `-ln L`: one row per point.
+    #[pyo3(signature = (params, data = None))]
+    fn grad_nll<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request)?;
+        array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
+    }
+
+    /// Exact Hessian of `-ln L`: one matrix per point.
+    #[pyo3(signature = (params, data = None))]
+    fn hessian<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request)?;
+        let n = self.inner.parameters.len();
+        array(py, result.hessian, &shape(batch, &[n, n]))
+    }
+
+    /// Expected counts at one point or a batch of them, followed by the expected auxiliary data
+    /// unless they are not wanted.
+    #[pyo3(signature = (params, include_auxdata = true))]
+    fn expected_data<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        include_auxdata: bool,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, None, request)?;
+        let (bins, aux) = (self.inner.n_bins(), self.inner.observed.aux.len());
+        if include_auxdata || aux == 0 {
+            return array(py, result.expected, &shape(batch, &[bins + aux]));
+        }
+        let main =
+            result.expected.chunks(bins + aux).flat_map(|row| row.iter().take(bins).copied()).collect();
+        array(py, main, &shape(batch, &[bins]))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<nextstat.Model: measurement '{}', {} channels, {} bins, {} parameters, {}>",
+            self.inner.measurement,
+            self.inner.channels.len(),
+            self.inner.n_bins(),
+            self.inner.parameters.len(),
+            self.poi_name()
+                .map_or_else(|| "no parameter of interest".to_owned(), |poi| format!("POI '{poi}'")),
+        )
+    }
+}

@@ -1,0 +1,95 @@
+//! Fit options from keyword arguments.
+
+use ns_core::{Model, Search};
+use ns_inference::{FitData, FitOptions, parameter_index};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict};
+
+use crate::arrays::{Rows, dataset};
+use crate::error::inference_error;
+
+/// Adds `fixed={name: value}`.
+///
+/// # Errors
+/// `TypeError` for values that are not numbers.
+pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) -> PyResult<FitOptions> {
+    for (name, value) in fixed.into_iter().flat_map(|dict| dict.iter()) {
+        options = options.fix(name.extract::<String>()?, value.extract::<f64>()?);
+    }
+    Ok(options)
+}
+
+/// Adds `init`: all values in order, or some of them by name.
+///
+/// # Errors
+/// `ValueError` for a wrong length or an unknown name.
+pub(crate) fn init(
+    options: FitOptions,
+    model: &Model,
+    init: Option<&Bound<'_, PyAny>>,
+) -> PyResult<FitOptions> {
+    let Some(object) = init else { return Ok(options) };
+    let Ok(dict) = object.cast::<PyDict>() else {
+        let rows = Rows::of_width("init", object, model.parameters.len())?;
+        return match rows.batch {
+            None => Ok(options.start(rows.values)),
+            Some(_) => Err(PyValueError::new_err("init must have one dimension")),
+        };
+    };
+    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    for (name, value) in dict.iter() {
+        let index =
+            parameter_index(model, &name.extract::<String>()?).map_err(|error| inference_error(&error))?;
+        if let Some(x) = point.get_mut(index) {
+            *x = value.extract()?;
+        }
+    }
+    Ok(options.start(point))
+}
+
+/// The data to fit, from `data` and `asimov`.
+///
+/// # Errors
+/// `ValueError` if both are given or the length is wrong.
+pub(crate) fn data(
+    options: FitOptions,
+    model: &Model,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+) -> PyResult<FitOptions> {
+    // `asimov=True` and `asimov=1.0` are different questions.
+    let asimov = match asimov {
+        None => None,
+        Some(object) => match object.cast::<PyBool>() {
+            Ok(flag) => flag.is_true().then_some(FitData::Asimov { poi: None }),
+            Err(_) => {
+                let poi = object.extract::<f64>().map_err(|_| {
+                    PyTypeError::new_err("asimov must be True or the value of the parameter of interest")
+                })?;
+                Some(FitData::Asimov { poi: Some(poi) })
+            }
+        },
+    };
+    match (data, asimov) {
+        (Some(_), Some(_)) => Err(PyValueError::new_err("give data or asimov, not both")),
+        (Some(object), None) => Ok(options.data(FitData::Given(dataset(model, object)?))),
+        (None, Some(asimov)) => Ok(options.data(asimov)),
+        (None, None) => Ok(options),
+    }
+}
+
+/// Reads `search`.
+///
+/// # Errors
+/// `ValueError` for another word.
+pub(crate) fn search(name: &str) -> PyResult<Search> {
+    match name {
+        "local" => Ok(Search::Local),
+        "standard" => Ok(Search::Standard),
+        "thorough" => Ok(Search::Thorough),
+        other => Err(PyValueError::new_err(format!(
+            "unknown search '{other}'; use \"local\", \"standard\" or \"thorough\""
+        ))),
+    }
+}

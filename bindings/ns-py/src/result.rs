@@ -1,0 +1,269 @@
+//! `nextstat.FitResult`: attributes named as the JSON keys of `nextstat fit`.
+
+use std::time::Instant;
+
+use ns_core::{Covariance, Device, Model};
+use ns_inference::present::{fit_rows, significant};
+use numpy::{PyArray1, PyArrayDyn};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{array, or_nan};
+use crate::table;
+
+/// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
+/// not before a bound.
+#[pyclass(frozen, module = "nextstat", get_all)]
+#[derive(Clone)]
+pub(crate) struct Interval {
+    parameter: String,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    lower_crossing: Option<f64>,
+    upper_crossing: Option<f64>,
+    lower_reason: Option<String>,
+    upper_reason: Option<String>,
+}
+
+#[pymethods]
+impl Interval {
+    fn __repr__(&self) -> String {
+        let side = |d: Option<f64>| d.map_or_else(|| "None".to_owned(), significant);
+        format!("<Interval {}: lower {}, upper {}>", self.parameter, side(self.lower), side(self.upper))
+    }
+}
+
+impl From<&ns_inference::Interval> for Interval {
+    fn from(interval: &ns_inference::Interval) -> Self {
+        let i = interval.clone();
+        Self {
+            parameter: i.parameter,
+            lower: i.lower,
+            upper: i.upper,
+            lower_crossing: i.lower_crossing,
+            upper_crossing: i.upper_crossing,
+            lower_reason: i.lower_reason,
+            upper_reason: i.upper_reason,
+        }
+    }
+}
+
+/// The result of a fit. Arrays follow `parameter_names`; NaN stands for a number that does not exist
+/// (None in `to_dict()`), and `warnings` says why.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct FitResult {
+    /// Everything but the covariance, which Python owns.
+    inner: ns_inference::FitResult,
+    bestfit: Py<PyArray1<f64>>,
+    uncertainties: Py<PyArray1<f64>>,
+    covariance: Option<Py<PyArrayDyn<f64>>>,
+    #[pyo3(get)]
+    device: String,
+    #[pyo3(get)]
+    interpolation: String,
+    #[pyo3(get)]
+    model_digest: String,
+    #[pyo3(get)]
+    wall_s: f64,
+}
+
+impl FitResult {
+    /// Hands a result to Python; the covariance moves without a copy.
+    ///
+    /// # Errors
+    /// If NumPy refuses.
+    pub(crate) fn new(
+        py: Python<'_>,
+        mut inner: ns_inference::FitResult,
+        model: &Model,
+        device: Device,
+        started: Instant,
+    ) -> PyResult<Self> {
+        let covariance = match inner.covariance.take() {
+            Some(Covariance { n, values }) => Some(array(py, values, &[n, n])?.unbind()),
+            None => None,
+        };
+        Ok(Self {
+            bestfit: PyArray1::from_slice(py, &inner.bestfit).unbind(),
+            uncertainties: PyArray1::from_vec(py, or_nan(&inner.uncertainties)).unbind(),
+            covariance,
+            inner,
+            device: device.to_string(),
+            interpolation: model.interpolation.to_string(),
+            model_digest: model.digest(),
+            wall_s: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Index of a parameter.
+    fn index(&self, name: &str) -> PyResult<usize> {
+        self.inner.index(name).ok_or_else(|| PyKeyError::new_err(format!("no parameter '{name}'")))
+    }
+
+    /// One line below the table.
+    fn summary(&self) -> String {
+        let r = &self.inner;
+        format!(
+            "twice_nll {}, {}, {} iterations on {}",
+            significant(r.twice_nll),
+            r.termination_reason,
+            r.n_iter,
+            self.device
+        )
+    }
+
+    fn table(&self) -> table::Table {
+        let rows =
+            fit_rows(&self.inner).into_iter().map(|r| vec![r.name, r.value, r.interval, r.pull, r.note]);
+        table::Table::new(&["parameter", "best fit", "interval", "pull", ""], rows.collect())
+    }
+}
+
+#[pymethods]
+impl FitResult {
+    /// Names of all parameters, in pyhf's order.
+    #[getter]
+    fn parameter_names(&self) -> Vec<String> {
+        self.inner.parameter_names.clone()
+    }
+
+    /// Values at the minimum.
+    #[getter]
+    fn bestfit(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
+        self.bestfit.clone_ref(py)
+    }
+
+    /// Uncertainties from the exact Hessian; NaN for fixed parameters, at bounds, on kinks and along
+    /// flat directions.
+    #[getter]
+    fn uncertainties(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
+        self.uncertainties.clone_ref(py)
+    }
+
+    /// Covariance matrix, conditional on what is held, or None if not asked for.
+    #[getter]
+    fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
+        self.covariance.as_ref().map(|c| c.clone_ref(py))
+    }
+
+    /// `-ln L` at the minimum.
+    #[getter]
+    fn nll(&self) -> f64 {
+        self.inner.nll
+    }
+
+    /// Twice that.
+    #[getter]
+    fn twice_nll(&self) -> f64 {
+        self.inner.twice_nll
+    }
+
+    /// Index of the parameter of interest, or None.
+    #[getter]
+    fn poi_index(&self) -> Option<usize> {
+        self.inner.poi_index
+    }
+
+    /// Whether the certificate of a minimum holds.
+    #[getter]
+    fn converged(&self) -> bool {
+        self.inner.converged
+    }
+
+    /// Estimated distance to the minimum, in units of `nll`.
+    #[getter]
+    fn edm(&self) -> Option<f64> {
+        self.inner.edm
+    }
+
+    /// Iterations over all starts.
+    #[getter]
+    fn n_iter(&self) -> usize {
+        self.inner.n_iter
+    }
+
+    /// Parameters that a bound holds.
+    #[getter]
+    fn at_bound(&self) -> Vec<String> {
+        self.inner.at_bound.clone()
+    }
+
+    /// Parameters on the kink of a piecewise interpolation.
+    #[getter]
+    fn at_kink(&self) -> Vec<String> {
+        self.inner.at_kink.clone()
+    }
+
+    /// Parameters held fixed.
+    #[getter]
+    fn fixed(&self) -> Vec<String> {
+        self.inner.fixed.clone()
+    }
+
+    /// Why the fit stopped, in words.
+    #[getter]
+    fn termination_reason(&self) -> String {
+        self.inner.termination_reason.clone()
+    }
+
+    /// What a reader of the numbers should know.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings.clone()
+    }
+
+    /// MINOS intervals by name.
+    #[getter]
+    fn minos<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        intervals(py, &self.inner.minos)
+    }
+
+    /// The same for parameters at a bound or on a kink.
+    #[getter]
+    fn crossings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        intervals(py, &self.inner.crossings)
+    }
+
+    /// Best-fit value of a parameter by name.
+    fn value(&self, name: &str) -> PyResult<f64> {
+        let index = self.index(name)?;
+        self.inner.bestfit.get(index).copied().ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+
+    /// Uncertainty of a parameter by name, or None.
+    fn uncertainty(&self, name: &str) -> PyResult<Option<f64>> {
+        Ok(self.inner.uncertainties.get(self.index(name)?).copied().flatten())
+    }
+
+    /// Everything as plain Python data, as in the JSON of `nextstat fit`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let text = serde_json::to_string(&self.inner).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let dict = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+        if let Some(matrix) = &self.covariance {
+            dict.set_item("covariance", table::rows(py, matrix.bind(py))?)?;
+        }
+        dict.set_item("device", &self.device)?;
+        dict.set_item("interpolation", &self.interpolation)?;
+        dict.set_item("model_digest", &self.model_digest)?;
+        dict.set_item("wall_s", self.wall_s)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{}\n{}", self.table().text(), self.summary())
+    }
+
+    fn _repr_html_(&self) -> String {
+        format!("{}<p>{}</p>", self.table().html(), table::escape(&self.summary()))
+    }
+}
+
+/// Intervals by name.
+fn intervals<'py>(py: Python<'py>, list: &[ns_inference::Interval]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for interval in list {
+        dict.set_item(&interval.parameter, Bound::new(py, Interval::from(interval))?)?;
+    }
+    Ok(dict)
+}

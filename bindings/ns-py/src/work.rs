@@ -1,0 +1,121 @@
+//! Long work without the interpreter's lock: Ctrl-C is heard and progress is shown meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use ns_core::{Control, Observer};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// How often Ctrl-C and progress are looked after.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Counts finished fits.
+#[derive(Default)]
+struct Counter {
+    done: AtomicUsize,
+    total: AtomicUsize,
+}
+
+impl Observer for Counter {
+    fn progress(&self, done: usize, total: usize) {
+        self.done.store(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+}
+
+/// Who hears progress.
+pub(crate) enum Progress {
+    /// Nobody.
+    Silent,
+    /// A line on `sys.stderr`.
+    Line,
+    /// A function of `(done, total)`.
+    Call(Py<PyAny>),
+}
+
+impl Progress {
+    /// Reads the `progress` argument: a truth value or a function.
+    ///
+    /// # Errors
+    /// `TypeError` for anything else.
+    pub(crate) fn read(object: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        match object {
+            None => Ok(Self::Silent),
+            Some(object) if object.is_callable() => Ok(Self::Call(object.clone().unbind())),
+            Some(object) => Ok(if object.extract::<bool>()? { Self::Line } else { Self::Silent }),
+        }
+    }
+
+    fn show(&self, py: Python<'_>, done: usize, total: usize, last: bool) -> PyResult<()> {
+        match self {
+            Self::Silent => Ok(()),
+            Self::Call(function) => function.call1(py, (done, total)).map(|_| ()),
+            Self::Line => {
+                let end = if last { "\n" } else { "" };
+                let percent = 100 * done / total.max(1);
+                let stderr = py.import("sys")?.getattr("stderr")?;
+                stderr.call_method1("write", (format!("\r{done}/{total} fits ({percent} %){end}"),))?;
+                stderr.call_method0("flush").map(|_| ())
+            }
+        }
+    }
+}
+
+/// Runs `work` on a thread of its own with the lock released.
+///
+/// # Errors
+/// What a signal handler or the progress function raised; the work is stopped first.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    progress: &Progress,
+    work: impl FnOnce(Control<'_>) -> T + Send,
+) -> PyResult<T> {
+    let (stop, counter) = (AtomicBool::new(false), Counter::default());
+    let mut shown = 0;
+    let mut raised: Option<PyErr> = None;
+    let mut look_after = |stop: &AtomicBool, last: bool| {
+        let heard = Python::attach(|py| {
+            py.check_signals()?;
+            let (done, total) = (counter.done.load(Ordering::Relaxed), counter.total.load(Ordering::Relaxed));
+            if done != shown || (last && total > 0) {
+                shown = done;
+                progress.show(py, done, total, last)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = heard {
+            stop.store(true, Ordering::Relaxed);
+            raised.get_or_insert(error);
+        }
+    };
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            let control = Control { observer: Some(&counter), cancel: Some(&stop) };
+            let worker = scope.spawn(move || {
+                // The receiver waits for this or for the end of the thread.
+                let _ = sender.send(work(control));
+            });
+            let result = loop {
+                match receiver.recv_timeout(TICK) {
+                    Ok(result) => break Some(result),
+                    Err(RecvTimeoutError::Timeout) => look_after(&stop, false),
+                    Err(RecvTimeoutError::Disconnected) => break None,
+                }
+            };
+            // A panic of the worker must not unwind through here.
+            let ended = worker.join();
+            look_after(&stop, true);
+            result.filter(|_| ended.is_ok())
+        })
+    });
+    match (raised, result) {
+        (Some(error), _) => Err(error),
+        (None, Some(result)) => Ok(result),
+        (None, None) => {
+            Err(PyRuntimeError::new_err("internal error: a fit ended without a result; please report it"))
+        }
+    }
+}
