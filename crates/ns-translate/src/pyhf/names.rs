@@ -70,6 +70,12 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> 
         .map(|(_, c)| c)
 }
 
+/// A number without long runs of zeros.
+pub(crate) fn show(x: f64) -> String {
+    let size = x.abs();
+    if size != 0.0 && !(1e-4..1e15).contains(&size) { format!("{x:e}") } else { x.to_string() }
+}
+
 /// Escapes a key for use in a JSON pointer.
 pub(crate) fn pointer_token(key: &str) -> String {
     let short: String = key.chars().take(80).collect();

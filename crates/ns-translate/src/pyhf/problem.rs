@@ -132,7 +132,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, problem) in self.problems.iter().enumerate() {
+        for (i, problem) in self.errors().chain(self.warnings()).enumerate() {
             if i > 0 {
                 f.write_str("\n")?;
             }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample};
-use super::names::{LONGEST, list, nearest, quoted};
+use super::names::{LONGEST, list, nearest, quoted, show};
 use super::problem::Report;
 
 /// Checks channels, samples, modifiers and observations.
@@ -143,9 +143,10 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
                     report.error(
                         format!("{path}/data/{key}"),
                         format!(
-                            "The {} has {key} = {factor}. A normsys factor is interpolated in its logarithm and \
+                            "The {} has {key} = {}. A normsys factor is interpolated in its logarithm and \
                              must be positive.",
-                            place()
+                            place(),
+                            show(factor)
                         ),
                         "Use a positive factor, or a histosys if the yield really goes to zero or below.",
                     );
@@ -189,8 +190,9 @@ fn check_observations(document: &Document, report: &mut Report) {
                 report.error(
                     format!("{path}/data/{bin}"),
                     format!(
-                        "Channel {} observes {count} in bin {bin}; a count cannot be negative.",
-                        quoted(&observation.name)
+                        "Channel {} observes {} in bin {bin}; a count cannot be negative.",
+                        quoted(&observation.name),
+                        show(*count)
                     ),
                     "Give the number of observed events, 0 or more.",
                 );

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::declare::{Declared, SetKind};
 use super::diagnose::expect::and;
 use super::document::{Document, Measurement, Setting};
-use super::names::{nearest, quoted};
+use super::names::{nearest, quoted, show};
 use super::problem::Report;
 use super::rules::values;
 
@@ -152,10 +152,10 @@ fn resolve_set(
             replace("sigmas", &setting.sigmas, None);
         }
     }
-    if let Some(bounds) = &setting.bounds {
-        if check_length("bounds", bounds.len(), n, &path, set, report) {
-            resolved.bounds.clone_from(bounds);
-        }
+    if let Some(bounds) = &setting.bounds
+        && check_length("bounds", bounds.len(), n, &path, set, report)
+    {
+        resolved.bounds.clone_from(bounds);
     }
     if let Some(fixed) = setting.fixed {
         resolved.fixed = vec![fixed; n];
@@ -283,13 +283,18 @@ fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setti
             if lo > hi {
                 report.error(
                     format!("{path}/bounds/{i}"),
-                    format!("The lower bound {lo} of {} is above the upper bound {hi}.", quoted(&set.name)),
+                    format!(
+                        "The lower bound {} of {} is above the upper bound {}.",
+                        show(*lo),
+                        quoted(&set.name),
+                        show(*hi)
+                    ),
                     "Swap the two.",
                 );
             } else if lo == hi && !resolved.fixed.get(i).copied().unwrap_or(true) {
                 report.warn(
                     format!("{path}/bounds/{i}"),
-                    format!("Both bounds of {} are {lo}, so it cannot move.", quoted(&set.name)),
+                    format!("Both bounds of {} are {}, so it cannot move.", quoted(&set.name), show(*lo)),
                     "Say \"fixed\": true if that is meant, or widen the bounds.",
                 );
             }
@@ -308,7 +313,13 @@ fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setti
             );
             report.warn(
                 path.to_owned(),
-                format!("The start value {x} of {} is outside its bounds [{lo}, {hi}].", quoted(&set.name)),
+                format!(
+                    "The start value {} of {} is outside its bounds [{}, {}].",
+                    show(x),
+                    quoted(&set.name),
+                    show(lo),
+                    show(hi)
+                ),
                 "Choose a start value between the bounds; a fit starts at the nearest bound instead.",
             );
         }
@@ -321,7 +332,7 @@ fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setti
             if *x <= 0.0 {
                 report.error(
                     format!("{path}/{key}/{i}"),
-                    format!("The {what} of {} is {x}; it must be positive.", quoted(&set.name)),
+                    format!("The {what} of {} is {}; it must be positive.", quoted(&set.name), show(*x)),
                     "Give a positive number; to hold the parameter in place, say \"fixed\": true.",
                 );
             }
@@ -339,8 +350,9 @@ fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setti
                     report.error(
                         format!("{path}/auxdata/{i}"),
                         format!(
-                            "The auxiliary count of {} is {x}; a Poisson count cannot be negative.",
-                            quoted(&set.name)
+                            "The auxiliary count of {} is {}; a Poisson count cannot be negative.",
+                            quoted(&set.name),
+                            show(*x)
                         ),
                         "Give 0 or more.",
                     );

@@ -373,15 +373,16 @@ fn setting(value: &Value, at: usize, list: &Place, report: &mut Report) -> Optio
 /// An array of pairs of numbers.
 fn bounds(value: &Value, place: &Place, report: &mut Report) -> Option<Vec<(f64, f64)>> {
     let items = non_empty(value, place, "[lower, upper] pairs", report)?;
-    if let [lo, hi] = items {
-        if lo.is_number() && hi.is_number() {
-            report.error(
-                place.path.clone(),
-                format!("{} must be an array of pairs, but is a single pair.", place.what),
-                format!("Put it into one more pair of brackets: [[{lo}, {hi}]]."),
-            );
-            return None;
-        }
+    if let [lo, hi] = items
+        && lo.is_number()
+        && hi.is_number()
+    {
+        report.error(
+            place.path.clone(),
+            format!("{} must be an array of pairs, but is a single pair.", place.what),
+            format!("Put it into one more pair of brackets: [[{lo}, {hi}]]."),
+        );
+        return None;
     }
     let mut pairs = Vec::with_capacity(items.len());
     let mut sound = true;

@@ -5,6 +5,7 @@ use json_patch::jsonptr::{Pointer, PointerBuf};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use crate::pyhf::diagnose::explain_syntax;
 use crate::pyhf::error::WorkspaceError;
 
 /// Deepest place that an operation may write to, and deepest value it may copy: with the
@@ -12,7 +13,19 @@ use crate::pyhf::error::WorkspaceError;
 const DEEPEST: usize = 127;
 
 /// Most values that all copies of one patch may make; `copy` can double a document each time.
-const MOST_COPIED: usize = 50_000_000;
+const MOST_COPIED: usize = 5_000_000;
+
+/// A syntax error in a patch or patchset, with the file's name.
+pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error, origin: &str) -> WorkspaceError {
+    match explain_syntax(text, error) {
+        WorkspaceError::Syntax { line, column, message, remedy, .. } => WorkspaceError::Patch {
+            origin: origin.to_owned(),
+            message: format!("It is not valid JSON at line {line}, column {column}: {message}"),
+            remedy,
+        },
+        other => other,
+    }
+}
 
 /// Reads an array of operations.
 pub(crate) fn read_operations(value: &Value, origin: &str) -> Result<json_patch::Patch, WorkspaceError> {
@@ -56,7 +69,7 @@ pub(crate) fn apply(
                 .to_owned(),
         }
         };
-        check_limits(operation, document, &mut copied).map_err(|reason| error(reason))?;
+        check_limits(operation, document, &mut copied).map_err(error)?;
         json_patch::patch_unsafe(document, std::slice::from_ref(operation))
             .map_err(|reason| error(&reason.kind.to_string()))?;
     }
@@ -101,7 +114,7 @@ fn check_limits(
     if matches!(operation, PatchOperation::Copy(_)) {
         *copied += size;
         if *copied > MOST_COPIED {
-            return Err("the patch copies more than 50 million values");
+            return Err("the patch copies more than 5 million values");
         }
     }
     Ok(())

@@ -41,7 +41,7 @@ impl Patch {
     /// If it is not JSON or not an array of operations.
     pub fn from_slice(text: &[u8], origin: &str) -> Result<Self, WorkspaceError> {
         let value: Value =
-            serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
+            serde_json::from_slice(text).map_err(|error| apply::syntax_error(text, &error, origin))?;
         apply::read_operations(&value, origin).map(|operations| Self {
             origin: origin.to_owned(),
             operations,

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Patch;
-use super::apply::read_operations;
+use super::apply::{read_operations, syntax_error};
 use crate::pyhf::diagnose::expect::{Place, array, kind_of, non_empty, object, string};
-use crate::pyhf::diagnose::{explain_syntax, report_duplicate_keys};
+use crate::pyhf::diagnose::report_duplicate_keys;
 use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::names::quoted;
 use crate::pyhf::parse::{VERSION, object as typed_object};
@@ -53,7 +53,7 @@ impl<'a> Patchset<'a> {
     /// Reads a patchset. `origin` names it in messages.
     ///
     /// # Errors
-    /// If it is not JSON ([`WorkspaceError::Syntax`]) or does not have the structure of a
+    /// If it is not JSON ([`WorkspaceError::Patch`]) or does not have the structure of a
     /// patchset ([`WorkspaceError::InvalidPatchset`], with every problem).
     pub fn from_slice(text: &'a [u8], origin: &str) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
@@ -61,7 +61,7 @@ impl<'a> Patchset<'a> {
             Ok(written) => written,
             Err(error) => {
                 let value: Value =
-                    serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
+                    serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
                 check_structure(&value, &mut report);
                 report_duplicate_keys(text, &mut report);
                 if !report.has_errors() {
@@ -72,7 +72,7 @@ impl<'a> Patchset<'a> {
         };
         // The typed reader stops at the end of the object.
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
-            return Err(explain_syntax(text, &error));
+            return Err(syntax_error(text, &error, origin));
         }
         let set = Self::check(written, origin, &mut report);
         if report.has_errors() {
@@ -122,7 +122,8 @@ impl<'a> Patchset<'a> {
             })?;
         let origin = format!("{}:{}", self.origin, member.name);
         let text = member.operations.get().as_bytes();
-        let value: Value = serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
+        let value: Value =
+            serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, &origin))?;
         Ok(Patch { operations: read_operations(&value, &origin)?, origin, digests: self.digests.clone() })
     }
 
@@ -142,6 +143,13 @@ impl<'a> Patchset<'a> {
             let metadata = Value::Object(member.metadata);
             let path = format!("/patches/{i}/metadata");
             let Some((name, values)) = check_member_metadata(&metadata, &path, report) else { continue };
+            if !member.patch.get().starts_with('[') {
+                report.error(
+                    format!("/patches/{i}/patch"),
+                    format!("Patch {} is not an array of operations.", quoted(&name)),
+                    "Write a JSON Patch, [{\"op\": ...}, ...].",
+                );
+            }
             if values.len() != labels.len() && !labels.is_empty() {
                 report.error(
                     format!("{path}/values"),
@@ -271,9 +279,11 @@ fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
         }
     }
     if let Some(digests) = map.get("digests") {
-        let place = Place::new(place.key("digests"), "The digests of the patchset");
+        let place = Place::new(place.key("digests"), "The digests object of the patchset");
         let Some(map) = object(digests, &place, &[], &["sha256", "md5"], report) else { return };
-        for (algorithm, hex) in map {
+        for (algorithm, hex) in
+            map.iter().filter(|(algorithm, _)| ["sha256", "md5"].contains(&algorithm.as_str()))
+        {
             let place = Place::new(place.key(algorithm), format!("The {algorithm} digest"));
             let Some(hex) = string(hex, &place, report) else { continue };
             let length = if algorithm == "md5" { 32 } else { 64 };

@@ -1,0 +1,166 @@
+//! Patches and patchsets, applied to the fixtures.
+
+use std::path::{Path, PathBuf};
+
+use ns_translate::pyhf::{
+    DigestCheck, ModelOptions, Patch, PatchArgument, Patchset, Workspace, WorkspaceError,
+};
+use serde_json::{Value, json};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
+}
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(fixtures().join(name)).unwrap()
+}
+
+fn argument(text: &str) -> PatchArgument {
+    format!("{}/{text}", fixtures().display()).parse().unwrap()
+}
+
+fn patched(text: &str) -> Result<Workspace, WorkspaceError> {
+    let patch = argument(text).load()?;
+    Workspace::from_path_patched(fixtures().join("background_only.json"), &[patch], DigestCheck::Verify)
+}
+
+#[test]
+fn a_patchset_member_is_found_by_name_and_by_values() {
+    let by_name = patched("patchset.json:gluino_1600_400").unwrap();
+    assert_eq!(by_name, patched("patchset.json:1600,400").unwrap());
+    assert_eq!(by_name, patched("patchset.json:(1600, 400.0)").unwrap());
+    assert_ne!(by_name, patched("patchset.json:gluino_1400_200").unwrap());
+    let model = by_name.model(&ModelOptions::default()).unwrap();
+    assert_eq!(model.parameters[model.poi.unwrap()].name, "mu_sig");
+    // Without a patch the parameter of interest is used nowhere.
+    let background = Workspace::from_path(fixtures().join("background_only.json")).unwrap();
+    let model = background.model(&ModelOptions::default()).unwrap();
+    assert_eq!(model.poi, None);
+    assert!(model.warnings.iter().any(|w| w.contains("'mu_sig'")), "{:?}", model.warnings);
+}
+
+#[test]
+fn a_json_patch_file_does_what_the_patchset_member_does() {
+    assert_eq!(patched("signal_patch.json").unwrap(), patched("patchset.json:gluino_1400_200").unwrap());
+}
+
+#[test]
+fn an_unknown_member_lists_those_that_exist() {
+    let error = patched("patchset.json:1500,300").unwrap_err();
+    let WorkspaceError::NoSuchPatch { available, .. } = &error else { panic!("{error}") };
+    assert_eq!(available, &["gluino_1400_200", "gluino_1600_400", "gluino_1800_600"]);
+    let message = error.to_string();
+    assert!(message.contains("'1500,300'") && message.contains("'gluino_1800_600'"), "{message}");
+    let message = patched("patchset.json").unwrap_err().to_string();
+    assert!(message.contains("patchset.json:NAME") && message.contains("'gluino_1400_200'"), "{message}");
+    let message = patched("signal_patch.json:x").unwrap_err().to_string();
+    assert!(message.contains("single JSON Patch"), "{message}");
+}
+
+#[test]
+fn a_patchset_for_another_workspace_is_refused_unless_the_check_is_off() {
+    let patch = argument("patchset.json:gluino_1400_200").load().unwrap();
+    let mut other: Value = serde_json::from_slice(&bytes("background_only.json")).unwrap();
+    other["observations"][0]["data"][0] = json!(10.0);
+    let text = serde_json::to_vec(&other).unwrap();
+    let patches = [patch];
+    let error = Workspace::from_slice_patched(&text, &patches, DigestCheck::Verify).unwrap_err();
+    assert!(matches!(error, WorkspaceError::DigestMismatch { .. }), "{error}");
+    assert!(Workspace::from_slice_patched(&text, &patches, DigestCheck::Skip).is_ok());
+    // The digest does not depend on white space or on the order of keys.
+    let text = serde_json::to_vec(&serde_json::from_slice::<Value>(&bytes("background_only.json")).unwrap());
+    assert!(Workspace::from_slice_patched(&text.unwrap(), &patches, DigestCheck::Verify).is_ok());
+}
+
+#[test]
+fn an_operation_that_does_not_fit_is_named() {
+    let text = bytes("background_only.json");
+    for (operations, part) in [
+        (json!([{"op": "remove", "path": "/channels/7"}]), "remove at '/channels/7'"),
+        (
+            json!([{"op": "test", "path": "/version", "value": "2"}, {"op": "remove", "path": "/version"}]),
+            "Operation 0",
+        ),
+        (json!([{"op": "increase", "path": "/version"}]), "Operation 0"),
+        (json!({"op": "remove", "path": "/version"}), "array of operations"),
+    ] {
+        let error = Patch::from_slice(operations.to_string().as_bytes(), "p.json")
+            .and_then(|patch| Workspace::from_slice_patched(&text, &[patch], DigestCheck::Verify))
+            .unwrap_err();
+        let message = error.to_string();
+        assert!(message.starts_with("patch p.json: ") && message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_patch_that_breaks_the_workspace_is_reported_like_any_broken_workspace() {
+    let patch =
+        Patch::from_slice(br#"[{"op": "add", "path": "/channels/0/bins", "value": 3}]"#, "p").unwrap();
+    let error = Workspace::from_slice_patched(&bytes("background_only.json"), &[patch], DigestCheck::Verify)
+        .unwrap_err();
+    assert_eq!(error.problems()[0].path, "/channels/0/bins");
+}
+
+#[test]
+fn copies_cannot_grow_without_bound() {
+    // Each operation doubles the array: 60 of them would make 2^60 numbers.
+    let mut operations = vec![json!({"op": "add", "path": "/x", "value": [[1, 2, 3, 4]]})];
+    operations.extend((0..60).map(|_| json!({"op": "copy", "from": "/x", "path": "/x/-"})));
+    let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
+    let message = patch.apply(&mut json!({})).unwrap_err().to_string();
+    assert!(message.contains("127 levels deep") || message.contains("5 million"), "{message}");
+    // The same in width only.
+    let mut operations = vec![json!({"op": "add", "path": "/x0", "value": [1, 2, 3, 4, 5, 6, 7, 8]})];
+    for i in 1..40 {
+        operations.push(json!({"op": "add", "path": format!("/x{i}"), "value": []}));
+        for _ in 0..8 {
+            operations
+                .push(json!({"op": "copy", "from": format!("/x{}", i - 1), "path": format!("/x{i}/-")}));
+        }
+    }
+    let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
+    let message = patch.apply(&mut json!({})).unwrap_err().to_string();
+    assert!(message.contains("5 million"), "{message}");
+}
+
+#[test]
+fn broken_patchsets_are_described() {
+    let good: Value = serde_json::from_slice(&bytes("patchset.json")).unwrap();
+    let broken = |change: &dyn Fn(&mut Value)| {
+        let mut set = good.clone();
+        change(&mut set);
+        let text = set.to_string();
+        Patchset::from_slice(text.as_bytes(), "set.json").map(|_| ()).unwrap_err().to_string()
+    };
+    let mut messages = vec![
+        broken(&|s| s["version"] = json!("1.1")),
+        broken(&|s| s["patches"] = json!([])),
+        broken(&|s| s["patches"][1]["metadata"]["name"] = json!("gluino_1400_200")),
+        broken(&|s| s["patches"][1]["metadata"]["values"] = json!([1400, 200])),
+        broken(&|s| s["patches"][1]["metadata"]["values"] = json!([1600])),
+        broken(&|s| s["patches"][1]["metadata"]["values"] = json!([1600, null])),
+        broken(&|s| s["patches"][1] = json!({"patch": []})),
+        broken(&|s| s["patches"][1]["patch"] = json!({})),
+        broken(&|s| s["metadata"]["digests"] = json!({"sha256": "abc", "sha1": "abc"})),
+        broken(&|s| s["metadata"] = json!({"labels": "m"})),
+        broken(&|s| *s = json!(3)),
+    ];
+    messages.push(
+        Patchset::from_slice(&bytes("background_only.json"), "ws.json").map(|_| ()).unwrap_err().to_string(),
+    );
+    messages.push(Patchset::from_slice(b"{\"patches\": [", "set.json").map(|_| ()).unwrap_err().to_string());
+    insta::assert_snapshot!(messages.join("\n\n"));
+}
+
+#[test]
+fn a_patch_argument_splits_at_the_last_colon() {
+    let parse = |text: &str| {
+        let argument: PatchArgument = text.parse().unwrap();
+        (argument.file.display().to_string(), argument.name)
+    };
+    assert_eq!(parse("p.json"), ("p.json".to_owned(), None));
+    assert_eq!(parse("p.json:a_b"), ("p.json".to_owned(), Some("a_b".to_owned())));
+    assert_eq!(parse("dir:x/p.json:700,400"), ("dir:x/p.json".to_owned(), Some("700,400".to_owned())));
+    assert_eq!(parse("C:\\p.json"), ("C:\\p.json".to_owned(), None));
+    assert_eq!(parse("p.json:"), ("p.json:".to_owned(), None));
+}
