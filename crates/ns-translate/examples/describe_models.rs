@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 fn main() -> std::io::Result<()> {
     for line in std::io::stdin().lock().lines() {
-        let described = Workspace::from_slice(line?.as_bytes()).and_then(|workspace| {
+        let described = Workspace::from_slice(line?.as_bytes()).map(|workspace| {
             let names = workspace.measurement_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
             let models = names.into_iter().map(|name| {
                 let options = ModelOptions { measurement: Some(name.clone()), ..ModelOptions::default() };
@@ -22,7 +22,7 @@ fn main() -> std::io::Result<()> {
                 };
                 (name, described)
             });
-            Ok(models.collect::<serde_json::Map<_, _>>())
+            models.collect::<serde_json::Map<_, _>>()
         });
         match described {
             Ok(models) => println!("{}", json!({ "models": models })),

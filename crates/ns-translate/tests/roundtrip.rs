@@ -50,7 +50,8 @@ fn operation(document: &Value, place: usize, what: u8, source: usize, x: f64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    // PROPTEST_CASES can ask for more.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
 
     /// However a fixture is changed: text and tree give the same workspace or the same
     /// problems, validation agrees with the models, and what is accepted reads back the same.

@@ -192,21 +192,21 @@ fn modifier(value: &Value, at: usize, sample: &Place, report: &mut Report) -> Op
     let data = map.get("data");
     let data_place =
         Place::new(place.key("data"), format!("The data of the {kind} {}", lower_object(&place.what)));
-    let mut pair = |keys: [&str; 2]| -> Option<(&Value, &Value)> {
+    let mut pair = |keys: [&str; 2]| -> Option<(Option<&Value>, Option<&Value>)> {
         let map = object(data?, &data_place, &keys, &[], report)?;
         let [lo, hi] = keys;
-        Some((map.get(lo).unwrap_or(&Value::Null), map.get(hi).unwrap_or(&Value::Null)))
+        Some((map.get(lo), map.get(hi)))
     };
     let effect = match kind {
         ModifierType::HistoSys => {
-            let (lo, hi) = pair(["lo_data", "hi_data"]).unwrap_or((&Value::Null, &Value::Null));
+            let (lo, hi) = pair(["lo_data", "hi_data"]).unwrap_or_default();
             Effect::HistoSys {
                 lo: template(lo, "lo_data", &data_place, report),
                 hi: template(hi, "hi_data", &data_place, report),
             }
         }
         ModifierType::NormSys => {
-            let (lo, hi) = pair(["lo", "hi"]).unwrap_or((&Value::Null, &Value::Null));
+            let (lo, hi) = pair(["lo", "hi"]).unwrap_or_default();
             Effect::NormSys {
                 lo: factor(lo, "lo", &data_place, report),
                 hi: factor(hi, "hi", &data_place, report),
@@ -252,17 +252,14 @@ fn lower_object(what: &str) -> &str {
 }
 
 /// One template of a histosys. Absence was noted with the keys.
-fn template(value: &Value, key: &str, data: &Place, report: &mut Report) -> Vec<f64> {
-    if value.is_null() {
-        return Vec::new();
-    }
+fn template(value: Option<&Value>, key: &str, data: &Place, report: &mut Report) -> Vec<f64> {
+    let Some(value) = value else { return Vec::new() };
     numbers(value, &Place::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-fn factor(value: &Value, key: &str, data: &Place, report: &mut Report) -> f64 {
-    if value.is_null() {
-        return f64::NAN;
-    }
+/// One factor of a normsys.
+fn factor(value: Option<&Value>, key: &str, data: &Place, report: &mut Report) -> f64 {
+    let Some(value) = value else { return f64::NAN };
     number(value, &Place::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
