@@ -23,7 +23,11 @@ pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> P
     if let pyhf::WorkspaceError::Io { path, source } = error {
         // With errno and file name, so that Python picks FileNotFoundError and its relatives.
         return match source.raw_os_error() {
-            Some(code) => PyOSError::new_err((code, source.to_string(), path.display().to_string())),
+            Some(code) => {
+                let words = source.to_string();
+                let words = words.split(" (os error").next().unwrap_or_default().to_owned();
+                PyOSError::new_err((code, words, path.display().to_string()))
+            }
             None => PyOSError::new_err(error.to_string()),
         };
     }

@@ -33,7 +33,7 @@ impl From<Exit> for ExitCode {
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
     /// The workspace or a patch.
-    #[error("{origin}: {source}")]
+    #[error("{}{source}", place(origin, source))]
     Workspace {
         /// The file, or standard input.
         origin: String,
@@ -57,6 +57,17 @@ pub(crate) enum CliError {
     /// A number cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+/// The input's name, where the message itself does not say which file it is about.
+fn place(origin: &str, error: &WorkspaceError) -> String {
+    match error {
+        WorkspaceError::Invalid { .. }
+        | WorkspaceError::Syntax { .. }
+        | WorkspaceError::NoSuchMeasurement { .. }
+        | WorkspaceError::BadPoi { .. } => format!("{origin}: "),
+        _ => String::new(),
+    }
 }
 
 impl CliError {

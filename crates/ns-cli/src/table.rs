@@ -28,3 +28,8 @@ pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
 pub(crate) fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
+
+/// A number of things: `1 bin`, `2 bins`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,4 +1,31 @@
-//! Statistical analyses of NextStat, written on [`ns_core::Session`] alone.
+//! Statistical analyses of NextStat, written on [`ns_core::Session`] alone: no analysis knows
+//! which device runs it.
+//!
+//! A fit in ten lines:
+//!
+//! ```
+//! use ns_core::{Control, Execution};
+//! use ns_inference::{FitOptions, fit, open_session};
+//! use ns_translate::pyhf::{ModelOptions, Workspace};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/simple_workspace.json");
+//! let workspace = Workspace::from_path(path)?;
+//! let model = workspace.model(&ModelOptions::default())?;
+//! let session = open_session(&model, &Execution::default())?;
+//! let options = FitOptions::default().minos("mu");
+//! let result = fit(&model, session.as_ref(), &options, Control::default())?;
+//!
+//! assert!(result.converged);
+//! let (mu, sigma) = (result.value("mu"), result.uncertainty("mu"));
+//! assert!(mu.is_some_and(|mu| (mu - 0.9104).abs() < 1e-3));
+//! assert!(sigma.is_some_and(|sigma| sigma > 0.0));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `None`
+//! there, and one of [`FitResult::warnings`] says why.
 
 mod device;
 mod error;

@@ -46,12 +46,7 @@ pub fn fit_rows(result: &FitResult) -> Vec<FitRow> {
                 let side = |d: Option<f64>| d.map_or_else(|| "none".to_owned(), |d| signed(d, scale));
                 format!("{} {}", side(x.lower), side(x.upper))
             }),
-            pull: result
-                .pulls
-                .get(i)
-                .copied()
-                .flatten()
-                .map_or_else(String::new, |pull| format!("{pull:+.2}")),
+            pull: result.pulls.get(i).copied().flatten().map_or_else(String::new, |pull| sign(pull, 2)),
             note: note.to_owned(),
         }
     };
@@ -84,10 +79,17 @@ fn fixed(value: f64, n: usize) -> String {
     }
 }
 
+/// `n` digits after the point with a sign, but none before a zero.
+fn sign(value: f64, n: usize) -> String {
+    let text = fixed(value, n);
+    let positive = !text.starts_with('-') && text.bytes().any(|b| (b'1'..=b'9').contains(&b));
+    if positive { format!("+{text}") } else { text }
+}
+
 /// A signed distance to the precision of `scale`.
 fn signed(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
-        Some(n) => format!("{value:+.n$}"),
+        Some(n) => sign(value, n),
         None => format!("{value:+.2e}"),
     }
 }
@@ -137,6 +139,10 @@ mod tests {
         assert_eq!(measurement(-0.030269, 0.998), "0.0 ± 1.0");
         assert_eq!(measurement(0.5, 0.0996), "0.50 ± 0.10");
         assert_eq!(measurement(1234.5, 321.0), "1234 ± 321");
+        assert_eq!(
+            (sign(-1e-9, 2), sign(0.5, 2), sign(-0.5, 1)),
+            ("0.00".into(), "+0.50".into(), "-0.5".into())
+        );
         assert_eq!(measurement(1.0, 1e-9), "1.0000e0 ± 1.0e-9");
         assert_eq!(measurement(3.2e9, 1.1e8), "3.2000e9 ± 1.1e8");
     }

@@ -145,6 +145,18 @@ fn a_lower_minimum_on_the_way_restarts_the_fit() {
 }
 
 #[test]
+fn an_interrupt_keeps_the_minimum_and_says_what_is_missing() {
+    let model = model((0.0, 10.0));
+    let session = Wells::new(&model, vec![well(2.0, 7.0)]);
+    let control = Control { observer: None, cancel: Some(&session.stop_after_first) };
+    let result = fit(&model, &session, &FitOptions::default().minos("mu"), control).unwrap();
+    assert!(result.interrupted && result.converged);
+    assert_eq!(result.value("mu"), Some(2.0));
+    assert_eq!(result.minos[0].upper, None);
+    assert_eq!(result.minos[0].upper_reason.as_deref(), Some("interrupted"));
+}
+
+#[test]
 fn a_wall_is_told_from_a_crossing() {
     let model = model((0.0, 10.0));
     let mut session = Wells::new(&model, vec![well(2.0, 7.0)]);

@@ -142,12 +142,12 @@ fn report(model: &Model, session: &dyn Session, result: &FitResult, seconds: f64
         None => "no parameter of interest".to_owned(),
     };
     format!(
-        "measurement {}, {poi}, {} channels, {} bins, {} parameters ({} free)\n{}\n\
+        "measurement {}, {poi}, {}, {}, {} ({} free)\n{}\n\
          twice_nll {}, {}, {} iterations, {:.1} ms on {}\ninterpolation: {}",
         model.measurement,
-        model.channels.len(),
-        model.n_bins(),
-        result.parameter_names.len(),
+        table::count(model.channels.len(), "channel"),
+        table::count(model.n_bins(), "bin"),
+        table::count(result.parameter_names.len(), "parameter"),
         result.parameter_names.len() - result.fixed.len(),
         table::text(&t),
         significant(result.twice_nll),

@@ -12,6 +12,7 @@ use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
 use crate::record::Record;
+use crate::table::count as count_of;
 
 /// Flags of `validate`.
 #[derive(Debug, Args)]
@@ -80,8 +81,11 @@ fn report(origin: &str, contents: &Contents) -> String {
         .collect();
     let count = |severity: &str| contents.problems.iter().filter(|p| p.severity == severity).count();
     let (errors, warnings) = (count("error") + contents.problems_omitted, count("warning"));
-    let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let verdict = if contents.valid { "valid" } else { "not valid" };
-    lines.push(format!("{origin}: {verdict}, {}, {}", plural(errors, "error"), plural(warnings, "warning")));
+    lines.push(format!(
+        "{origin}: {verdict}, {}, {}",
+        count_of(errors, "error"),
+        count_of(warnings, "warning")
+    ));
     lines.join("\n")
 }

@@ -2,6 +2,8 @@
 
 use ns_core::{Data, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session};
 
+use crate::present::significant;
+
 /// Longest list of names in one message.
 const SHOWN: usize = 8;
 
@@ -31,10 +33,11 @@ pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
 pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     match failure {
         FitFailure::NotFinite { bin, expected, observed } => format!(
-            "the likelihood is not finite at any start point: {place} expects {expected:e} events but {observed} \
+            "the likelihood is not finite at any start point: {place} expects {expected} events but {observed} \
              were observed; check the yields of its samples ({samples}), or give a start point at which the \
              expectation is positive",
             place = bin_place(model, *bin),
+            expected = significant(*expected),
             samples = samples_of(model, *bin),
         ),
         FitFailure::ConstraintNotFinite { parameter, value } => format!(

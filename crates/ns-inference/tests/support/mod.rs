@@ -1,6 +1,8 @@
 //! A session whose minima are known in closed form: the lowest of a few quadratics in a box.
 #![allow(unreachable_pub)]
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use ns_core::{
     BinnedData, Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation,
     EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
@@ -22,6 +24,9 @@ pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
+    /// Raised by the session itself when its second batch starts: a user who stops in between.
+    pub stop_after_first: AtomicBool,
+    n_batches: AtomicUsize,
     table: ParameterTable,
 }
 
@@ -32,7 +37,14 @@ impl Wells {
             bounds: model.parameters.iter().map(|p| p.bounds).collect(),
             fixed: model.parameters.iter().map(|p| p.fixed).collect(),
         };
-        Self { wells, status: FitStatus::Converged, fail_above: f64::INFINITY, table }
+        Self {
+            wells,
+            status: FitStatus::Converged,
+            fail_above: f64::INFINITY,
+            stop_after_first: AtomicBool::new(false),
+            n_batches: AtomicUsize::new(0),
+            table,
+        }
     }
 
     fn shift(data: &Data) -> [f64; 2] {
@@ -138,6 +150,9 @@ impl Session for Wells {
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
+        if self.n_batches.fetch_add(1, Ordering::Relaxed) == 1 {
+            self.stop_after_first.store(true, Ordering::Relaxed);
+        }
         for (i, task) in tasks.iter().enumerate() {
             if control.is_cancelled() {
                 return Ok(());

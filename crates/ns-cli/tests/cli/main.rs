@@ -1,0 +1,96 @@
+//! The `nextstat` binary as its users see it: output, messages and exit codes as snapshots.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod devices;
+mod fit;
+mod inspect;
+mod streams;
+mod validate;
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// One of the project's own workspaces, as a path relative to the folder the tests run in.
+pub(crate) fn fixture(name: &str) -> String {
+    format!("tests/fixtures/{name}")
+}
+
+/// A command ready to run in the repository's root, so that messages show short paths.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("nextstat"));
+    command.args(args).current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command
+}
+
+/// Runs to the end.
+pub(crate) fn run(args: &[&str]) -> Output {
+    command(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Runs with text on standard input.
+pub(crate) fn run_with(args: &[&str], input: &str) -> Output {
+    use std::io::Write;
+    let mut child =
+        command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Exit code, standard output and standard error in one text.
+pub(crate) fn shown(output: &Output) -> String {
+    format!(
+        "exit {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().map_or_else(|| "none".to_owned(), |code| code.to_string()),
+        String::from_utf8(output.stdout.clone()).unwrap(),
+        String::from_utf8(output.stderr.clone()).unwrap(),
+    )
+}
+
+/// The same with the JSON of standard output rounded to what every processor agrees on, and
+/// without what differs from run to run.
+pub(crate) fn shown_json(output: &Output) -> String {
+    let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (key, shape) in [("wall_s", "[seconds]"), ("edm", "[edm]"), ("n_iter", "[iterations]")] {
+        if value.get(key).is_some_and(Value::is_number) {
+            value[key] = shape.into();
+        }
+    }
+    round(&mut value);
+    format!(
+        "exit {}\n--- stdout\n{}\n--- stderr\n{}",
+        output.status.code().unwrap(),
+        serde_json::to_string_pretty(&value).unwrap(),
+        String::from_utf8(output.stderr.clone()).unwrap(),
+    )
+}
+
+/// Five significant digits, and no noise around zero.
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let x = number.as_f64().unwrap();
+            let x = if x.abs() < 1e-7 { 0.0 } else { format!("{x:.4e}").parse().unwrap() };
+            *value = Value::from(x);
+        }
+        Value::Array(items) => items.iter_mut().for_each(round),
+        Value::Object(map) => map.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+/// Compares with a snapshot after hiding what differs between runs and machines.
+macro_rules! snapshot {
+    ($text:expr) => {{
+        let mut settings = insta::Settings::clone_current();
+        settings.set_omit_expression(true);
+        settings.add_filter(r"distance to the minimum \d\.\de-\d+", "distance to the minimum [edm]");
+        settings.add_filter(r"\d+ iterations, \d+\.\d ms", "[iterations], [time]");
+        settings.add_filter(r"\b[0-9a-f]{64}\b", "[digest]");
+        settings.add_filter(r"\(os error \d+\)", "(os error)");
+        settings.add_filter(r"\x1b\[[0-9;]*m", "");
+        settings.bind(|| insta::assert_snapshot!($text));
+    }};
+}
+pub(crate) use snapshot;

@@ -1,0 +1,79 @@
+//! Files, pipes and signals around the commands.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::{command, fixture, run, run_with, shown};
+
+#[test]
+fn standard_input_is_a_file_like_any_other() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/simple_workspace.json");
+    let text = fs::read_to_string(path).unwrap();
+    let piped = run_with(&["inspect", "-i", "-", "--format", "table"], &text);
+    let named = run(&["inspect", "-i", &fixture("simple_workspace.json"), "--format", "table"]);
+    assert_eq!(shown(&piped), shown(&named));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let mut child = command(&["inspect", "-i", &fixture("many_bins.json")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_output_file_appears_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.json");
+    let name = path.to_str().unwrap();
+    fs::write(&path, "old").unwrap();
+    let failed = run_with(&["fit", "-i", "-", "-o", name], "{}");
+    assert_eq!(failed.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    let done = run(&["inspect", "-i", &fixture("simple_workspace.json"), "-o", name]);
+    assert!(done.status.success() && done.stdout.is_empty());
+    assert!(fs::read_to_string(&path).unwrap().starts_with('{'));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told_before_the_work() {
+    let output = run(&["fit", "-i", "no/such/file.json", "-o", "no/such/folder/result.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(shown(&output).contains("cannot write no/such/folder/result.json"), "{}", shown(&output));
+}
+
+#[test]
+fn quiet_keeps_warnings_to_the_result() {
+    let file = fixture("empty_poi.json");
+    let loud = run(&["fit", "-i", &file]);
+    let quiet = run(&["fit", "-i", &file, "--quiet"]);
+    assert!(String::from_utf8_lossy(&loud.stderr).starts_with("warning: "), "{}", shown(&loud));
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{}", shown(&quiet));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_in_130() {
+    // Waiting for standard input: nothing is finished, so nothing is written.
+    let mut child = command(&["fit", "-i", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let status = child.wait().unwrap();
+    use std::os::unix::process::ExitStatusExt;
+    assert!(status.code() == Some(130) || status.signal() == Some(2), "{status:?}");
+}
