@@ -6,8 +6,8 @@ mod request;
 use std::sync::Mutex;
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitFailure, FitTask, Interpolation, Model,
-    ParameterTable, Session, SessionError, Sink, TaskOutcome, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitFailure, FitTask, Interpolation,
+    Model, ParameterTable, Session, SessionError, Sink, TaskOutcome, Wanted,
 };
 use rayon::prelude::*;
 

@@ -1,7 +1,8 @@
 //! From tasks to problems: checks, defaults, start points.
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, SessionError, Start, TaskOutcome, Wanted,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, SessionError, Start, TaskOutcome,
+    Wanted,
 };
 
 use super::{CpuSession, put, take};
@@ -48,7 +49,11 @@ pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     for request in &task.fits {
         if let Start::At(point) = &request.start {
             if point.len() != n {
-                return Err(SessionError::WrongLength { what: "start point", actual: point.len(), expected: n });
+                return Err(SessionError::WrongLength {
+                    what: "start point",
+                    actual: point.len(),
+                    expected: n,
+                });
             }
             finite("start point", point)?;
         }

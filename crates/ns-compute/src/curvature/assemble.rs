@@ -10,7 +10,7 @@ use super::{Curvature, Point};
 use crate::eval::{Scratch, norm_ratios};
 use crate::linalg::{Shape, product};
 use crate::plan::{Block, LANES, Layout, Place, Plan};
-use crate::simd::{Lanes, Level, MulAdd, isa_fn};
+use crate::simd::{Level, MulAdd, Vector, isa_fn};
 
 /// Assembles every component at `point`; `forward` and `likelihood` must have run there.
 pub(crate) fn assemble(
@@ -85,9 +85,9 @@ fn derivatives_body<M: MulAdd>(
         for lane in 0..block.n_lanes {
             // r g, scaled by how much of the second derivatives is wanted.
             let cell = block.cell + lane * LANES;
-            Lanes::<LANES>::load(&scratch.slope[block.bin + lane * LANES..])
-                .mul(Lanes::load(&scratch.binwise[cell..]))
-                .mul(Lanes::splat(point.exactness))
+            M::V4::load(&scratch.slope[block.bin + lane * LANES..])
+                .mul(M::V4::load(&scratch.binwise[cell..]))
+                .mul(M::V4::splat(point.exactness))
                 .store(&mut scratch.weight[cell..]);
         }
         first_order::<M>(plan, layout, k, index, block, point, scratch, out);
@@ -126,18 +126,18 @@ fn first_order<M: MulAdd>(
     let [base, scale, _] = &mut scratch.cells;
     for lane in 0..block.n_lanes {
         let (cell, at) = (block.cell + lane * LANES, lane * LANES);
-        let g = Lanes::<LANES>::load(&scratch.binwise[cell..]);
-        g.mul(Lanes::load(&scratch.additive[cell..])).store(&mut base[at..]);
-        g.mul(Lanes::splat(n)).store(&mut scale[at..]);
+        let g = M::V4::load(&scratch.binwise[cell..]);
+        g.mul(M::V4::load(&scratch.additive[cell..])).store(&mut base[at..]);
+        g.mul(M::V4::splat(n)).store(&mut scale[at..]);
     }
     for slot in 0..n_slots {
         let derivative = scratch.slot[0][slot];
         if derivative != 0.0 {
-            let derivative = Lanes::<LANES>::splat(derivative);
+            let derivative = M::V4::splat(derivative);
             let row = columns[rank[slot] as usize] as usize * bins + first_bin;
             for lane in 0..block.n_lanes {
                 let to = &mut out.jacobian[row + lane * LANES..];
-                derivative.mul_add::<M>(Lanes::load(&base[lane * LANES..]), Lanes::load(to)).store(to);
+                derivative.mul_add(M::V4::load(&base[lane * LANES..]), M::V4::load(to)).store(to);
             }
         }
     }
@@ -150,20 +150,20 @@ fn first_order<M: MulAdd>(
         let place = rank[plan.hist_slot[block.hist.0 + i] as usize] as usize;
         let column = columns[place] as usize;
         let row = column * bins + first_bin;
-        let (first, second) = (Lanes::<LANES>::splat(scratch.curved_first[p]), scratch.curved_second[p]);
-        let (mut sum, mut curve) = (Lanes::<LANES>::splat(0.0), Lanes::<LANES>::splat(0.0));
+        let (first, second) = (M::V4::splat(scratch.curved_first[p]), scratch.curved_second[p]);
+        let (mut sum, mut curve) = (M::V4::splat(0.0), M::V4::splat(0.0));
         for lane in 0..block.n_lanes {
             let at = lane * LANES;
-            let mut slope = Lanes::<LANES>::load(&plan.hist_slope[block.slope + i * stride + at..]);
-            let weight = Lanes::load(&scratch.weight[block.cell + at..]);
+            let mut slope = M::V4::load(&plan.hist_slope[block.slope + i * stride + at..]);
+            let weight = M::V4::load(&scratch.weight[block.cell + at..]);
             if i < curved {
-                let a = Lanes::load(&plan.hist_curve[block.curve + i * stride + at..]);
-                slope = first.mul_add::<M>(a, slope);
-                curve = weight.mul_add::<M>(a, curve);
+                let a = M::V4::load(&plan.hist_curve[block.curve + i * stride + at..]);
+                slope = first.mul_add(a, slope);
+                curve = weight.mul_add(a, curve);
             }
-            sum = weight.mul_add::<M>(slope, sum);
+            sum = weight.mul_add(slope, sum);
             let to = &mut out.jacobian[row + at..];
-            slope.mul_add::<M>(Lanes::load(&scale[at..]), Lanes::load(to)).store(to);
+            slope.mul_add(M::V4::load(&scale[at..]), M::V4::load(to)).store(to);
         }
         out.ranked[0][place] += sum.sum();
         if second != 0.0 {
@@ -189,7 +189,8 @@ fn second_order(
     let columns = &layout.columns[block.params.0..block.params.1];
     let [first, relative, cross, second] = &scratch.slot;
     let cells = block.cell..block.cell + block.n_bins;
-    let total: f64 = scratch.weight[cells.clone()].iter().zip(&scratch.additive[cells]).map(|(w, d)| w * d).sum();
+    let total: f64 =
+        scratch.weight[cells.clone()].iter().zip(&scratch.additive[cells]).map(|(w, d)| w * d).sum();
     let [sums, x, y, z] = &mut out.ranked;
     let h = &mut out.matrices[k].h;
     for (rank, &slot) in slots.iter().enumerate() {
@@ -249,7 +250,8 @@ fn binwise_rows(
     out: &mut Curvature,
 ) {
     let component = &layout.components[k];
-    let (bins, width, first_bin) = (component.padded_bins(), component.width, layout.block_bin[index] as usize);
+    let (bins, width, first_bin) =
+        (component.padded_bins(), component.width, layout.block_bin[index] as usize);
     let list = &plan.binwise_first[block.binwise.0..block.binwise.1];
     let n = scratch.scale[index];
     for (i, &first) in list.iter().enumerate() {
@@ -273,9 +275,20 @@ fn binwise_rows(
                     m.local_slope[row as usize] += slope;
                     if residual != 0.0 {
                         let row = &mut m.local[row as usize * width..][..width];
-                        mixed(plan, layout, block, b, residual, additive, n, point, scratch, |column, value| {
-                            row[column] += value;
-                        });
+                        mixed(
+                            plan,
+                            layout,
+                            block,
+                            b,
+                            residual,
+                            additive,
+                            n,
+                            point,
+                            scratch,
+                            |column, value| {
+                                row[column] += value;
+                            },
+                        );
                     }
                     None
                 }

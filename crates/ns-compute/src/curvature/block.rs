@@ -45,7 +45,11 @@ pub(super) fn scalar_derivatives(
     };
     let zero = |p: usize| theta[p].abs() < TINY;
     let zeros = factors().filter(|&(p, _)| zero(p)).count()
-        + if scratch.degenerate { norms().filter(|&(t, _)| scratch.kappa[t].abs() < TINY).count() } else { 0 };
+        + if scratch.degenerate {
+            norms().filter(|&(t, _)| scratch.kappa[t].abs() < TINY).count()
+        } else {
+            0
+        };
 
     if zeros == 0 {
         let n = scratch.scale[index];

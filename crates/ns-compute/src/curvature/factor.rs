@@ -32,7 +32,8 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
         }
         let (width, n) = (component.width, component.columns);
         if !component.local.is_empty() {
-            let shape = Shape { rows: (0, n), columns: (0, n), inner: (0, component.local.len()), upper: true };
+            let shape =
+                Shape { rows: (0, n), columns: (0, n), inner: (0, component.local.len()), upper: true };
             product(level, &m.local, width, &m.local, width, &mut m.h, width, shape, -1.0);
         }
         let dense = component.dense.len();

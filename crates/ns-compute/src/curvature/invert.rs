@@ -16,7 +16,8 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &mut Curvature, out: 
     invert_factor(level, &m.h, width, n, &mut w);
     let mut inverse = vec![0.0; width * width];
     for j in (0..n).step_by(16) {
-        let shape = Shape { rows: (0, n.min(j + 16)), columns: (j, n.min(j + 16)), inner: (j, n), upper: false };
+        let shape =
+            Shape { rows: (0, n.min(j + 16)), columns: (j, n.min(j + 16)), inner: (j, n), upper: false };
         product(level, &w, width, &w, width, &mut inverse, width, shape, 1.0);
     }
     for i in 0..n {
@@ -60,7 +61,8 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
             coupling.copy_from_slice(&v[dense..n]);
             let mut total = 0.0;
             for k in from..dense {
-                let sum: f64 = w[k * width + from..=k * width + k].iter().zip(&v[from..]).map(|(w, v)| w * v).sum();
+                let sum: f64 =
+                    w[k * width + from..=k * width + k].iter().zip(&v[from..]).map(|(w, v)| w * v).sum();
                 y[k] = sum;
                 total += sum * sum;
                 for (to, u) in coupling.iter_mut().zip(&m.h[k * width + dense..]) {

@@ -5,7 +5,7 @@ use ns_core::NormsysCode;
 use super::Scratch;
 use crate::interp;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
-use crate::simd::{Lanes, MulAdd, exp, isa_fn};
+use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
 
 /// Below this a normsys factor is not divided by.
 const TINY_FACTOR: f64 = 1e-100;
@@ -48,37 +48,42 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
+/// Polynomial coefficients of the terms from `i` on.
+#[inline(always)]
+fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
+    let mut c = [V::splat(0.0); 6];
+    for k in 0..6 {
+        c[k] = V::load(&plan.norm_coefficients[k][i..]);
+    }
+    c
+}
+
 /// code4: product of factors per block; each run of terms shares one branch.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
-    scratch.norm.fill(1.0);
-    let mut smallest = Lanes::<TERM_LANES>::splat(f64::INFINITY);
+    for x in &mut scratch.norm {
+        *x = 1.0;
+    }
+    let mut smallest = f64::INFINITY;
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let mut i = run.start;
-        while i < run.end {
-            let kappa = if alpha.abs() < 1.0 {
-                let c = std::array::from_fn(|k| Lanes::<TERM_LANES>::load(&plan.norm_coefficients[k][i..]));
-                interp::polynomial::<M, TERM_LANES>(alpha, c)
-            } else {
-                let log = if alpha > 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
-                let mut kappa = Lanes::<TERM_LANES>::load(&log[i..]);
-                for k in &mut kappa.0 {
-                    *k = exp::<M>(alpha.abs() * *k);
-                }
-                kappa
-            };
-            for k in 0..TERM_LANES {
-                smallest.0[k] = smallest.0[k].min(kappa.0[k].abs());
+        let kappa = &mut scratch.kappa[run.start..run.end];
+        if alpha.abs() < 1.0 {
+            for i in (0..kappa.len()).step_by(TERM_LANES) {
+                interp::polynomial::<M::V8>(alpha, coefficients(plan, run.start + i)).store(&mut kappa[i..]);
             }
-            kappa.store(&mut scratch.kappa[i..]);
-            for k in 0..TERM_LANES {
-                scratch.norm[plan.norm_block[i + k] as usize] *= kappa.0[k];
+        } else {
+            let log = if alpha > 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
+            for (k, l) in kappa.iter_mut().zip(&log[run.start..run.end]) {
+                *k = exp::<M>(alpha.abs() * l);
             }
-            i += TERM_LANES;
+        }
+        for (&k, &block) in kappa.iter().zip(&plan.norm_block[run.start..run.end]) {
+            smallest = smallest.min(k.abs());
+            scratch.norm[block as usize] *= k;
         }
     }
-    scratch.degenerate = smallest.0.iter().any(|&s| s < TINY_FACTOR);
+    scratch.degenerate = smallest < TINY_FACTOR;
 }
 
 /// code1: exponentials add up in the exponent; one `exp` per block.
@@ -124,33 +129,32 @@ fn yields<M: MulAdd, const N: usize>(
 ) -> usize {
     let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
     let cell = block.cell + offset;
-    let mut sum: [Lanes<LANES>; N] =
-        std::array::from_fn(|v| Lanes::load(&plan.nominal[cell + v * LANES..]));
+    let mut sum: [M::V4; N] = M::V4::load_all(&plan.nominal[cell..], LANES);
     let curved = block.hist_curved - block.hist.0;
     for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
-        let alpha = Lanes::splat(theta[p as usize]);
+        let alpha = M::V4::splat(theta[p as usize]);
         let at = block.slope + i * stride + offset;
         let s = &plan.hist_slope[at..at + N * LANES];
         if i < curved {
-            let f = Lanes::splat(scratch.curved[p as usize]);
+            let f = M::V4::splat(scratch.curved[p as usize]);
             let at = block.curve + i * stride + offset;
             let a = &plan.hist_curve[at..at + N * LANES];
             for v in 0..N {
-                sum[v] = alpha.mul_add::<M>(Lanes::load(&s[v * LANES..]), sum[v]);
-                sum[v] = f.mul_add::<M>(Lanes::load(&a[v * LANES..]), sum[v]);
+                sum[v] = alpha.mul_add(M::V4::load(&s[v * LANES..]), sum[v]);
+                sum[v] = f.mul_add(M::V4::load(&a[v * LANES..]), sum[v]);
             }
         } else {
             for v in 0..N {
-                sum[v] = alpha.mul_add::<M>(Lanes::load(&s[v * LANES..]), sum[v]);
+                sum[v] = alpha.mul_add(M::V4::load(&s[v * LANES..]), sum[v]);
             }
         }
     }
-    let scale = Lanes::splat(scale);
+    let scale = M::V4::splat(scale);
     for v in 0..N {
         sum[v].store(&mut scratch.additive[cell + v * LANES..]);
-        let g = Lanes::load(&scratch.binwise[cell + v * LANES..]);
+        let g = M::V4::load(&scratch.binwise[cell + v * LANES..]);
         let lambda = &mut scratch.lambda[block.bin + offset + v * LANES..];
-        sum[v].mul(scale).mul_add::<M>(g, Lanes::<LANES>::load(lambda)).store(lambda);
+        sum[v].mul(scale).mul_add(g, M::V4::load(lambda)).store(lambda);
     }
     N
 }
@@ -172,12 +176,12 @@ pub(crate) fn norm_ratios<M: MulAdd>(
         let mut i = run.start;
         while i < run.end {
             if polynomial {
-                let c = std::array::from_fn(|k| Lanes::<TERM_LANES>::load(&plan.norm_coefficients[k][i..]));
-                let (first, curve) = interp::polynomial_derivatives::<M, TERM_LANES>(alpha, c);
-                let mut inverse = Lanes::<TERM_LANES>::load(&scratch.kappa[i..]);
-                for k in &mut inverse.0 {
-                    *k = 1.0 / *k;
+                let (first, curve) = interp::polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
+                let inverse = &mut scratch.ratio_second[i..i + TERM_LANES];
+                for (x, k) in inverse.iter_mut().zip(&scratch.kappa[i..]) {
+                    *x = 1.0 / k;
                 }
+                let inverse = M::V8::load(inverse);
                 first.mul(inverse).store(&mut scratch.ratio[i..]);
                 if second {
                     curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
@@ -199,9 +203,11 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 /// First and second derivative of one code4 factor, not relative to it.
 fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64) -> (f64, f64) {
     if alpha.abs() < 1.0 {
-        let c = std::array::from_fn(|k| Lanes::<1>([plan.norm_coefficients[k][term]]));
-        let (first, second) = interp::polynomial_derivatives::<crate::simd::Separate, 1>(alpha, c);
-        (first.0[0], second.0[0])
+        type V = <Separate as MulAdd>::V4;
+        let c = std::array::from_fn(|k| V::splat(plan.norm_coefficients[k][term]));
+        let (first, second) = interp::polynomial_derivatives(alpha, c);
+        // All four lanes are the same number.
+        (first.sum() * 0.25, second.sum() * 0.25)
     } else {
         let log = if alpha > 0.0 { plan.norm_log_hi[term] } else { -plan.norm_log_lo[term] };
         let kappa = (alpha * log).exp();

@@ -2,7 +2,7 @@
 
 use super::{Dataset, Scratch, forward::norm_ratios};
 use crate::plan::{Block, LANES, Plan};
-use crate::simd::{Lanes, MulAdd, isa_fn};
+use crate::simd::{MulAdd, Vector, isa_fn};
 
 isa_fn! {
     /// Fills `scratch.gradient` at the point of the last `forward` and `likelihood`. Where a
@@ -50,13 +50,13 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
 /// `r_b g_b` per cell, and `sum_b r_b g_b D_b`: the block's derivative by its scale.
 #[inline(always)]
 fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
-    let mut total = Lanes::<LANES>::splat(0.0);
+    let mut total = M::V4::splat(0.0);
     for lane in 0..block.n_lanes {
         let cell = block.cell + lane * LANES;
-        let weight = Lanes::<LANES>::load(&scratch.slope[block.bin + lane * LANES..])
-            .mul(Lanes::load(&scratch.binwise[cell..]));
+        let weight = M::V4::load(&scratch.slope[block.bin + lane * LANES..])
+            .mul(M::V4::load(&scratch.binwise[cell..]));
         weight.store(&mut scratch.weight[cell..]);
-        total = weight.mul_add::<M>(Lanes::load(&scratch.additive[cell..]), total);
+        total = weight.mul_add(M::V4::load(&scratch.additive[cell..]), total);
     }
     total.sum()
 }
@@ -104,25 +104,24 @@ fn templates<M: MulAdd, const N: usize>(
     scratch: &mut Scratch,
 ) -> usize {
     let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
-    let weight: [Lanes<LANES>; N] =
-        std::array::from_fn(|v| Lanes::load(&scratch.weight[block.cell + offset + v * LANES..]));
+    let weight: [M::V4; N] = M::V4::load_all(&scratch.weight[block.cell + offset..], LANES);
     let scale = scratch.scale[index];
     let curved = block.hist_curved - block.hist.0;
     for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
         let at = block.slope + i * stride + offset;
         let s = &plan.hist_slope[at..at + N * LANES];
-        let mut sum = Lanes::<LANES>::splat(0.0);
+        let mut sum = M::V4::splat(0.0);
         if i < curved {
-            let first = Lanes::splat(scratch.curved_first[p as usize]);
+            let first = M::V4::splat(scratch.curved_first[p as usize]);
             let at = block.curve + i * stride + offset;
             let a = &plan.hist_curve[at..at + N * LANES];
             for v in 0..N {
-                let slope = first.mul_add::<M>(Lanes::load(&a[v * LANES..]), Lanes::load(&s[v * LANES..]));
-                sum = weight[v].mul_add::<M>(slope, sum);
+                let slope = first.mul_add(M::V4::load(&a[v * LANES..]), M::V4::load(&s[v * LANES..]));
+                sum = weight[v].mul_add(slope, sum);
             }
         } else {
             for v in 0..N {
-                sum = weight[v].mul_add::<M>(Lanes::load(&s[v * LANES..]), sum);
+                sum = weight[v].mul_add(M::V4::load(&s[v * LANES..]), sum);
             }
         }
         scratch.gradient[p as usize] += scale * sum.sum();
@@ -147,7 +146,8 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 }
             }
             let p = plan.block_params[block.params.0 + plan.norm_slot[block.norm.0 + i] as usize];
-            scratch.gradient[p as usize] += others * super::forward::kappa_derivative(plan, term as usize, theta[p as usize]);
+            scratch.gradient[p as usize] +=
+                others * super::forward::kappa_derivative(plan, term as usize, theta[p as usize]);
         }
     }
 }
@@ -192,7 +192,8 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 /// Adds the constraint terms.
 #[inline(always)]
 fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64]) {
-    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma) {
+    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma)
+    {
         gradient[p] += (theta[p] - data.aux[a]) * w * w;
     }
     for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {

@@ -122,7 +122,14 @@ fn for_templates(plan: &Plan, block: &Block, b: usize, mut each: impl FnMut(usiz
 }
 
 /// Product of the per-bin factors in bin `b` except the one at `skip`, and its derivative along `v`.
-fn binwise(plan: &Plan, block: &Block, theta: &[f64], v: &[f64], b: usize, skip: Option<usize>) -> (f64, f64) {
+fn binwise(
+    plan: &Plan,
+    block: &Block,
+    theta: &[f64],
+    v: &[f64],
+    b: usize,
+    skip: Option<usize>,
+) -> (f64, f64) {
     let (mut value, mut rate) = (1.0, 0.0);
     for (i, &first) in plan.binwise_first[block.binwise.0..block.binwise.1].iter().enumerate() {
         if Some(i) != skip {

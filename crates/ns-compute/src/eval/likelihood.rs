@@ -20,8 +20,8 @@ pub(crate) struct Dataset {
 impl Dataset {
     /// Precomputes the constants of a data set.
     pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64]) -> Self {
-        let saturated_constraint = plan.gaussian.constant
-            + plan.poisson.aux.iter().map(|&a| saturated(aux[a])).sum::<f64>();
+        let saturated_constraint =
+            plan.gaussian.constant + plan.poisson.aux.iter().map(|&a| saturated(aux[a])).sum::<f64>();
         Self {
             main: main.to_vec(),
             aux: aux.to_vec(),
@@ -41,7 +41,8 @@ fn saturated(n: f64) -> f64 {
     } else {
         let i = 1.0 / n;
         let i2 = i * i;
-        let series = i * (1.0 / 12.0 - i2 * (1.0 / 360.0 - i2 * (1.0 / 1260.0 - i2 * (1.0 / 1680.0 - i2 / 1188.0))));
+        let series =
+            i * (1.0 / 12.0 - i2 * (1.0 / 360.0 - i2 * (1.0 / 1260.0 - i2 * (1.0 / 1680.0 - i2 / 1188.0))));
         0.5 * (2.0 * std::f64::consts::PI * n).ln() + series
     }
 }
@@ -73,7 +74,13 @@ isa_fn! {
 }
 
 #[inline(always)]
-fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood {
+fn body<M: MulAdd>(
+    plan: &Plan,
+    theta: &[f64],
+    data: &Dataset,
+    floor: f64,
+    scratch: &mut Scratch,
+) -> Likelihood {
     let lambdas = &scratch.lambda[..plan.n_bins];
     let (slopes, curvatures) = (&mut scratch.slope[..plan.n_bins], &mut scratch.curvature[..plan.n_bins]);
     let (mut main, mut scale, mut forbidden) = (0.0, 0.0, false);
@@ -101,7 +108,8 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scrat
         }
     }
     let mut constraint = 0.0;
-    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma) {
+    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma)
+    {
         let pull = (data.aux[a] - theta[p]) * w;
         constraint += 0.5 * pull * pull;
     }
@@ -135,11 +143,7 @@ fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
     let at = lambda.max(edge);
     let (slope, curvature) = deviance_derivatives(at, n);
     let below = lambda - at;
-    (
-        deviance::<M>(at, n) + below * (slope + 0.5 * curvature * below),
-        slope + curvature * below,
-        curvature,
-    )
+    (deviance::<M>(at, n) + below * (slope + 0.5 * curvature * below), slope + curvature * below, curvature)
 }
 
 #[cfg(test)]

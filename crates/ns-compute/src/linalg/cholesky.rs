@@ -171,7 +171,8 @@ fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
         for (i, (c, v)) in coefficients[whole..].iter().zip(&values[whole..]).enumerate() {
             parts[i] = M::mul_add(*c, *v, parts[i]);
         }
-        let sum = ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]));
+        let sum =
+            ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]));
         x[k] = (x[k] - sum) / row[k];
     }
 }
@@ -230,7 +231,8 @@ mod tests {
         let mut h = vec![0.0; n.div_ceil(16) * 16 * ld + 16];
         for i in 0..n {
             for j in i..n {
-                h[i * ld + j] = (0..n).map(|k| b[k * n + i] * b[k * n + j]).sum::<f64>() + if i == j { 0.5 } else { 0.0 };
+                h[i * ld + j] =
+                    (0..n).map(|k| b[k * n + i] * b[k * n + j]).sum::<f64>() + if i == j { 0.5 } else { 0.0 };
             }
         }
         h

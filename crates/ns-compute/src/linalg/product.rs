@@ -1,6 +1,6 @@
 //! `C += sign * A^T B` on row-major matrices: the kernel under everything dense.
 
-use crate::simd::{Lanes, MulAdd, isa_fn};
+use crate::simd::{MulAdd, Vector, isa_fn};
 
 /// Rows of `C` in one register tile.
 const TILE_ROWS: usize = 8;
@@ -27,7 +27,16 @@ isa_fn! {
 }
 
 #[inline(always)]
-fn body<M: MulAdd>(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) {
+fn body<M: MulAdd>(
+    a: &[f64],
+    lda: usize,
+    b: &[f64],
+    ldb: usize,
+    c: &mut [f64],
+    ldc: usize,
+    shape: Shape,
+    sign: f64,
+) {
     let mut i = shape.rows.0;
     while i < shape.rows.1 {
         let left = shape.rows.1 - i;
@@ -67,23 +76,23 @@ fn tile<M: MulAdd, const R: usize>(
     inner: (usize, usize),
     sign: f64,
 ) {
-    let mut lo = [Lanes::<8>::splat(0.0); R];
-    let mut hi = [Lanes::<8>::splat(0.0); R];
+    let mut lo = [M::V8::splat(0.0); R];
+    let mut hi = [M::V8::splat(0.0); R];
     for k in inner.0..inner.1 {
         let row = &b[k * ldb + j..k * ldb + j + TILE_COLUMNS];
-        let (b_lo, b_hi) = (Lanes::<8>::load(row), Lanes::<8>::load(&row[8..]));
+        let (b_lo, b_hi) = (M::V8::load(row), M::V8::load(&row[8..]));
         let column = &a[k * lda + i..k * lda + i + R];
         for r in 0..R {
-            let x = Lanes::<8>::splat(column[r]);
-            lo[r] = x.mul_add::<M>(b_lo, lo[r]);
-            hi[r] = x.mul_add::<M>(b_hi, hi[r]);
+            let x = M::V8::splat(column[r]);
+            lo[r] = x.mul_add(b_lo, lo[r]);
+            hi[r] = x.mul_add(b_hi, hi[r]);
         }
     }
-    let sign = Lanes::<8>::splat(sign);
+    let sign = M::V8::splat(sign);
     for r in 0..R {
         let out = &mut c[(i + r) * ldc + j..(i + r) * ldc + j + TILE_COLUMNS];
-        lo[r].mul_add::<M>(sign, Lanes::load(out)).store(out);
-        hi[r].mul_add::<M>(sign, Lanes::load(&out[8..])).store(&mut out[8..]);
+        lo[r].mul_add(sign, M::V8::load(out)).store(out);
+        hi[r].mul_add(sign, M::V8::load(&out[8..])).store(&mut out[8..]);
     }
 }
 
@@ -104,7 +113,8 @@ mod tests {
                 product(level, &a, lda, &b, ldb, &mut c, ldc, shape, -1.0);
                 for i in 0..rows {
                     for j in 0..columns {
-                        let want: f64 = 1.0 - (0..inner).map(|k| a[k * lda + i] * b[k * ldb + j]).sum::<f64>();
+                        let want: f64 =
+                            1.0 - (0..inner).map(|k| a[k * lda + i] * b[k * ldb + j]).sum::<f64>();
                         assert!((c[i * ldc + j] - want).abs() < 1e-13);
                     }
                 }

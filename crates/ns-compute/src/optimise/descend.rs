@@ -50,7 +50,11 @@ impl Descent {
 ///
 /// # Errors
 /// If the likelihood is not finite there and no nearby point makes it finite.
-pub(crate) fn descend(worker: &mut Worker, problem: &Problem<'_>, start: &[f64]) -> Result<Descent, FitFailure> {
+pub(crate) fn descend(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+) -> Result<Descent, FitFailure> {
     let mut theta: Vec<f64> = start.to_vec();
     for p in 0..theta.len() {
         if !problem.fixed[p] {
@@ -126,7 +130,11 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             edm = step(level, plan, worker, &theta);
         }
         let pushed = push_flat(worker, &theta, &flat);
-        if floor > 0.0 && worker.scratch.lambda[..plan.n_bins].iter().zip(&problem.data.main).all(|(&l, &n)| n <= 0.0 || l > 0.0)
+        if floor > 0.0
+            && worker.scratch.lambda[..plan.n_bins]
+                .iter()
+                .zip(&problem.data.main)
+                .all(|(&l, &n)| n <= 0.0 || l > 0.0)
         {
             break;
         }
@@ -180,7 +188,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 break;
             }
             // Minimum of the parabola through both values and the slope, kept away from the ends.
-            let parabola = if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
+            let parabola =
+                if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
             t = parabola.clamp(0.1 * t, 0.5 * t);
         }
         match accepted {

@@ -157,5 +157,8 @@ fn companions(dense: bool, curvature: &Curvature, p: usize, n: usize, active: &[
     // Weigh by the remaining curvature of each direction: which parts matter is scale-free.
     let weight: Vec<f64> = (0..p).map(|k| (x[k] * m.h[k * width + k]).abs()).collect();
     let largest = weight.iter().copied().fold(0.0, f64::max);
-    (0..p).filter(|&k| active[k] && largest > 0.0 && weight[k] > 1e-6 * largest && weight[k] > 1e-9).chain([p]).collect()
+    (0..p)
+        .filter(|&k| active[k] && largest > 0.0 && weight[k] > 1e-6 * largest && weight[k] > 1e-9)
+        .chain([p])
+        .collect()
 }

@@ -108,7 +108,9 @@ impl Plan {
             match &modifier.effect {
                 Effect::HistoSys { lo, hi } => {
                     let s: Vec<f64> = lo.iter().zip(hi).map(|(l, h)| 0.5 * (h - l)).collect();
-                    let a: Vec<f64> = (0..nb).map(|b| 0.5 * ((hi[b] - sample.nominal[b]) + (lo[b] - sample.nominal[b]))).collect();
+                    let a: Vec<f64> = (0..nb)
+                        .map(|b| 0.5 * ((hi[b] - sample.nominal[b]) + (lo[b] - sample.nominal[b])))
+                        .collect();
                     if a.iter().any(|&x| x != 0.0) {
                         self.kinked[modifier.first] |= self.histosys == HistosysCode::Code0;
                         self.asymmetric[modifier.first] = true;
@@ -179,7 +181,9 @@ impl Plan {
             for term in run {
                 by_block[term.block].push((self.norm_block.len() as u32, term.slot));
                 self.norm_block.push(term.block as u32);
-                for (array, c) in self.norm_coefficients.iter_mut().zip(interp::coefficients(term.lo, term.hi)) {
+                for (array, c) in
+                    self.norm_coefficients.iter_mut().zip(interp::coefficients(term.lo, term.hi))
+                {
                     array.push(c);
                 }
                 self.norm_log_hi.push(term.hi.ln());

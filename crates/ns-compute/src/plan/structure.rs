@@ -204,8 +204,7 @@ impl Layout {
 
     fn build(plan: &Plan, incidence: &Incidence, limit: usize, locals: bool) -> Self {
         let n = plan.n_parameters();
-        let groups =
-            if locals { incidence.groups(limit) } else { vec![0; incidence.n_channels] };
+        let groups = if locals { incidence.groups(limit) } else { vec![0; incidence.n_channels] };
         let mut component_of = vec![NONE; incidence.n_channels];
         let mut layout = Self { place: vec![Place::Isolated; n], ..Self::default() };
         let mut bin_in_component = vec![0u32; plan.n_bins];

@@ -1,81 +1,104 @@
-//! A fixed number of f64 lanes with elementwise arithmetic.
+//! Vectors of four and eight f64 with the same operations on every instruction set.
+//!
+//! Plain arrays leave the shape of the loops to the compiler, which now and then turns them
+//! inside out (gathers in the middle of a matrix product); registers do not.
 
-/// How `a * b + c` is rounded: once where the instruction set has it, else twice.
-pub(crate) trait MulAdd: Copy {
-    /// `a * b + c`.
-    fn mul_add(a: f64, b: f64, c: f64) -> f64;
+/// What kernels need of a vector of `N` numbers.
+pub(crate) trait Vector: Copy {
+    /// All lanes `x`.
+    fn splat(x: f64) -> Self;
+    /// The first `N` elements.
+    fn load(from: &[f64]) -> Self;
+    /// Writes the first `N` elements.
+    fn store(self, to: &mut [f64]);
+    /// `self * b`.
+    fn mul(self, b: Self) -> Self;
+    /// `self * b + c`.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// Sum of all lanes, in a fixed order.
+    fn sum(self) -> f64;
+
+    /// `V` vectors in a row, `N` apart.
+    #[inline(always)]
+    fn load_all<const V: usize>(from: &[f64], n: usize) -> [Self; V] {
+        let mut all = [Self::splat(0.0); V];
+        for v in 0..V {
+            all[v] = Self::load(&from[v * n..]);
+        }
+        all
+    }
 }
 
-/// Fused multiply-add (AVX2, AVX-512, NEON).
-#[derive(Clone, Copy)]
-pub(crate) struct Fused;
+/// An instruction set, as a type: how products round, and its vectors.
+pub(crate) trait MulAdd: Copy {
+    /// Four numbers.
+    type V4: Vector;
+    /// Eight numbers.
+    type V8: Vector;
+    /// `a * b + c`, rounded once where the instruction set can.
+    fn mul_add(a: f64, b: f64, c: f64) -> f64;
+}
 
 /// Separate rounding: `f64::mul_add` would call a library function there.
 #[derive(Clone, Copy)]
 pub(crate) struct Separate;
 
-impl MulAdd for Fused {
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
-}
+/// NEON: fused multiply-add belongs to the baseline.
+#[cfg(any(target_arch = "aarch64", test))]
+#[derive(Clone, Copy)]
+pub(crate) struct Fused;
 
 impl MulAdd for Separate {
+    type V4 = Lanes<4, false>;
+    type V8 = Lanes<8, false>;
+
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         a * b + c
     }
 }
 
-/// `N` numbers that travel together.
-#[derive(Clone, Copy)]
-pub(crate) struct Lanes<const N: usize>(pub(crate) [f64; N]);
+#[cfg(any(target_arch = "aarch64", test))]
+impl MulAdd for Fused {
+    type V4 = Lanes<4, true>;
+    type V8 = Lanes<8, true>;
 
-impl<const N: usize> Lanes<N> {
-    /// All lanes `x`.
     #[inline(always)]
-    pub(crate) fn splat(x: f64) -> Self {
+    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+/// The portable vector: an array.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes<const N: usize, const FUSED: bool>([f64; N]);
+
+impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
         Self([x; N])
     }
 
-    /// The first `N` elements of `from`.
     #[inline(always)]
-    pub(crate) fn load(from: &[f64]) -> Self {
+    fn load(from: &[f64]) -> Self {
+        let from = &from[..N];
         let mut lanes = [0.0; N];
-        lanes.copy_from_slice(&from[..N]);
+        for i in 0..N {
+            lanes[i] = from[i];
+        }
         Self(lanes)
     }
 
-    /// Writes the first `N` elements of `to`.
     #[inline(always)]
-    pub(crate) fn store(self, to: &mut [f64]) {
-        to[..N].copy_from_slice(&self.0);
-    }
-
-    /// `self * b + c`.
-    #[inline(always)]
-    pub(crate) fn mul_add<M: MulAdd>(self, b: Self, c: Self) -> Self {
-        let mut out = [0.0; N];
+    fn store(self, to: &mut [f64]) {
+        let to = &mut to[..N];
         for i in 0..N {
-            out[i] = M::mul_add(self.0[i], b.0[i], c.0[i]);
+            to[i] = self.0[i];
         }
-        Self(out)
     }
 
-    /// `self + b`.
     #[inline(always)]
-    pub(crate) fn add(self, b: Self) -> Self {
-        let mut out = [0.0; N];
-        for i in 0..N {
-            out[i] = self.0[i] + b.0[i];
-        }
-        Self(out)
-    }
-
-    /// `self * b`.
-    #[inline(always)]
-    pub(crate) fn mul(self, b: Self) -> Self {
+    fn mul(self, b: Self) -> Self {
         let mut out = [0.0; N];
         for i in 0..N {
             out[i] = self.0[i] * b.0[i];
@@ -83,9 +106,17 @@ impl<const N: usize> Lanes<N> {
         Self(out)
     }
 
-    /// Sum of all lanes, by halves (a fixed order).
     #[inline(always)]
-    pub(crate) fn sum(self) -> f64 {
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = if FUSED { self.0[i].mul_add(b.0[i], c.0[i]) } else { self.0[i] * b.0[i] + c.0[i] };
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f64 {
         let mut lanes = self.0;
         let mut half = N / 2;
         while half > 0 {

@@ -1,5 +1,4 @@
-//! Vector arithmetic without intrinsics: fixed-size lanes that the compiler turns
-//! into registers, compiled once per instruction set and chosen at run time.
+//! Vector arithmetic, compiled once per instruction set and chosen at run time.
 //!
 //! Every kernel is an `#[inline(always)]` generic body; [`isa_fn!`] stamps out one
 //! copy per instruction set and a dispatcher. Between instruction sets the last
@@ -9,11 +8,17 @@ mod deviance;
 mod exp;
 mod lanes;
 mod level;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub(crate) use deviance::{deviance, deviance_derivatives};
 pub(crate) use exp::exp;
-pub(crate) use lanes::{Fused, Lanes, MulAdd, Separate};
+#[cfg(any(target_arch = "aarch64", test))]
+pub(crate) use lanes::Fused;
+pub(crate) use lanes::{MulAdd, Separate, Vector};
 pub use level::Level;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2, Avx512};
 
 /// Defines `$name(level, args...)`, which runs `$body::<M>(args...)` compiled for
 /// the instruction set `level`.
@@ -25,11 +30,11 @@ macro_rules! isa_fn {
             {
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi1,bmi2")]
                 fn avx512($($arg: $ty),*) $(-> $ret)? {
-                    $body::<$crate::simd::Fused>($($arg),*)
+                    $body::<$crate::simd::Avx512>($($arg),*)
                 }
                 #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
                 fn avx2($($arg: $ty),*) $(-> $ret)? {
-                    $body::<$crate::simd::Fused>($($arg),*)
+                    $body::<$crate::simd::Avx2>($($arg),*)
                 }
                 match level {
                     // SAFETY: `Level` values above `Baseline` exist only where the CPU reported

@@ -1,0 +1,184 @@
+//! AVX2 and AVX-512 registers behind [`Vector`].
+//!
+//! These methods are only reached from functions that [`super::isa_fn!`] compiled for the
+//! instruction set, after [`super::Level::detect`] found it on this machine.
+
+use std::arch::x86_64::{
+    __m256d, __m512d, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd,
+    _mm256_castpd256_pd128, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_mul_pd,
+    _mm256_set1_pd, _mm256_storeu_pd, _mm512_castpd512_pd256, _mm512_extractf64x4_pd, _mm512_fmadd_pd,
+    _mm512_loadu_pd, _mm512_mul_pd, _mm512_set1_pd, _mm512_storeu_pd,
+};
+
+use super::lanes::{MulAdd, Vector};
+
+/// 256-bit registers with fused multiply-add.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2;
+
+/// 512-bit registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512;
+
+impl MulAdd for Avx2 {
+    type V4 = V4;
+    type V8 = V8Pair;
+
+    #[inline(always)]
+    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+impl MulAdd for Avx512 {
+    type V4 = V4;
+    type V8 = V8;
+
+    #[inline(always)]
+    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+/// Four numbers in one register.
+#[derive(Clone, Copy)]
+pub(crate) struct V4(__m256d);
+
+/// Eight numbers in two registers.
+#[derive(Clone, Copy)]
+pub(crate) struct V8Pair(__m256d, __m256d);
+
+/// Eight numbers in one register.
+#[derive(Clone, Copy)]
+pub(crate) struct V8(__m512d);
+
+#[inline(always)]
+fn sum4(x: __m256d) -> f64 {
+    // SAFETY: AVX2 is there (module comment).
+    unsafe {
+        let half = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x));
+        _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
+    }
+}
+
+impl Vector for V4 {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        // SAFETY: AVX2 is there (module comment).
+        Self(unsafe { _mm256_set1_pd(x) })
+    }
+
+    #[inline(always)]
+    fn load(from: &[f64]) -> Self {
+        let from = &from[..4];
+        // SAFETY: four elements are readable, alignment is not required; AVX2 is there.
+        Self(unsafe { _mm256_loadu_pd(from.as_ptr()) })
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f64]) {
+        let to = &mut to[..4];
+        // SAFETY: four elements are writable, alignment is not required; AVX2 is there.
+        unsafe { _mm256_storeu_pd(to.as_mut_ptr(), self.0) }
+    }
+
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: AVX2 is there (module comment).
+        Self(unsafe { _mm256_mul_pd(self.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: FMA is there (module comment).
+        Self(unsafe { _mm256_fmadd_pd(self.0, b.0, c.0) })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        sum4(self.0)
+    }
+}
+
+impl Vector for V8Pair {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        // SAFETY: AVX2 is there (module comment).
+        unsafe { Self(_mm256_set1_pd(x), _mm256_set1_pd(x)) }
+    }
+
+    #[inline(always)]
+    fn load(from: &[f64]) -> Self {
+        let from = &from[..8];
+        // SAFETY: eight elements are readable, alignment is not required; AVX2 is there.
+        unsafe { Self(_mm256_loadu_pd(from.as_ptr()), _mm256_loadu_pd(from.as_ptr().add(4))) }
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f64]) {
+        let to = &mut to[..8];
+        // SAFETY: eight elements are writable, alignment is not required; AVX2 is there.
+        unsafe {
+            _mm256_storeu_pd(to.as_mut_ptr(), self.0);
+            _mm256_storeu_pd(to.as_mut_ptr().add(4), self.1);
+        }
+    }
+
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: AVX2 is there (module comment).
+        unsafe { Self(_mm256_mul_pd(self.0, b.0), _mm256_mul_pd(self.1, b.1)) }
+    }
+
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: FMA is there (module comment).
+        unsafe { Self(_mm256_fmadd_pd(self.0, b.0, c.0), _mm256_fmadd_pd(self.1, b.1, c.1)) }
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        // SAFETY: AVX2 is there (module comment).
+        sum4(unsafe { _mm256_add_pd(self.0, self.1) })
+    }
+}
+
+impl Vector for V8 {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        // SAFETY: AVX-512 is there (module comment).
+        Self(unsafe { _mm512_set1_pd(x) })
+    }
+
+    #[inline(always)]
+    fn load(from: &[f64]) -> Self {
+        let from = &from[..8];
+        // SAFETY: eight elements are readable, alignment is not required; AVX-512 is there.
+        Self(unsafe { _mm512_loadu_pd(from.as_ptr()) })
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f64]) {
+        let to = &mut to[..8];
+        // SAFETY: eight elements are writable, alignment is not required; AVX-512 is there.
+        unsafe { _mm512_storeu_pd(to.as_mut_ptr(), self.0) }
+    }
+
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: AVX-512 is there (module comment).
+        Self(unsafe { _mm512_mul_pd(self.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: AVX-512 is there (module comment).
+        Self(unsafe { _mm512_fmadd_pd(self.0, b.0, c.0) })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        // SAFETY: AVX-512 is there (module comment).
+        sum4(unsafe { _mm256_add_pd(_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) })
+    }
+}
