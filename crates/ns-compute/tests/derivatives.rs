@@ -1,0 +1,134 @@
+//! Value, gradient, Hessian and Hessian-vector product against hyper-dual numbers on the
+//! textbook formulae, for random models and points, on every instruction set of this machine.
+#![allow(missing_docs)]
+
+#[path = "oracle/likelihood.rs"]
+mod likelihood;
+#[path = "oracle/models.rs"]
+mod models;
+#[path = "oracle/number.rs"]
+mod number;
+
+use likelihood::{expected, nll};
+use models::{Random, random_model, random_point};
+use ns_compute::{CpuSession, Level};
+use ns_core::{Data, EvaluationRequest, Execution, Model, Session};
+use number::Hyper;
+use proptest::prelude::*;
+
+const ALL: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true };
+
+/// Tolerance: 1e-9 of the sum of absolute terms of the element.
+const RELATIVE: f64 = 1e-9;
+
+fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
+    let mut numbers: Vec<Hyper> = theta.iter().map(|&x| Hyper::constant(x)).collect();
+    numbers[i].a = 1.0;
+    numbers[j].b = 1.0;
+    numbers
+}
+
+/// Sum over bins of the absolute terms that make up second derivative (i, j), and of gradient i.
+fn absolute_terms(model: &Model, theta: &[f64], i: usize, j: usize) -> (f64, f64) {
+    let lambda = expected(model, &seeded(theta, i, j));
+    let (mut second, mut first) = (1.0, 1.0);
+    for (l, &n) in lambda.iter().zip(&model.observed.main) {
+        let ratio = if n > 0.0 { n / l.value } else { 0.0 };
+        second += (1.0 + ratio) * l.ab.abs() + ratio / l.value.abs().max(1e-300) * (l.a * l.b).abs();
+        first += (1.0 + ratio) * l.a.abs();
+    }
+    for p in [i, j] {
+        let (w, g) = match model.parameters[p].constraint {
+            ns_core::Constraint::Gaussian { sigma, aux } => {
+                let d = (theta[p] - model.observed.aux[aux]).abs();
+                (1.0 / (sigma * sigma), d / (sigma * sigma))
+            }
+            ns_core::Constraint::Poisson { tau, aux } => {
+                let a = model.observed.aux[aux];
+                (a / (theta[p] * theta[p]), tau + a / theta[p])
+            }
+            ns_core::Constraint::None => (0.0, 0.0),
+        };
+        second += w;
+        first += g;
+    }
+    (second, first)
+}
+
+fn check(seed: u64) -> Result<(), TestCaseError> {
+    let model = random_model(seed);
+    let mut r = Random(seed ^ 0x5555);
+    let theta = random_point(&model, &mut r);
+    let n = theta.len();
+    let (want, scale) = nll(&model, &model.observed, &seeded(&theta, 0, 0));
+    if !want.value.is_finite() || expected(&model, &seeded(&theta, 0, 0)).iter().any(|l| l.value < 1e-6) {
+        // A bin without expectation but with events: nothing to differentiate.
+        return Err(TestCaseError::reject("a bin has no expectation"));
+    }
+    let direction: Vec<f64> = (0..n).map(|_| r.between(-1.0, 1.0)).collect();
+    for level in Level::available() {
+        let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+        let got = session.evaluate(&Data::Observed, &theta, ALL).unwrap();
+        let product = session.hessian_vector(&Data::Observed, &theta, &direction).unwrap();
+        prop_assert!(
+            (got.nll[0] - want.value).abs() <= 8.0 * f64::EPSILON * scale + 1e-12,
+            "seed {seed} {}: value {} instead of {}",
+            level.name(),
+            got.nll[0],
+            want.value
+        );
+        for (b, l) in expected(&model, &seeded(&theta, 0, 0)).iter().enumerate() {
+            prop_assert!((got.expected[b] - l.value).abs() <= 1e-12 * (1.0 + l.value.abs()) * 8.0);
+        }
+        let mut want_product = vec![0.0; n];
+        let mut product_scale = vec![0.0; n];
+        for i in 0..n {
+            for j in i..n {
+                let (number, _) = nll(&model, &model.observed, &seeded(&theta, i, j));
+                let (second, first) = absolute_terms(&model, &theta, i, j);
+                let h = got.hessian[i * n + j];
+                prop_assert!(
+                    (h - number.ab).abs() <= RELATIVE * second,
+                    "seed {seed} {}: Hessian ({i}, {j}) = {h} instead of {}",
+                    level.name(),
+                    number.ab
+                );
+                prop_assert_eq!(h, got.hessian[j * n + i]);
+                if i == j {
+                    prop_assert!(
+                        (got.gradient[i] - number.a).abs() <= RELATIVE * first,
+                        "seed {seed} {}: gradient {i} = {} instead of {}",
+                        level.name(),
+                        got.gradient[i],
+                        number.a
+                    );
+                } else {
+                    want_product[j] += number.ab * direction[i];
+                    product_scale[j] += second * direction[i].abs();
+                }
+                want_product[i] += number.ab * direction[j];
+                product_scale[i] += second * direction[j].abs();
+            }
+        }
+        for i in 0..n {
+            prop_assert!(
+                (product[i] - want_product[i]).abs() <= RELATIVE * (1.0 + product_scale[i]),
+                "seed {seed} {}: product {i} = {} instead of {}",
+                level.name(),
+                product[i],
+                want_product[i]
+            );
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// At least 400 points are compared; proptest fails if too many are rejected.
+    #[test]
+    fn derivatives_agree_with_hyper_dual_numbers(seed in any::<u64>()) {
+        check(seed)?;
+    }
+}
