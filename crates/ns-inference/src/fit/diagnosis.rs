@@ -156,3 +156,24 @@ pub(crate) fn flat_directions(
     }
     notes
 }
+
+/// Names the parameters whose uncertainty exceeds the width of their bounds: the parabola that it
+/// stands for ends long before.
+pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<String> {
+    let wide = |(p, sigma): &(&ns_core::Parameter, &Option<f64>)| {
+        sigma.is_some_and(|sigma| sigma > p.bounds.1 - p.bounds.0)
+    };
+    let mut names = model
+        .parameters
+        .iter()
+        .zip(&outcome.uncertainties)
+        .filter(wide)
+        .map(|(p, _)| p.name.as_str())
+        .peekable();
+    names.peek()?;
+    Some(format!(
+        "the data hardly determine {}: the uncertainty exceeds the width of the bounds; ask for MINOS intervals, or fix \
+         one of them",
+        list(names)
+    ))
+}

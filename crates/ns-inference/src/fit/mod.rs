@@ -180,6 +180,7 @@ fn name_result(
     if options.uncertainties {
         warnings.extend(missing_uncertainties(&fixed, &at_bound, &at_kink));
         warnings.extend(diagnosis::flat_directions(model, session, data, &outcome));
+        warnings.extend(diagnosis::hardly_determined(model, &outcome));
     }
     let (mut asked, mut crossings) = (Vec::new(), Vec::new());
     for (i, interval) in intervals {

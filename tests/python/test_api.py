@@ -1,0 +1,270 @@
+"""The package's surface: loading, model methods, devices, errors, result objects."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pyhf
+import pytest
+
+import nextstat
+
+SIMPLE = "simple_workspace.json"
+
+
+@pytest.fixture(scope="module")
+def model(fixtures):
+    return nextstat.load_workspace(fixtures / SIMPLE)
+
+
+@pytest.fixture(scope="module")
+def pyhf_model(fixtures):
+    workspace = pyhf.Workspace(json.loads((fixtures / SIMPLE).read_text()))
+    model = workspace.model()
+    return model, np.asarray(workspace.data(model))
+
+
+class TestLoading:
+    def test_a_path_a_text_and_a_dictionary_give_the_same_model(self, fixtures, model):
+        path = fixtures / SIMPLE
+        for source in (path, str(path), json.loads(path.read_text())):
+            assert nextstat.load_workspace(source).model_digest == model.model_digest
+
+    def test_numpy_numbers_in_a_dictionary_are_numbers(self, fixtures, model):
+        spec = json.loads((fixtures / SIMPLE).read_text())
+        for observation in spec["observations"]:
+            observation["data"] = np.asarray(observation["data"])
+        assert nextstat.load_workspace(spec).observed_data().tolist() == model.observed_data().tolist()
+
+    def test_measurement_and_poi(self, fixtures):
+        path = fixtures / "several_measurements.json"
+        names = [m["name"] for m in json.loads(path.read_text())["measurements"]]
+        for name in names:
+            assert nextstat.load_workspace(path, measurement=name).measurement == name
+        other = nextstat.load_workspace(fixtures / SIMPLE, poi="background_norm")
+        assert other.poi_name == "background_norm"
+        assert other.parameter_names()[other.poi_index] == "background_norm"
+
+    def test_interpolation_codes(self, fixtures):
+        def codes(**options):
+            return nextstat.load_workspace(fixtures / SIMPLE, **options).interpolation
+
+        assert codes() == codes(interp_defaults="root") == "smooth (normsys code4, histosys code4p)"
+        assert codes(interp_defaults="pyhf") == "piecewise (normsys code1, histosys code0)"
+        assert codes(normsys_code="code1", histosys_code="2") == "mixed (normsys code1, histosys code2)"
+
+    def test_patches_in_every_form(self, fixtures):
+        base, patch = fixtures / "background_only.json", fixtures / "signal_patch.json"
+        by_path = nextstat.load_workspace(base, patch=patch)
+        by_list = nextstat.load_workspace(base, patch=json.loads(patch.read_text()))
+        several = nextstat.load_workspace(base, patch=[str(patch)])
+        assert by_path.model_digest == by_list.model_digest == several.model_digest
+        patchset = json.loads((fixtures / "patchset.json").read_text())
+        name = patchset["patches"][0]["metadata"]["name"]
+        member = nextstat.load_workspace(base, patch=f"{fixtures / 'patchset.json'}:{name}")
+        assert member.model_digest != nextstat.load_workspace(base).model_digest
+
+    def test_problems_are_listed_with_their_places(self):
+        with pytest.raises(nextstat.WorkspaceError, match="errors") as caught:
+            nextstat.load_workspace({"channels": [], "unknown": 1})
+        problems = caught.value.problems
+        assert len(problems) > 1
+        assert all(set(p) == {"severity", "path", "message", "remedy"} for p in problems)
+        assert any(p["path"] == "/unknown" for p in problems)
+        assert isinstance(caught.value, nextstat.NextstatError)
+
+    def test_files_that_are_not_there(self, tmp_path):
+        with pytest.raises(FileNotFoundError) as caught:
+            nextstat.load_workspace(tmp_path / "nothing.json")
+        assert caught.value.filename == str(tmp_path / "nothing.json")
+        assert "os error" not in str(caught.value)
+
+    @pytest.mark.parametrize("source", [3, None, b"{}x", 1.5])
+    def test_sources_of_another_kind(self, source):
+        with pytest.raises((TypeError, OSError)):
+            nextstat.load_workspace(source)
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"interp_defaults": "cubic"}, {"normsys_code": "code0"}, {"histosys_code": "code4"}],
+    )
+    def test_unknown_codes(self, fixtures, options):
+        with pytest.raises(ValueError, match="unknown"):
+            nextstat.load_workspace(fixtures / SIMPLE, **options)
+
+
+class TestModel:
+    def test_parameters_are_pyhfs(self, model, pyhf_model):
+        config = pyhf_model[0].config
+        assert model.parameter_names() == list(config.par_names)
+        assert model.suggested_init().tolist() == list(config.suggested_init())
+        assert model.suggested_bounds().tolist() == [list(b) for b in config.suggested_bounds()]
+        assert model.suggested_fixed().tolist() == list(config.suggested_fixed())
+        assert model.suggested_fixed().dtype == bool
+        assert model.poi_index == config.poi_index
+        assert model.channels == dict(config.channel_nbins)
+
+    def test_data_are_pyhfs(self, model, pyhf_model):
+        assert model.observed_data() == pytest.approx(pyhf_model[1])
+        bins = sum(model.channels.values())
+        assert model.observed_data(include_auxdata=False).tolist() == pyhf_model[1][:bins].tolist()
+
+    def test_values_gradients_and_curvature(self, model, pyhf_model):
+        theirs, data = pyhf_model
+        rng = np.random.default_rng(7)
+        points = np.clip(model.suggested_init() + rng.normal(0, 0.05, (5, 13)), *model.suggested_bounds().T)
+        values = model.nll(points)
+        assert values.shape == (5,)
+        for point, value in zip(points, values, strict=True):
+            expected = -float(np.asarray(theirs.logpdf(point, data))[0])
+            assert value == pytest.approx(expected, rel=1e-12)
+            assert model.nll(point) == value
+            assert isinstance(model.nll(point), float)
+            assert model.expected_data(point) == pytest.approx(np.asarray(theirs.expected_data(point)), rel=1e-12)
+        gradient, hessian = model.grad_nll(points), model.hessian(points)
+        assert gradient.shape == (5, 13) and hessian.shape == (5, 13, 13)
+        assert model.grad_nll(points[0]).tolist() == gradient[0].tolist()
+        step = 1e-5
+        for i in range(13):
+            shift = np.zeros(13)
+            shift[i] = step
+            slope = (model.nll(points[0] + shift) - model.nll(points[0] - shift)) / (2 * step)
+            row = (model.grad_nll(points[0] + shift) - model.grad_nll(points[0] - shift)) / (2 * step)
+            scale = max(1.0, abs(hessian[0, i, i]))
+            assert gradient[0, i] == pytest.approx(slope, abs=1e-4 * scale)
+            assert hessian[0, i] == pytest.approx(row, abs=1e-4 * scale)
+
+    def test_other_data(self, model, pyhf_model):
+        theirs, data = pyhf_model
+        point, bins = model.suggested_init(), sum(model.channels.values())
+        other = data.copy()
+        other[:bins] += 3
+        expected = -float(np.asarray(theirs.logpdf(point, other))[0])
+        assert model.nll(point, data=other) == pytest.approx(expected, rel=1e-12)
+        # Main counts alone take the nominal auxiliary data.
+        assert model.nll(point, other[:bins]) == model.nll(point, other)
+
+    def test_batches_and_shapes_of_expected_data(self, model):
+        point = model.suggested_init()
+        bins = sum(model.channels.values())
+        assert model.expected_data([point, point], include_auxdata=False).shape == (2, bins)
+        assert model.expected_data(point).shape == model.observed_data().shape
+        assert model.nll(np.empty((0, 13))).shape == (0,)
+
+    def test_arrays_of_any_layout_and_kind(self, model):
+        point = model.suggested_init()
+        value = model.nll(point)
+        strided = np.zeros(26)
+        strided[::2] = point
+        assert model.nll(strided[::2]) == value
+        assert model.nll(list(point)) == value
+        assert model.nll(np.asfortranarray([point, point])).tolist() == [value, value]
+        single = point.astype(np.float32)
+        assert model.nll(single) == model.nll(single.astype(float))
+
+    @pytest.mark.parametrize(
+        ("params", "words"),
+        [
+            ([1.0, 2.0], "13 elements"),
+            (np.zeros((2, 2, 13)), "dimension"),
+            (1.0, "single number"),
+            (["a"] * 13, "numbers"),
+            ([float("nan")] * 13, "NaN"),
+            ([1j] * 13, "numbers"),
+            (None, "must be"),
+        ],
+    )
+    def test_points_of_another_shape_or_kind(self, model, params, words):
+        for method in (model.nll, model.grad_nll, model.hessian, model.expected_data):
+            with pytest.raises(ValueError, match=words):
+                method(params)
+
+    def test_data_of_another_length(self, model):
+        with pytest.raises(ValueError, match="7 elements"):
+            model.nll(model.suggested_init(), data=[1.0, 2.0])
+
+    def test_repr(self, model):
+        assert repr(model) == (
+            "<nextstat.Model: measurement 'bump', 2 channels, 7 bins, 13 parameters, POI 'mu'>"
+        )
+
+
+class TestDevices:
+    def test_the_processor_is_there(self):
+        devices = {d.name: d for d in nextstat.devices()}
+        assert devices["cpu"].available and devices["cpu"].description
+        for device in devices.values():
+            assert device.available == (device.reason is None)
+            assert device.to_dict()["name"] == device.name
+        assert nextstat.has_cuda() == devices["cuda"].available
+        assert nextstat.has_metal() == devices["metal"].available
+
+    def test_missing_devices_are_told(self, model):
+        for device in nextstat.devices():
+            if not device.available:
+                with pytest.raises(nextstat.DeviceError, match="not available"):
+                    nextstat.fit(model, device=device.name)
+        with pytest.raises(ValueError, match="unknown device 'abacus'"):
+            nextstat.fit(model, device="abacus")
+
+
+class TestThreads:
+    def test_the_interpreter_runs_on_during_a_batch(self, model):
+        data = np.tile(model.observed_data(), (2000, 1))
+        done = threading.Event()
+        ticks = 0
+
+        def work():
+            nextstat.fit_batch(model, data, threads=1)
+            done.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while not done.is_set():
+            time.sleep(0.001)
+            ticks += 1
+        thread.join()
+        assert ticks > 10
+
+    def test_one_model_serves_many_threads(self, model):
+        results = []
+        threads = [
+            threading.Thread(target=lambda: results.append(nextstat.fit(model).bestfit.tolist())) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(results) == 8 and all(r == results[0] for r in results)
+
+    def test_ctrl_c_ends_a_batch(self, fixtures):
+        code = f"""
+import signal, threading, time, numpy as np, nextstat
+m = nextstat.load_workspace({str(fixtures / SIMPLE)!r})
+data = np.tile(m.observed_data(), (300_000, 1))
+started = time.monotonic()
+threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
+try:
+    nextstat.fit_batch(m, data, threads=1)
+except KeyboardInterrupt:
+    print("stopped", time.monotonic() - started)
+"""
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+        word, seconds = run.stdout.split()
+        assert word == "stopped" and float(seconds) < 20, run.stderr
+
+
+def test_the_package_is_typed():
+    folder = pathlib.Path(nextstat.__file__).parent
+    assert (folder / "py.typed").exists()
+    stubs = (folder / "_native.pyi").read_text()
+    for name in nextstat.__all__:
+        assert name in stubs, f"{name} has no stub"
+    for kind in (nextstat.Model, nextstat.FitResult, nextstat.BatchResult, nextstat.Interval, nextstat.DeviceInfo):
+        for attribute in vars(kind):
+            if not attribute.startswith("_"):
+                assert f"def {attribute}(" in stubs, f"{kind.__name__}.{attribute} has no stub"
