@@ -160,7 +160,7 @@ def compare_fit(case, engine, model, data, scalar, optimizers=("scipy", "minuit"
     return problems
 
 
-def compare_case(case, make_engine=NextstatEngine, n_points=4, fit=True, optimizers=("scipy", "minuit")):
+def compare_case(case, make_engine=NextstatEngine, n_points=4, optimizers=("scipy", "minuit")):
     """Every disagreement of one case, in words; an empty list is agreement."""
     model, data = pyhf_model(case)
     scalar = case.scalar()
@@ -174,11 +174,10 @@ def compare_case(case, make_engine=NextstatEngine, n_points=4, fit=True, optimiz
     rng = np.random.default_rng([case.seed, case.index, 7])
     for point in [scalar.suggested_init(), *(random_point(rng, scalar) for _ in range(n_points - 1))]:
         problems += compare_point(case, engine, model, data, scalar, point)
-    if fit and case.fit:
-        try:
-            problems += compare_fit(case, engine, model, data, scalar, optimizers)
-        except Exception as error:
-            problems.append(f"the fit raised {type(error).__name__}: {error}")
+    try:
+        problems += compare_fit(case, engine, model, data, scalar, optimizers)
+    except Exception as error:
+        problems.append(f"the fit raised {type(error).__name__}: {error}")
     return problems
 
 

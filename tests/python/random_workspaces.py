@@ -28,7 +28,6 @@ class Case:
     poi: str | None  # as pyhf's `poi_name`: None where the workspace has no usable one
     normsys_code: str
     histosys_code: str
-    fit: bool  # False where the likelihood is not continuous, so that no minimum need exist
 
     def scalar(self) -> ScalarModel:
         return ScalarModel(self.spec, self.measurement, self.normsys_code, self.histosys_code)
@@ -129,7 +128,7 @@ def _shape_variation(d, nominal):
     return {"lo_data": lo, "hi_data": hi}
 
 
-def _modifiers(d, channels, zero_lo):
+def _modifiers(d, channels):
     every = [(c, s) for c in channels for s in c["samples"]]
     # Scalar, Gaussian: normsys and histosys share names freely.
     alphas = d.shuffled(["np_a", "np_b", "JES", "alpha [3]", "θ"])[: d.integer(0, 4)]
@@ -143,8 +142,6 @@ def _modifiers(d, channels, zero_lo):
                     lo, hi = d.between(0.6, 1.05), d.between(0.95, 1.5)
                     if d.chance(0.1):
                         lo, hi = hi, lo
-                    if zero_lo and d.chance(0.5):
-                        lo = 0.0
                     _add(sample, name, kind, {"lo": d.rounded(lo), "hi": d.rounded(hi)})
     # Free factors. The signal carries mu in most workspaces.
     for _, sample in every:
@@ -287,9 +284,8 @@ def draw_case(seed: int, index: int) -> Case:
     d = _Draw(seed, index)
     normsys_code = d.pick(["code4", "code4", "code1"])
     histosys_code = d.pick(["code4p", "code4p", "code0", "code0", "code2"])
-    zero_lo = normsys_code == "code1" and d.chance(0.1)
     channels = _channels(d)
-    _modifiers(d, channels, zero_lo)
+    _modifiers(d, channels)
     spec = {
         "channels": channels,
         "observations": [{"name": c["name"], "data": [0.0] * len(c["samples"][0]["data"])} for c in channels],
@@ -313,9 +309,7 @@ def draw_case(seed: int, index: int) -> Case:
     spec["measurements"] = measurements
     chosen = d.pick([None, *(m["name"] for m in measurements)])
     poi = next(m for m in measurements if chosen in (None, m["name"]))["config"]["poi"]
-    case = Case(
-        seed, index, spec, chosen, poi if poi in types else None, normsys_code, histosys_code, fit=not zero_lo
-    )
+    case = Case(seed, index, spec, chosen, poi if poi in types else None, normsys_code, histosys_code)
     spec["observations"] = _observations(d, case.scalar())
     return case
 

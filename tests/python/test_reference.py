@@ -27,7 +27,7 @@ def load(name, setting):
     reference = json.loads((FOLDER / "reference" / f"{name}.json").read_text(encoding="utf-8"))
     spec = json.loads((FOLDER / "workspaces" / f"{name}.json").read_text(encoding="utf-8"))
     normsys, histosys = CODES[setting]
-    case = Case(0, 0, spec, reference["measurement"], reference["poi"], normsys, histosys, fit=True)
+    case = Case(0, 0, spec, reference["measurement"], reference["poi"], normsys, histosys)
     return reference, case, NextstatEngine(case)
 
 
