@@ -83,7 +83,7 @@ def main() -> int:
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
     for target in policy["graph"]["targets"]:
         command += ["--filter-platform", target]
-    metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+    metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     kept = reachable(metadata)
     packages = [package for package in metadata["packages"] if package["id"] in kept]
 

@@ -165,7 +165,7 @@ def main() -> None:
         def show(what, seconds, path=path, parameters=parameters):
             print(row(path.stem, parameters, what, seconds, tools), flush=True)
 
-        show("load and compile", in_process(native, "load", arguments.repeat)[0])
+        show("load", in_process(native, "load", arguments.repeat)[0])
         show("value", in_process(workers, "value", arguments.repeat, arguments.calls)[0])
         show("value and gradient (peer: gradient)", in_process(native, "gradient", arguments.repeat, arguments.calls // 4)[0])
         seconds, minima = in_process(workers if arguments.pyhf_fit else native, "fit", arguments.repeat)

@@ -43,7 +43,7 @@ class Ours:
         return model.nll(point), model.grad_nll(point)
 
     def fit(self, model):
-        result = self.package.fit(model)
+        result = self.package.fit(model, threads=1)
         # Touched inside the timed region, in case they are made on demand.
         return result, result.uncertainties, result.covariance
 
