@@ -36,7 +36,7 @@ fn run(workspace: &Workspace, u: &mut Unstructured<'_>) {
 
 fn evaluate(model: &Model, u: &mut Unstructured<'_>) {
     let n = model.parameters.len();
-    let session = CpuSession::open(model, &Execution::default()).expect("a validated model compiles");
+    let session = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() }).expect("a validated model compiles");
     let table = session.parameters();
     assert_eq!(table.init.len(), n);
     let mut points: Vec<f64> = table.init.clone();
