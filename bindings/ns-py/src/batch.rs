@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ns_core::{Device, Model, Session};
+use ns_core::{Device, Session};
 use ns_inference::{BatchFit, FitOptions};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use crate::arrays::{array, datasets as read_datasets, or_nan};
 use crate::device::execution;
 use crate::error::inference_error;
+use crate::model::Model;
 use crate::work::{Progress, run};
 use crate::{load, options, table};
 
@@ -78,7 +79,7 @@ pub(crate) fn fit_batch(
         ns_inference::fit_batch(core, session.as_ref(), data, &wanted, control)
     })?
     .map_err(|error| inference_error(&error))?;
-    BatchResult::new(py, batch, &wanted, core, Session::device(session.as_ref()), started)
+    BatchResult::new(py, batch, &wanted, model, Session::device(session.as_ref()), started)
 }
 
 impl BatchResult {
@@ -91,7 +92,7 @@ impl BatchResult {
         device: Device,
         started: Instant,
     ) -> PyResult<Self> {
-        let (n, width) = (batch.fits.len(), model.parameters.len());
+        let (n, width) = (batch.fits.len(), model.inner.parameters.len());
         let mut bestfit = Vec::with_capacity(n * width);
         let mut sigmas: Vec<f64> = Vec::new();
         let mut matrices: Vec<f64> = Vec::new();
@@ -115,9 +116,9 @@ impl BatchResult {
             converged.push(fit.is_some_and(ns_core::FitOutcome::converged));
             n_iter.push(fit.map_or(0, |f| i64::try_from(f.n_iterations).unwrap_or(i64::MAX)));
         }
-        let errors: Vec<Option<String>> = (0..n).map(|i| batch.failure(model, i)).collect();
+        let errors: Vec<Option<String>> = (0..n).map(|i| batch.failure(&model.inner, i)).collect();
         let (n_converged, n_error) = (batch.n_converged(), errors.iter().flatten().count());
-        let mut warnings = model.warnings.clone();
+        let mut warnings = model.inner.warnings.clone();
         if n_converged < n {
             warnings.push(format!(
                 "{} of {n} fits did not converge, {n_error} have no result: see converged and errors",
@@ -145,8 +146,8 @@ impl BatchResult {
             n_converged,
             n_error,
             device: device.to_string(),
-            interpolation: model.interpolation.to_string(),
-            model_digest: model.digest(),
+            interpolation: model.inner.interpolation.to_string(),
+            model_digest: model.digest().to_owned(),
             warnings,
             wall_s: started.elapsed().as_secs_f64(),
         })

@@ -68,5 +68,5 @@ pub(crate) fn fit(
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
         return Err(ConvergenceError::new_err(reasons.join("; ")));
     }
-    FitResult::new(py, result, core, Session::device(session.as_ref()), started)
+    FitResult::new(py, result, model, Session::device(session.as_ref()), started)
 }

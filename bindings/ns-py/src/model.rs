@@ -1,6 +1,6 @@
 //! `nextstat.Model`: a compiled workspace and its likelihood.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ns_core::{EvaluationRequest, Execution, Model as CoreModel, Session};
 use numpy::{PyArray1, PyArrayDyn};
@@ -15,6 +15,8 @@ use crate::evaluate::{evaluate, shape};
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
+    /// Hashing a large model takes as long as a good part of its fit: done once.
+    digest: OnceLock<String>,
     /// Compiled once per device and thread count.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
 }
@@ -22,7 +24,12 @@ pub(crate) struct Model {
 impl Model {
     /// Wraps a model.
     pub(crate) fn new(inner: CoreModel) -> Self {
-        Self { inner: Arc::new(inner), sessions: Mutex::new(Vec::new()) }
+        Self { inner: Arc::new(inner), digest: OnceLock::new(), sessions: Mutex::new(Vec::new()) }
+    }
+
+    /// Fingerprint of the likelihood.
+    pub(crate) fn digest(&self) -> &str {
+        self.digest.get_or_init(|| self.inner.digest())
     }
 
     /// The model compiled for an execution.
@@ -114,7 +121,7 @@ impl Model {
     /// Fingerprint of the likelihood, as in every result.
     #[getter]
     fn model_digest(&self) -> String {
-        self.inner.digest()
+        self.digest().to_owned()
     }
 
     /// What a user of this model should know.

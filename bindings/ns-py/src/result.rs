@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ns_core::{Covariance, Device, Model};
+use ns_core::{Covariance, Device};
 use ns_inference::present::{fit_rows, significant};
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, or_nan};
+use crate::model::Model;
 use crate::table;
 
 /// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
@@ -90,8 +91,8 @@ impl FitResult {
             covariance,
             inner,
             device: device.to_string(),
-            interpolation: model.interpolation.to_string(),
-            model_digest: model.digest(),
+            interpolation: model.inner.interpolation.to_string(),
+            model_digest: model.digest().to_owned(),
             wall_s: started.elapsed().as_secs_f64(),
         })
     }

@@ -145,6 +145,18 @@ fn a_lower_minimum_on_the_way_restarts_the_fit() {
 }
 
 #[test]
+fn inexact_conditional_fits_restart_nothing() {
+    let model = model((-10.0, 10.0));
+    let mut session = Wells::new(&model, vec![well(2.0, 7.0)]);
+    session.error = 0.6;
+    let result = fit(&model, &session, &FitOptions::default().minos("mu"), Control::default()).unwrap();
+    assert_eq!(result.nll, 7.0);
+    // The level is 1 above the minimum, and the profile comes out 1.2 lower.
+    close(result.minos[0].upper.unwrap(), 0.625 * 2.2_f64.sqrt(), 1e-7);
+    assert!(!result.warnings.iter().any(|w| w.contains("restarted")), "{:?}", result.warnings);
+}
+
+#[test]
 fn an_interrupt_keeps_the_minimum_and_says_what_is_missing() {
     let model = model((0.0, 10.0));
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -199,8 +199,8 @@ def fit(
     device: str = "auto",
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,
-    fixed: Mapping[str, float] | None = None,
-    init: ArrayLike | Mapping[str, float] | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
     minos: Sequence[str] | None = None,
     covariance: bool = True,
     uncertainties: bool = True,
@@ -214,8 +214,8 @@ def fit_batch(
     datasets: ArrayLike,
     *,
     device: str = "auto",
-    fixed: Mapping[str, float] | None = None,
-    init: ArrayLike | Mapping[str, float] | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
     uncertainties: bool = True,
     covariance: bool = False,
     search: Search = "standard",

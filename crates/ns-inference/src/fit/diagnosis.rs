@@ -61,9 +61,12 @@ fn samples_of(model: &Model, bin: usize) -> String {
 
 /// One sentence on why the fit stopped.
 pub(crate) fn termination(outcome: &FitOutcome) -> String {
-    let edm = outcome.certificate.edm;
+    let edm = match outcome.certificate.edm {
+        edm if edm.is_finite() => format!("{edm:.1e}"),
+        _ => "unknown".to_owned(),
+    };
     match &outcome.status {
-        FitStatus::Converged => format!("converged: estimated distance to the minimum {edm:.1e}"),
+        FitStatus::Converged => format!("converged: estimated distance to the minimum {edm}"),
         FitStatus::NotConverged(reason) => {
             let why = match reason {
                 Reason::IterationLimit => "the iteration limit came first",
@@ -71,7 +74,7 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
                 Reason::Unbounded => "the function falls without end along a direction",
                 _ => "the certificate does not hold",
             };
-            format!("not converged: {why} (estimated distance to the minimum {edm:.1e})")
+            format!("not converged: {why} (estimated distance to the minimum {edm})")
         }
     }
 }

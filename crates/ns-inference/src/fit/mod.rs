@@ -47,37 +47,35 @@ pub fn fit(
     let mut outcome = minimise(request.clone())?;
     let mut notes = Vec::new();
     let mut restarts = 0;
+    let mut tolerance = minos::tolerance(outcome.nll);
     let intervals = loop {
         let parameters = interval_parameters(&outcome, &minos, options);
-        let parent = Parent {
-            model,
-            data: &task.data,
-            request: &request,
-            outcome: &outcome,
-            control: silent(control),
-        };
-        match minos::crossings(session, &parent, &parameters)? {
+        let control = silent(control);
+        let parent =
+            Parent { model, data: &task.data, request: &request, outcome: &outcome, control, tolerance };
+        let (point, depth) = match minos::crossings(session, &parent, &parameters)? {
             CrossingSearch::Done(intervals) => break minos::with_distances(intervals, &outcome.parameters),
-            CrossingSearch::Lower(point) => {
-                let start = Start::At(point.into());
-                let next = minimise(FitRequest { start, search: Search::Local, ..request.clone() })?;
-                let lower = next.nll < outcome.nll;
-                if lower {
-                    let rise = 2.0 * (outcome.nll - next.nll);
-                    notes.push(format!(
-                        "the search for intervals met a minimum lower by {rise:.3e} in twice_nll; the fit was restarted there"
-                    ));
-                    let (n_iterations, n_evaluations) = (outcome.n_iterations, outcome.n_evaluations);
-                    outcome = next;
-                    outcome.n_iterations += n_iterations;
-                    outcome.n_evaluations += n_evaluations;
-                }
-                restarts += 1;
-                if !lower || restarts > MAX_RESTARTS {
-                    let why = "conditional fits keep falling below the minimum; it may not be the lowest";
-                    break parameters.iter().map(|i| (*i, Interval::without(model, *i, why))).collect();
-                }
-            }
+            CrossingSearch::Lower(point, depth) => (point, depth),
+        };
+        restarts += 1;
+        if restarts > MAX_RESTARTS {
+            let why = "conditional fits keep falling below the minimum; it may not be the lowest";
+            break parameters.iter().map(|i| (*i, Interval::without(model, *i, why))).collect();
+        }
+        let start = Start::At(point.into());
+        let next = minimise(FitRequest { start, search: Search::Local, ..request.clone() })?;
+        if next.nll < outcome.nll {
+            notes.push(format!(
+                "the search for intervals met a minimum lower by {:.3e} in twice_nll; the fit was restarted there",
+                2.0 * (outcome.nll - next.nll)
+            ));
+            let before = (outcome.n_iterations, outcome.n_evaluations);
+            outcome = next;
+            outcome.n_iterations += before.0;
+            outcome.n_evaluations += before.1;
+        } else {
+            // The free fit does not confirm it: no other minimum, only less exact conditional fits.
+            tolerance = 2.0 * depth;
         }
     };
     Ok(name_result(model, session, &task.data, &request, options, outcome, &minos, intervals, notes, control))

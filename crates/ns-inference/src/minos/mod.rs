@@ -16,8 +16,10 @@ use serde::Serialize;
 use side::{End, Probe, Side};
 
 /// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
-/// above what rounding and the EDM leave open.
-const LOWER: f64 = 1e-7;
+/// above what the EDM and rounding of `nll` leave open.
+pub(crate) fn tolerance(nll: f64) -> f64 {
+    1e-7 + 64.0 * f64::EPSILON * nll.abs()
+}
 
 /// Where `twice_nll` has risen by 1 on either side of the best fit. A side without a crossing is
 /// `None` with its reason.
@@ -68,14 +70,16 @@ pub(crate) struct Parent<'a> {
     pub(crate) outcome: &'a FitOutcome,
     /// Checked between rounds.
     pub(crate) control: Control<'a>,
+    /// How far below the minimum a conditional fit may come out without meaning anything.
+    pub(crate) tolerance: f64,
 }
 
 /// What a search gives.
 pub(crate) enum Search {
     /// An interval for every parameter asked for, by index.
     Done(Vec<(usize, Interval)>),
-    /// A point below the minimum.
-    Lower(Vec<f64>),
+    /// A point below the minimum, and how far below in `twice_nll`.
+    Lower(Vec<f64>, f64),
 }
 
 /// One side of one parameter.
@@ -119,7 +123,7 @@ pub(crate) fn crossings(
         let mut lowest: Option<(f64, Vec<f64>)> = None;
         for (mut side, outcome) in open.into_iter().zip(outcomes) {
             let probe = read_probe(parent, side.side.next(), outcome);
-            if probe.rise < -LOWER && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
+            if probe.rise < -parent.tolerance && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
                 lowest = Some((probe.rise, probe.point.clone()));
             }
             match side.side.accept(probe) {
@@ -130,8 +134,8 @@ pub(crate) fn crossings(
                 }
             }
         }
-        if let Some((_, point)) = lowest {
-            return Ok(Search::Lower(point));
+        if let Some((rise, point)) = lowest {
+            return Ok(Search::Lower(point, -rise));
         }
         open = still_open;
     }

@@ -24,6 +24,8 @@ pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
+    /// How much too low conditional fits come out.
+    pub error: f64,
     /// Raised by the session itself when its second batch starts: a user who stops in between.
     pub stop_after_first: AtomicBool,
     n_batches: AtomicUsize,
@@ -41,6 +43,7 @@ impl Wells {
             wells,
             status: FitStatus::Converged,
             fail_above: f64::INFINITY,
+            error: 0.0,
             stop_after_first: AtomicBool::new(false),
             n_batches: AtomicUsize::new(0),
             table,
@@ -117,7 +120,7 @@ impl Wells {
         FitOutcome {
             status: self.status.clone(),
             parameters: x.to_vec(),
-            nll,
+            nll: nll - if request.fixed.is_empty() { 0.0 } else { self.error },
             certificate: Certificate {
                 edm: 0.0,
                 projected_gradient: 0.0,
