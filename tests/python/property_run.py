@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import re
 import sys
 import time
 import warnings
@@ -24,6 +25,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from comparison import compare_case, pyhf_rejects  # noqa: E402
 from random_workspaces import draw_broken, draw_case, to_document  # noqa: E402
+
+
+def kind_of(problem):
+    """A problem without its numbers, for counting."""
+    text = re.sub(r"\[[^\]]*\]", "[..]", problem.split(":")[0])
+    return re.sub(r"[-+]?\d[\d.e+-]*", "#", text)[:90]
 
 
 def run_valid(job):
@@ -73,7 +80,7 @@ def main():
     def fail(case, problems, what):
         nonlocal failures
         failures += 1
-        kinds.update({problem.split(":")[0][:60] for problem in problems})
+        kinds.update({kind_of(problem) for problem in problems})
         arguments.save.mkdir(parents=True, exist_ok=True)
         path = arguments.save / f"{what}_{case.seed}_{case.index}.json"
         path.write_text(json.dumps(to_document(case, problems), indent=1, ensure_ascii=False), encoding="utf-8")
