@@ -170,7 +170,8 @@ impl CpuSession {
             Search::Local => Vec::new(),
             effort => self.further_starts(&problem, &start, effort),
         };
-        fit(worker, &problem, &start, &further, request.search, wanted)
+        let cold = matches!(request.start, Start::Init);
+        fit(worker, &problem, &start, &further, request.search, cold, wanted)
     }
 
     /// Start points besides the given one.
@@ -179,7 +180,7 @@ impl CpuSession {
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);
             let twin = Problem { plan: smooth, ..problem.clone() };
-            let local = fit(&mut worker, &twin, start, &[], Search::Local, Wanted::default());
+            let local = fit(&mut worker, &twin, start, &[], Search::Local, true, Wanted::default());
             put(&self.smooth_workers, worker);
             if let Ok(outcome) = local {
                 starts.push(outcome.parameters);

@@ -78,9 +78,10 @@ fn derivatives_body<M: MulAdd>(
     m.local.fill(0.0);
     m.local_slope.fill(0.0);
     m.local_block.fill(0.0);
-    for &index in &component.blocks {
+    for (position, &index) in component.blocks.iter().enumerate() {
         let index = index as usize;
         let block = &plan.blocks[index];
+        let shared = component.shared[position];
         let kind = scalar_derivatives(plan, index, block, point.theta, point.active, scratch);
         for lane in 0..block.n_lanes {
             // r g, scaled by how much of the second derivatives is wanted.
@@ -94,7 +95,16 @@ fn derivatives_body<M: MulAdd>(
         if point.exactness != 0.0 {
             second_order(layout, k, block, scratch.scale[index], kind, scratch, out);
         }
-        if block.binwise.0 < block.binwise.1 {
+        // Samples that share one local factor come first in their channel, and their mixed
+        // derivatives with it are the Jacobian so far, times r / gamma.
+        let together = shared.member
+            && point.theta[shared.first as usize..][..block.n_bins].iter().all(|g| g.abs() > 1e-3);
+        if together {
+            shared_slopes(layout, index, block, shared.first as usize, point, scratch, &mut out.matrices[k]);
+            if shared.last && point.exactness != 0.0 {
+                shared_rows(layout, k, index, block, shared.first as usize, point, scratch, out);
+            }
+        } else if block.binwise.0 < block.binwise.1 {
             binwise_rows(plan, layout, k, index, block, point, scratch, out);
         }
     }
@@ -230,8 +240,58 @@ fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) 
             continue;
         }
         let row = &mut h[columns[i] as usize * width..][..width];
-        for j in i..columns.len() {
-            row[columns[j] as usize] += xi * y[j] + yi * x[j];
+        for ((&column, &xj), &yj) in columns[i..].iter().zip(&x[i..]).zip(&y[i..]) {
+            debug_assert!((column as usize) < width);
+            // SAFETY: a layout's columns are below its width (`Layout::build`); this loop is the
+            // hottest of the assembly and the check would cost a third of it.
+            unsafe { *row.get_unchecked_mut(column as usize) += xi * yj + yi * xj };
+        }
+    }
+}
+
+/// Adds `d nu_b / d gamma` of a block whose only per-bin factor is a local one.
+fn shared_slopes(
+    layout: &Layout,
+    index: usize,
+    block: &Block,
+    first: usize,
+    point: Point<'_>,
+    scratch: &Scratch,
+    m: &mut super::storage::Matrices,
+) {
+    for b in 0..block.n_bins {
+        if let (Place::Local { row, .. }, true) = (layout.place[first + b], point.active[first + b]) {
+            m.local_slope[row as usize] += scratch.additive[block.cell + b] * scratch.scale[index];
+        }
+    }
+}
+
+/// Mixed derivatives of a shared local factor with every column, from the Jacobian of the
+/// blocks that carry it.
+#[inline(always)]
+fn shared_rows(
+    layout: &Layout,
+    k: usize,
+    index: usize,
+    block: &Block,
+    first: usize,
+    point: Point<'_>,
+    scratch: &Scratch,
+    out: &mut Curvature,
+) {
+    let component = &layout.components[k];
+    let (bins, width, first_bin) =
+        (component.padded_bins(), component.width, layout.block_bin[index] as usize);
+    for b in 0..block.n_bins {
+        let p = first + b;
+        let Place::Local { row, .. } = layout.place[p] else { continue };
+        if !point.active[p] {
+            continue;
+        }
+        let factor = point.exactness * scratch.slope[block.bin + b] / point.theta[p];
+        let to = &mut out.matrices[k].local[row as usize * width..][..component.columns];
+        for (column, x) in to.iter_mut().enumerate() {
+            *x += factor * out.jacobian[column * bins + first_bin + b];
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Curvature;
 use super::storage::Matrices;
 use crate::linalg::{Shape, factor as factor_dense, product};
 use crate::plan::{Component, Layout};
-use crate::simd::Level;
+use crate::simd::{Level, MulAdd, isa_fn};
 
 /// Stands for an infinite pivot, as in the dense factor.
 const FROZEN: f64 = 1e140;
@@ -26,7 +26,7 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
     let mut flat = Vec::new();
     let mut pivots = std::mem::take(&mut out.pivots);
     for (component, m) in layout.components.iter().zip(&mut out.matrices) {
-        if !eliminate_locals(component, m, &mut flat) {
+        if !eliminate_locals(level, component, m, &mut flat) {
             out.pivots = pivots;
             return Factored::Indefinite;
         }
@@ -63,9 +63,14 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
     if negative { Factored::Indefinite } else { Factored::Positive { flat } }
 }
 
-/// Factors the local block of every bin and replaces the coupling `R` by `L^-1 R`.
-/// False if a pivot is negative.
-fn eliminate_locals(component: &Component, m: &mut Matrices, flat: &mut Vec<usize>) -> bool {
+isa_fn! {
+    /// Factors the local block of every bin and replaces the coupling `R` by `L^-1 R`.
+    /// False if a pivot is negative.
+    fn eliminate_locals(component: &Component, m: &mut Matrices, flat: &mut Vec<usize>) -> bool = eliminate_locals_body
+}
+
+#[inline(always)]
+fn eliminate_locals_body<M: MulAdd>(component: &Component, m: &mut Matrices, flat: &mut Vec<usize>) -> bool {
     let width = component.width;
     for bin in 0..component.n_bins {
         let start = component.local_start[bin] as usize;
@@ -94,7 +99,7 @@ fn eliminate_locals(component: &Component, m: &mut Matrices, flat: &mut Vec<usiz
             for (k, other) in above.chunks_exact(width).enumerate() {
                 let c = l[i * n + k];
                 for (x, y) in row.iter_mut().zip(other) {
-                    *x -= c * y;
+                    *x = M::mul_add(-c, *y, *x);
                 }
             }
             let inverse = 1.0 / l[i * n + i];

@@ -3,7 +3,7 @@
 use super::Curvature;
 use crate::linalg::{solve_lower, solve_upper};
 use crate::plan::Layout;
-use crate::simd::Level;
+use crate::simd::{Level, MulAdd, isa_fn};
 
 /// Solves for `x`; `b` must be zero for parameters that do not move.
 pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64], x: &mut [f64]) {
@@ -30,10 +30,7 @@ pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64],
                 }
                 w /= l[i * count + i];
                 x[p] = w;
-                let row = &m.local[(start + i) * width..][..n];
-                for (to, y) in v.iter_mut().zip(row) {
-                    *to -= w * y;
-                }
+                axpy(level, -w, &m.local[(start + i) * width..][..n], v);
             }
         }
         solve_lower(level, &m.h, width, n, dense, v);
@@ -67,7 +64,7 @@ pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64],
             for i in (0..count).rev() {
                 let p = component.local[start + i] as usize;
                 let row = &m.local[(start + i) * width..][..n];
-                let mut w = x[p] - row.iter().zip(v.iter()).map(|(y, x)| y * x).sum::<f64>();
+                let mut w = x[p] - dot(level, row, v);
                 for k in i + 1..count {
                     w -= l[k * count + i] * x[component.local[start + k] as usize];
                 }
@@ -78,4 +75,35 @@ pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64],
     for (&p, &h) in layout.isolated.iter().zip(&c.isolated) {
         x[p as usize] = b[p as usize] / h;
     }
+}
+
+isa_fn! {
+    fn axpy(a: f64, x: &[f64], y: &mut [f64]) = axpy_body
+}
+
+#[inline(always)]
+fn axpy_body<M: MulAdd>(a: f64, x: &[f64], y: &mut [f64]) {
+    for (to, &from) in y.iter_mut().zip(x) {
+        *to = M::mul_add(a, from, *to);
+    }
+}
+
+isa_fn! {
+    fn dot(x: &[f64], y: &[f64]) -> f64 = dot_body
+}
+
+/// Eight partial sums, added in a fixed order.
+#[inline(always)]
+fn dot_body<M: MulAdd>(x: &[f64], y: &[f64]) -> f64 {
+    let mut parts = [0.0; 8];
+    let whole = x.len() / 8 * 8;
+    for (a, b) in x[..whole].chunks_exact(8).zip(y[..whole].chunks_exact(8)) {
+        for i in 0..8 {
+            parts[i] = M::mul_add(a[i], b[i], parts[i]);
+        }
+    }
+    for (i, (a, b)) in x[whole..].iter().zip(&y[whole..]).enumerate() {
+        parts[i] = M::mul_add(*a, *b, parts[i]);
+    }
+    ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]))
 }

@@ -7,8 +7,8 @@ use crate::interp;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
 
-/// Below this a normsys factor is not divided by.
-const TINY_FACTOR: f64 = 1e-100;
+/// Below this some factor of the product is too close to zero to be divided by.
+const TINY_PRODUCT: f64 = 1e-100;
 
 isa_fn! {
     /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
@@ -64,7 +64,6 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     for x in &mut scratch.norm {
         *x = 1.0;
     }
-    let mut smallest = f64::INFINITY;
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
         let kappa = &mut scratch.kappa[run.start..run.end];
@@ -79,11 +78,11 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
             }
         }
         for (&k, &block) in kappa.iter().zip(&plan.norm_block[run.start..run.end]) {
-            smallest = smallest.min(k.abs());
             scratch.norm[block as usize] *= k;
         }
     }
-    scratch.degenerate = smallest < TINY_FACTOR;
+    // A factor at zero takes its whole product with it.
+    scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > TINY_PRODUCT));
 }
 
 /// code1: exponentials add up in the exponent; one `exp` per block.

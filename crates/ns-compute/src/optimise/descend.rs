@@ -46,7 +46,7 @@ impl Descent {
     }
 }
 
-/// Descends from `start` (moved into the box first).
+/// Descends from `start` (moved into the box first). A `cold` start is far from any minimum.
 ///
 /// # Errors
 /// If the likelihood is not finite there and no nearby point makes it finite.
@@ -54,6 +54,7 @@ pub(crate) fn descend(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
+    cold: bool,
 ) -> Result<Descent, FitFailure> {
     let mut theta: Vec<f64> = start.to_vec();
     for p in 0..theta.len() {
@@ -63,18 +64,18 @@ pub(crate) fn descend(
     }
     if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
         // The relaxed likelihood is finite everywhere and pulls empty bins up.
-        let relaxed = run(worker, problem, theta, RELAXED_FLOOR);
+        let relaxed = run(worker, problem, theta, RELAXED_FLOOR, true);
         theta = relaxed.theta;
         if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
             return Err(not_finite(worker, problem, &theta));
         }
     }
-    Ok(run(worker, problem, theta, 0.0))
+    Ok(run(worker, problem, theta, 0.0, cold))
 }
 
 /// The iteration. With `floor > 0` it works on the relaxed likelihood and stops as soon as
 /// the true one is finite.
-fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64) -> Descent {
+fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, cold: bool) -> Descent {
     let (plan, level) = (problem.plan, problem.level);
     let mut here = worker.evaluate(problem, &theta, floor);
     worker.gradient(problem, &theta);
@@ -95,12 +96,18 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             && worker.side == worker.factored_side;
         let mut fresh = false;
         if reusable {
+            let (slope, last) = (&worker.slope, &worker.last_slope);
+            worker.memory.push(
+                theta.iter().zip(&worker.trial).map(|(now, before)| now - before),
+                slope.iter().zip(last).map(|(now, before)| now - before),
+            );
             edm = step(level, plan, worker, &theta);
         }
         if !reusable || !(edm <= GOOD_CONTRACTION * last_edm) {
             fresh = true;
-            exact = true;
-            let mut exactness = 1.0;
+            // Far from the minimum the exact Hessian is usually indefinite: a cold start saves the try.
+            let mut exactness = if cold && iterations == 1 { 0.0 } else { 1.0 };
+            exact = exactness > 0.0;
             loop {
                 let point = Point {
                     theta: &theta,
@@ -127,6 +134,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             worker.factored_active.copy_from_slice(&worker.active);
             worker.factored_side.copy_from_slice(&worker.side);
             factored = true;
+            worker.memory.clear();
             edm = step(level, plan, worker, &theta);
         }
         let pushed = push_flat(worker, &theta, &flat);
@@ -165,6 +173,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
         }
         last_edm = edm;
+        worker.last_slope.copy_from_slice(&worker.slope);
 
         // Backtracking along the step.
         let descent: f64 = worker.slope.iter().zip(&worker.step).map(|(g, d)| g * d).sum();

@@ -22,10 +22,11 @@ pub(crate) fn fit(
     start: &[f64],
     further: &[Vec<f64>],
     effort: Search,
+    cold: bool,
     wanted: Wanted,
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
-    let found = search(worker, problem, start, further, effort)?;
+    let found = search(worker, problem, start, further, effort, cold)?;
     let Descent { theta, likelihood, edm, status, indefinite, flat, .. } = found.best;
     let mut outcome = FitOutcome {
         status,

@@ -8,6 +8,7 @@ mod active;
 mod descend;
 mod escape;
 mod finish;
+mod memory;
 mod search;
 mod step;
 mod worker;

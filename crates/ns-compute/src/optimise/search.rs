@@ -12,7 +12,7 @@ pub(super) struct Found {
     pub(super) improved: usize,
 }
 
-/// Minimises from `start` and, as `search` asks, from elsewhere.
+/// Minimises from `start` (`cold`: far from any minimum) and, as `effort` asks, from elsewhere.
 ///
 /// # Errors
 /// If no start point has a finite likelihood.
@@ -22,13 +22,14 @@ pub(super) fn search(
     start: &[f64],
     further: &[Vec<f64>],
     effort: Search,
+    cold: bool,
 ) -> Result<Found, FitFailure> {
-    let first = descend(worker, problem, start);
+    let first = descend(worker, problem, start, cold);
     let mut found = match first {
         Ok(best) => Found { iterations: best.iterations, best, improved: 0 },
         Err(failure) => {
             // Any finite point will do as a beginning.
-            let mut other = further.iter().filter_map(|s| descend(worker, problem, s).ok());
+            let mut other = further.iter().filter_map(|s| descend(worker, problem, s, true).ok());
             let Some(best) = other.next() else { return Err(failure) };
             Found { iterations: best.iterations, best, improved: 0 }
         }
@@ -39,13 +40,32 @@ pub(super) fn search(
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
+    if !problem.plan.has_kinks {
+        mirror_strong_pulls(worker, problem, &mut found);
+    }
     flips(worker, problem, &mut found, effort);
     Ok(found)
 }
 
+/// Where an asymmetric parameter is pulled by more than its width, all such pulls are mirrored at
+/// once: a second minimum often has several of them on their other side.
+fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found) {
+    let mut trial = found.best.theta.clone();
+    let mut mirrored = false;
+    for p in 0..trial.len() {
+        if problem.plan.bendable[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
+            trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
+            mirrored = true;
+        }
+    }
+    if mirrored {
+        attempt(worker, problem, &trial, found);
+    }
+}
+
 /// Descends from `start` and keeps the result if it is lower.
 fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
-    let Ok(other) = descend(worker, problem, start) else { return false };
+    let Ok(other) = descend(worker, problem, start, false) else { return false };
     found.iterations += other.iterations;
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
     let better = other.value() < found.best.value() - noise
@@ -60,30 +80,41 @@ fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mu
 }
 
 /// Tries the other side of pulled parameters whose effect is not the mirror image of itself.
+///
+/// A flipped point is worth a descent if it lies low, and lower than a single valley would
+/// have it: a parabola rises four times as much to `-alpha` as to 0. At kinks
+/// every low point counts, since each orthant may have a minimum of its own.
 fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: Search) {
     let plan = problem.plan;
-    // (how far above the minimum a flipped point may lie, how many descents)
+    // How far above the minimum a flipped point may lie, and how many descents are made.
     let (threshold, most) = match (effort, plan.has_kinks) {
         (Search::Thorough, _) => (10.0, 64),
         (_, true) => (0.5, 24),
-        (_, false) => (2.0, 4),
+        (_, false) => (3.0, 8),
     };
-    let smallest = if plan.has_kinks { 0.0 } else { 0.25 };
+    let every_valley = plan.has_kinks || effort == Search::Thorough;
+    let smallest = if every_valley { 0.0 } else { 0.25 };
     let mut descents = 0;
     let mut tried = vec![false; found.best.theta.len()];
     loop {
+        let lowest = found.best.value();
+        let mut trial = found.best.theta.clone();
         let mut candidates: Vec<(f64, usize)> = Vec::new();
         for p in 0..tried.len() {
             let value = found.best.theta[p];
-            if tried[p] || problem.fixed[p] || !plan.asymmetric[p] || value == 0.0 || value.abs() < smallest {
+            let able = if every_valley { plan.asymmetric[p] } else { plan.bendable[p] };
+            if tried[p] || problem.fixed[p] || !able || value == 0.0 || value.abs() < smallest {
                 continue;
             }
-            let mut trial = found.best.theta.clone();
-            trial[p] = (-value).clamp(problem.lower[p], problem.upper[p]);
-            let there = worker.evaluate(problem, &trial, 0.0).value();
-            let rise = there - found.best.value();
-            if rise < threshold {
-                candidates.push((rise, p));
+            let mut rise = |to: f64| {
+                trial[p] = to.clamp(problem.lower[p], problem.upper[p]);
+                let rise = worker.evaluate(problem, &trial, 0.0).value() - lowest;
+                trial[p] = value;
+                rise
+            };
+            let mirrored = rise(-value);
+            if mirrored < threshold && (every_valley || mirrored < 1.5 * rise(0.0)) {
+                candidates.push((mirrored, p));
             } else {
                 tried[p] = true;
             }

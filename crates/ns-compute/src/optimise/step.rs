@@ -1,6 +1,7 @@
 //! The step of one iteration: minimise the quadratic model inside the box.
 
 use super::Worker;
+use super::memory::direction;
 use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
@@ -15,15 +16,11 @@ const MOST_HELD: usize = 256;
 /// inverse restricted to them (a Schur complement), as in a primal-dual active-set method.
 pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]) -> f64 {
     let n = theta.len();
-    for p in 0..n {
-        worker.unit[p] = -worker.slope[p];
-    }
-    solve(level, &plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+    direction(level, plan, worker);
     let mut edm = 0.0;
     for p in 0..n {
         edm -= 0.5 * worker.slope[p] * worker.newton[p];
     }
-    worker.unit.fill(0.0);
     worker.step.copy_from_slice(&worker.newton);
 
     // Parameters held at an edge: index, displacement, +1 at the upper edge and -1 at the lower.

@@ -1,5 +1,6 @@
 //! The memory of one fitting thread, and the description of one problem.
 
+use super::memory::Memory;
 use crate::curvature::Curvature;
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::Plan;
@@ -40,6 +41,10 @@ pub(crate) struct Worker {
     /// The same when the curvature was last factored.
     pub(crate) factored_active: Vec<bool>,
     pub(crate) factored_side: Vec<f64>,
+    /// Corrections to the last factor.
+    pub(crate) memory: Memory,
+    /// The slope before the last step.
+    pub(crate) last_slope: Vec<f64>,
     pub(crate) n_evaluations: usize,
 }
 
@@ -64,6 +69,8 @@ impl Worker {
             side: vector(),
             factored_active: vec![false; n],
             factored_side: vector(),
+            memory: Memory::default(),
+            last_slope: vector(),
             n_evaluations: 0,
         }
     }

@@ -63,6 +63,7 @@ impl Plan {
             kinked: vec![false; n],
             has_kinks: false,
             asymmetric: vec![false; n],
+            bendable: vec![false; n],
             layout: Layout::default(),
             flat: Layout::default(),
         };
@@ -79,6 +80,7 @@ impl Plan {
         used.dedup();
         plan.hist_params = used;
         plan.has_kinks = plan.kinked.iter().any(|&k| k);
+        plan.bendable = bendable(model);
         plan.layout = Layout::nested(&plan);
         plan.flat = Layout::flat(&plan);
         Ok(plan)
@@ -227,6 +229,43 @@ impl Plan {
             }
         }
     }
+}
+
+/// A second minimum along a parameter needs negative curvature from the data that beats the
+/// curvature of its constraint. Residuals are a few standard deviations at most, so the
+/// asymmetric part of its effect, summed over bins in units of the statistical error,
+/// must reach at least this.
+const LEAST_BEND: f64 = 0.05;
+
+/// Which parameters bend the expectation enough for a second minimum.
+fn bendable(model: &Model) -> Vec<bool> {
+    let mut bend = vec![0.0; model.parameters.len()];
+    let mut shift: HashMap<usize, Vec<f64>> = HashMap::new();
+    for channel in &model.channels {
+        shift.clear();
+        let mut total = vec![0.0; channel.n_bins];
+        for sample in &channel.samples {
+            for (t, x) in total.iter_mut().zip(&sample.nominal) {
+                *t += x.abs();
+            }
+            for modifier in &sample.modifiers {
+                let nominal = &sample.nominal;
+                let by_bin = shift.entry(modifier.first).or_insert_with(|| vec![0.0; channel.n_bins]);
+                for b in 0..channel.n_bins {
+                    by_bin[b] += match &modifier.effect {
+                        Effect::HistoSys { lo, hi } => 0.5 * (hi[b] + lo[b]) - nominal[b],
+                        Effect::NormSys { lo, hi } => (0.5 * (hi + lo) - 1.0) * nominal[b],
+                        _ => 0.0,
+                    };
+                }
+            }
+        }
+        for (&p, by_bin) in &shift {
+            // Ordered by bin, so the sum does not depend on the map's order.
+            bend[p] += by_bin.iter().zip(&total).map(|(s, t)| s.abs() / t.max(1.0).sqrt()).sum::<f64>();
+        }
+    }
+    bend.iter().map(|&x| x > LEAST_BEND).collect()
 }
 
 fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {

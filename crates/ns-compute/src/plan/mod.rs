@@ -117,7 +117,9 @@ pub struct Plan {
     pub(crate) has_kinks: bool,
     /// Parameters with an asymmetric effect: the other sign may hide a second minimum.
     pub(crate) asymmetric: Vec<bool>,
-    /// Distinct per-bin parameters and the bins that they scale, for the structure.
+    /// Those whose asymmetric effect is strong enough for a second minimum between smooth pieces.
+    pub(crate) bendable: Vec<bool>,
+    /// Order of elimination.
     pub(crate) layout: Layout,
     /// Everything dense: for the covariance of models of moderate size.
     pub(crate) flat: Layout,

@@ -25,11 +25,23 @@ pub(crate) enum Place {
     Border { column: u32 },
 }
 
+/// Whether a block belongs to the samples of its channel that share one local per-bin factor.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shared {
+    pub(crate) member: bool,
+    /// The last of them.
+    pub(crate) last: bool,
+    /// Parameter of the factor in the channel's first bin.
+    pub(crate) first: u32,
+}
+
 /// Channels that share dense parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Component {
-    /// Blocks, in order.
+    /// Blocks, channel after channel; in each channel those that share a local factor come first.
     pub(crate) blocks: Vec<u32>,
+    /// For each of them, whether it is one of those.
+    pub(crate) shared: Vec<Shared>,
     /// Number of bins.
     pub(crate) n_bins: usize,
     /// Global index of each bin.
@@ -168,8 +180,12 @@ impl Incidence {
         }
         for c in 0..self.n_channels {
             if groups[c] == c {
-                let width: f64 = dense[c] + border + 8.0;
-                total += rows[c] * width * width / 2.0 + dense[c] * width * width / 2.0;
+                let width: f64 = dense[c] + border;
+                // Products of rows, partial elimination, and moving the border block about.
+                total += rows[c] * width * width / 2.0
+                    + (width.powi(3) - border.powi(3)) / 6.0
+                    + 8.0 * border * border
+                    + 4096.0;
             }
         }
         total
@@ -273,7 +289,49 @@ impl Layout {
             component.width = component.columns.div_ceil(16).max(1) * 16;
         }
         layout.sort_slots(plan);
+        layout.share_factors(plan);
         layout
+    }
+
+    /// Puts the blocks of each channel whose single per-bin factor is one and the same local
+    /// parameter set (a staterror, as a rule) first.
+    fn share_factors(&mut self, plan: &Plan) {
+        let place = &self.place;
+        for component in &mut self.components {
+            let mut blocks = Vec::with_capacity(component.blocks.len());
+            let mut shared = Vec::with_capacity(component.blocks.len());
+            for channel in
+                component.blocks.chunk_by(|&a, &b| plan.blocks[a as usize].bin == plan.blocks[b as usize].bin)
+            {
+                let single = |index: u32| {
+                    let block = &plan.blocks[index as usize];
+                    let first = match plan.binwise_first[block.binwise.0..block.binwise.1] {
+                        [first] => first,
+                        _ => return None,
+                    };
+                    let local =
+                        (0..block.n_bins).all(|b| matches!(place[first as usize + b], Place::Local { .. }));
+                    local.then_some(first)
+                };
+                let first = channel.iter().find_map(|&index| single(index));
+                let (with, without): (Vec<u32>, Vec<u32>) =
+                    channel.iter().partition(|&&index| first.is_some() && single(index) == first);
+                for (i, &index) in with.iter().enumerate() {
+                    blocks.push(index);
+                    shared.push(Shared {
+                        member: true,
+                        last: i + 1 == with.len(),
+                        first: first.unwrap_or(0),
+                    });
+                }
+                for index in without {
+                    blocks.push(index);
+                    shared.push(Shared::default());
+                }
+            }
+            component.blocks = blocks;
+            component.shared = shared;
+        }
     }
 
     /// Column of a parameter in the matrix of `component` (border columns follow the dense ones).
