@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="first index")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--save", type=pathlib.Path, default=pathlib.Path("property-failures"))
+    parser.add_argument("--save", type=pathlib.Path, default=pathlib.Path("target/property-failures"))
     arguments = parser.parse_args()
 
     began, failures, kinds = time.monotonic(), 0, Counter()
