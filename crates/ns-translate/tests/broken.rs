@@ -1,4 +1,5 @@
 //! Every broken workspace of `tests/broken` gets exactly the message in its snapshot.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
 use std::process::Command;

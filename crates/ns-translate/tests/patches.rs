@@ -1,4 +1,5 @@
 //! Patches and patchsets, applied to the fixtures.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! Properties: the typed reader and the diagnosing one agree, and writing reads back.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::Path;
 
