@@ -151,6 +151,10 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 status = FitStatus::Converged;
                 break;
             }
+            // A cold start has not looked at the exact curvature yet.
+            if cold && iterations == 1 {
+                continue;
+            }
             // Stationary, but not a minimum: leave along the most negative curvature.
             escapes += 1;
             if escapes > 5 {
