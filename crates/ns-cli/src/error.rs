@@ -47,7 +47,7 @@ pub(crate) enum CliError {
     #[error("{0}")]
     Usage(String),
     /// A file cannot be written.
-    #[error("cannot write {}: {source}; check that the folder exists and allows it", path.display())]
+    #[error("cannot write {}: {source}{}", path.display(), if wrong_place(source) { "; check the path" } else { "" })]
     Write {
         /// Which file.
         path: PathBuf,
@@ -57,6 +57,12 @@ pub(crate) enum CliError {
     /// A number cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+/// Whether a file cannot be written because of what was asked for, not because a disk is full.
+fn wrong_place(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
 /// The input's name, where the message itself does not say which file it is about.
@@ -74,8 +80,9 @@ impl CliError {
     /// The exit code of an error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Workspace { .. } | Self::Usage(_) | Self::Write { .. } => Exit::Input,
-            Self::Json(_) => Exit::Failed,
+            Self::Workspace { .. } | Self::Usage(_) => Exit::Input,
+            Self::Write { source, .. } if wrong_place(source) => Exit::Input,
+            Self::Write { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
                 InferenceError::Session(SessionError::DeviceUnavailable { .. }) => Exit::Device,
                 InferenceError::Session(SessionError::TooLarge { .. }) | InferenceError::FitFailed { .. } => {

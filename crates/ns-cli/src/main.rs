@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
     name = "nextstat",
     version,
     after_help = "Exit codes: 0 done; 1 the analysis failed (say, the fit did not converge); 2 wrong usage or \
-                  invalid input;\n3 the device asked for is not there; 130 interrupted, finished part written."
+                  invalid input; 3 the device asked for is not there; 130 interrupted, finished part written."
 )]
 struct Cli {
     #[command(subcommand)]

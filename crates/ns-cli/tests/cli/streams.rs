@@ -51,6 +51,16 @@ fn an_output_that_cannot_be_written_is_told_before_the_work() {
     assert!(shown(&output).contains("cannot write no/such/folder/result.json"), "{}", shown(&output));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure_without_a_wrong_remedy() {
+    let output = run(&["inspect", "-i", &fixture("simple_workspace.json"), "-o", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = shown(&output);
+    assert!(said.contains("cannot write /dev/full: No space left"), "{said}");
+    assert!(!said.contains("check the path"), "{said}");
+}
+
 #[test]
 fn quiet_keeps_warnings_to_the_result() {
     let file = fixture("empty_poi.json");
