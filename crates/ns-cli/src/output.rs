@@ -62,16 +62,15 @@ impl Output {
                 complain("warning", warning);
             }
         }
-        let mut text = match self.format {
+        let bytes = match self.format {
             Format::Json => crate::record::to_json(record)?,
-            Format::Table => table(),
+            Format::Table => (table() + "\n").into_bytes(),
         };
-        text.push('\n');
         match self.target {
-            Target::File(file) => file.finish(text.as_bytes()),
+            Target::File(file) => file.finish(&bytes),
             Target::Stdout => {
                 let mut out = io::stdout().lock();
-                match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                match out.write_all(&bytes).and_then(|()| out.flush()) {
                     Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                         Err(CliError::Write { path: PathBuf::from("standard output"), source: error })
                     }

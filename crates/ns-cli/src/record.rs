@@ -36,14 +36,15 @@ impl<'a, T: Serialize> Record<'a, T> {
     }
 }
 
-/// JSON with one line for each key of the outermost object: readable, and no longer than it must be.
+/// JSON text with one line for each key of the outermost object: readable, and no longer than it must be.
 ///
 /// # Errors
 /// If a map key is not a text.
-pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<String> {
-    let mut bytes = Vec::new();
+pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(1 << 16);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Outline::default()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// Breaks lines at depth one only.

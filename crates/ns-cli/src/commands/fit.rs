@@ -81,7 +81,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     if let (Some(file), Some(matrix)) = (covariance_file, &result.covariance) {
         let covariance = matrix.values.chunks(matrix.n.max(1)).collect();
         let content = CovarianceFile { parameter_names: &result.parameter_names, covariance };
-        file.finish((to_json(&content)? + "\n").as_bytes())?;
+        file.finish(&to_json(&content)?)?;
     }
     if model.parameters.len() > COVARIANCE_LIMIT {
         result.covariance = None;
