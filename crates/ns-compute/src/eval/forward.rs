@@ -61,9 +61,6 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
 /// code4: product of factors per block; each run of terms shares one branch.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
-    for x in &mut scratch.norm {
-        *x = 1.0;
-    }
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
         let kappa = &mut scratch.kappa[run.start..run.end];
@@ -77,9 +74,23 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 *k = exp::<M>(alpha.abs() * l);
             }
         }
-        for (&k, &block) in kappa.iter().zip(&plan.norm_block[run.start..run.end]) {
-            scratch.norm[block as usize] *= k;
+    }
+    for (index, block) in plan.blocks.iter().enumerate() {
+        let terms = &plan.norm_of_block[block.norm.0..block.norm.1];
+        // Four chains: one would wait for each product.
+        let mut parts = [1.0; 4];
+        let whole = terms.len() / 4 * 4;
+        for four in terms[..whole].chunks_exact(4) {
+            for k in 0..4 {
+                debug_assert!((four[k] as usize) < scratch.kappa.len());
+                // SAFETY: `norm_of_block` lists positions of the plan's own terms (`add_normsys`).
+                parts[k] *= unsafe { *scratch.kappa.get_unchecked(four[k] as usize) };
+            }
         }
+        for (k, &term) in terms[whole..].iter().enumerate() {
+            parts[k] *= scratch.kappa[term as usize];
+        }
+        scratch.norm[index] = (parts[0] * parts[1]) * (parts[2] * parts[3]);
     }
     // A factor at zero takes its whole product with it.
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > TINY_PRODUCT));
@@ -128,25 +139,55 @@ fn yields<M: MulAdd, const N: usize>(
 ) -> usize {
     let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
     let cell = block.cell + offset;
-    let mut sum: [M::V4; N] = M::V4::load_all(&plan.nominal[cell..], LANES);
+    // Two sums per vector, for S and A: one would wait for each addition.
+    let mut sum = [M::V4::splat(0.0); N];
+    let mut bent = [M::V4::splat(0.0); N];
+    for v in 0..N {
+        sum[v] = M::V4::load(&plan.nominal[cell + v * LANES..]);
+    }
     let curved = block.hist_curved - block.hist.0;
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
-        let alpha = M::V4::splat(theta[p as usize]);
-        let at = block.slope + i * stride + offset;
-        let s = &plan.hist_slope[at..at + N * LANES];
-        if i < curved {
-            let f = M::V4::splat(scratch.curved[p as usize]);
-            let at = block.curve + i * stride + offset;
-            let a = &plan.hist_curve[at..at + N * LANES];
+    let params = &plan.hist_param[block.hist.0..block.hist.1];
+    // Bounds of all loads below, checked once.
+    assert!(block.slope + params.len() * stride <= plan.hist_slope.len() && offset + N * LANES <= stride);
+    assert!(block.curve + curved * stride <= plan.hist_curve.len() && curved <= params.len());
+    assert!(theta.len() == plan.table.init.len() && scratch.curved.len() == theta.len());
+    let mut at = block.slope + offset;
+    for (i, &p) in params[..curved].iter().enumerate() {
+        // SAFETY: parameter indices are below the number of parameters (`compile::check`), the
+        // templates lie within the ranges asserted above.
+        unsafe {
+            let alpha = M::V4::splat(*theta.get_unchecked(p as usize));
+            let f = M::V4::splat(*scratch.curved.get_unchecked(p as usize));
+            let a = block.curve + offset + i * stride;
             for v in 0..N {
-                sum[v] = alpha.mul_add(M::V4::load(&s[v * LANES..]), sum[v]);
-                sum[v] = f.mul_add(M::V4::load(&a[v * LANES..]), sum[v]);
-            }
-        } else {
-            for v in 0..N {
-                sum[v] = alpha.mul_add(M::V4::load(&s[v * LANES..]), sum[v]);
+                sum[v] = alpha.mul_add(M::V4::load_at(&plan.hist_slope, at + v * LANES), sum[v]);
+                bent[v] = f.mul_add(M::V4::load_at(&plan.hist_curve, a + v * LANES), bent[v]);
             }
         }
+        at += stride;
+    }
+    let mut straight = params[curved..].chunks_exact(2);
+    for pair in straight.by_ref() {
+        // SAFETY: as above.
+        unsafe {
+            let alpha = M::V4::splat(*theta.get_unchecked(pair[0] as usize));
+            let beta = M::V4::splat(*theta.get_unchecked(pair[1] as usize));
+            for v in 0..N {
+                sum[v] = alpha.mul_add(M::V4::load_at(&plan.hist_slope, at + v * LANES), sum[v]);
+                bent[v] = beta.mul_add(M::V4::load_at(&plan.hist_slope, at + stride + v * LANES), bent[v]);
+            }
+        }
+        at += 2 * stride;
+    }
+    for &p in straight.remainder() {
+        let alpha = M::V4::splat(theta[p as usize]);
+        for v in 0..N {
+            sum[v] = alpha.mul_add(M::V4::load(&plan.hist_slope[at + v * LANES..]), sum[v]);
+        }
+    }
+    let one = M::V4::splat(1.0);
+    for v in 0..N {
+        sum[v] = bent[v].mul_add(one, sum[v]);
     }
     let scale = M::V4::splat(scale);
     for v in 0..N {
@@ -176,11 +217,7 @@ pub(crate) fn norm_ratios<M: MulAdd>(
         while i < run.end {
             if polynomial {
                 let (first, curve) = interp::polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
-                let inverse = &mut scratch.ratio_second[i..i + TERM_LANES];
-                for (x, k) in inverse.iter_mut().zip(&scratch.kappa[i..]) {
-                    *x = 1.0 / k;
-                }
-                let inverse = M::V8::load(inverse);
+                let inverse = M::V8::load(&scratch.kappa[i..]).reciprocal();
                 first.mul(inverse).store(&mut scratch.ratio[i..]);
                 if second {
                     curve.mul(inverse).store(&mut scratch.ratio_second[i..]);

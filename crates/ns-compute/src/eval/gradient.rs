@@ -1,7 +1,7 @@
 //! Gradient of `-ln L`: one backward pass over the blocks.
 
 use super::{Dataset, Scratch, forward::norm_ratios};
-use crate::plan::{Block, LANES, Plan};
+use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
 isa_fn! {
@@ -34,11 +34,13 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
         degenerate_norms(plan, theta, scratch);
     } else {
         for run in &plan.norm_runs {
-            let mut sum = 0.0;
-            for i in run.start..run.end {
-                sum += scratch.ratio[i] * scratch.block_sum[plan.norm_block[i] as usize];
+            let mut sum = M::V8::splat(0.0);
+            for i in (run.start..run.end).step_by(TERM_LANES) {
+                // SAFETY: `norm_block` names blocks of the plan, or the dummy one after them.
+                let sums = unsafe { M::V8::gather(&scratch.block_sum, &plan.norm_block[i..]) };
+                sum = sums.mul_add(M::V8::load(&scratch.ratio[i..]), sum);
             }
-            scratch.gradient[run.param] += sum;
+            scratch.gradient[run.param] += sum.sum();
         }
     }
     if plan.has_kinks {
@@ -104,29 +106,80 @@ fn templates<M: MulAdd, const N: usize>(
     scratch: &mut Scratch,
 ) -> usize {
     let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
-    let weight: [M::V4; N] = M::V4::load_all(&scratch.weight[block.cell + offset..], LANES);
+    let mut weight = [M::V4::splat(0.0); N];
+    for v in 0..N {
+        weight[v] = M::V4::load(&scratch.weight[block.cell + offset + v * LANES..]);
+    }
     let scale = scratch.scale[index];
     let curved = block.hist_curved - block.hist.0;
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
-        let at = block.slope + i * stride + offset;
-        let s = &plan.hist_slope[at..at + N * LANES];
-        let mut sum = M::V4::splat(0.0);
+    let params = &plan.hist_param[block.hist.0..block.hist.1];
+    // Bounds of all loads below, checked once.
+    assert!(block.slope + params.len() * stride <= plan.hist_slope.len() && offset + N * LANES <= stride);
+    assert!(block.curve + curved * stride <= plan.hist_curve.len() && curved <= params.len());
+    let n = plan.table.init.len();
+    assert!(scratch.curved_first.len() == n && scratch.gradient.len() == n);
+    let at = (block.slope + offset, block.curve + offset);
+    let whole = params.len() / 4 * 4;
+    for i in (0..whole).step_by(4) {
+        let first = &scratch.curved_first;
+        let mut sums = [0.0; 4];
+        let mut four = [M::V4::splat(0.0); 4];
+        for k in 0..4 {
+            // SAFETY: ranges and parameter indices as asserted above.
+            four[k] = unsafe { term::<M, N>(plan, params, curved, at, stride, i + k, first, &weight) };
+        }
+        M::V4::sums(four, &mut sums);
+        for k in 0..4 {
+            // SAFETY: as above.
+            unsafe { *scratch.gradient.get_unchecked_mut(params[i + k] as usize) += scale * sums[k] };
+        }
+    }
+    for (i, &p) in params.iter().enumerate().skip(whole) {
+        // SAFETY: as above.
+        let sum =
+            unsafe { term::<M, N>(plan, params, curved, at, stride, i, &scratch.curved_first, &weight) };
+        scratch.gradient[p as usize] += scale * sum.sum();
+    }
+    N
+}
+
+/// Weighted template of histosys `i` of a block, not yet summed over bins.
+///
+/// # Safety
+/// `i` is below the number of `params`, whose values are below the length of `first`; templates of
+/// `N` vectors start `i` strides after `at` (slopes, curves).
+#[inline(always)]
+unsafe fn term<M: MulAdd, const N: usize>(
+    plan: &Plan,
+    params: &[u32],
+    curved: usize,
+    at: (usize, usize),
+    stride: usize,
+    i: usize,
+    first: &[f64],
+    weight: &[M::V4; N],
+) -> M::V4 {
+    let mut sum = M::V4::splat(0.0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let s = at.0 + i * stride;
         if i < curved {
-            let first = M::V4::splat(scratch.curved_first[p as usize]);
-            let at = block.curve + i * stride + offset;
-            let a = &plan.hist_curve[at..at + N * LANES];
+            let first = M::V4::splat(*first.get_unchecked(*params.get_unchecked(i) as usize));
+            let a = at.1 + i * stride;
             for v in 0..N {
-                let slope = first.mul_add(M::V4::load(&a[v * LANES..]), M::V4::load(&s[v * LANES..]));
+                let slope = first.mul_add(
+                    M::V4::load_at(&plan.hist_curve, a + v * LANES),
+                    M::V4::load_at(&plan.hist_slope, s + v * LANES),
+                );
                 sum = weight[v].mul_add(slope, sum);
             }
         } else {
             for v in 0..N {
-                sum = weight[v].mul_add(M::V4::load(&s[v * LANES..]), sum);
+                sum = weight[v].mul_add(M::V4::load_at(&plan.hist_slope, s + v * LANES), sum);
             }
         }
-        scratch.gradient[p as usize] += scale * sum.sum();
     }
-    N
+    sum
 }
 
 /// Some factor is (almost) zero: products without it, term by term.

@@ -17,16 +17,20 @@ pub(crate) trait Vector: Copy {
     fn mul_add(self, b: Self, c: Self) -> Self;
     /// Sum of all lanes, in a fixed order.
     fn sum(self) -> f64;
-
-    /// `V` vectors in a row, `N` apart.
-    #[inline(always)]
-    fn load_all<const V: usize>(from: &[f64], n: usize) -> [Self; V] {
-        let mut all = [Self::splat(0.0); V];
-        for v in 0..V {
-            all[v] = Self::load(&from[v * n..]);
-        }
-        all
-    }
+    /// Writes the lane sums of four vectors to the first four elements of `to`.
+    fn sums(four: [Self; 4], to: &mut [f64]);
+    /// `1 / self`, to one or two units in the last place.
+    fn reciprocal(self) -> Self;
+    /// The elements of `from` at the first `N` indices.
+    ///
+    /// # Safety
+    /// Every index is within `from`.
+    unsafe fn gather(from: &[f64], index: &[u32]) -> Self;
+    /// The first `N` elements, without a check.
+    ///
+    /// # Safety
+    /// `at + N` elements exist.
+    unsafe fn load_at(from: &[f64], at: usize) -> Self;
 }
 
 /// An instruction set, as a type: how products round, and its vectors.
@@ -74,6 +78,36 @@ impl MulAdd for Fused {
 pub(crate) struct Lanes<const N: usize, const FUSED: bool>([f64; N]);
 
 impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
+    #[inline(always)]
+    fn sums(four: [Self; 4], to: &mut [f64]) {
+        for (to, vector) in to[..4].iter_mut().zip(four) {
+            *to = vector.sum();
+        }
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = 1.0 / self.0[i];
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = from[index[i] as usize];
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    unsafe fn load_at(from: &[f64], at: usize) -> Self {
+        Self::load(&from[at..])
+    }
+
     #[inline(always)]
     fn splat(x: f64) -> Self {
         Self([x; N])

@@ -4,10 +4,12 @@
 //! instruction set, after [`super::Level::detect`] found it on this machine.
 
 use std::arch::x86_64::{
-    __m256d, __m512d, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd,
-    _mm256_castpd256_pd128, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_mul_pd,
-    _mm256_set1_pd, _mm256_storeu_pd, _mm512_castpd512_pd256, _mm512_extractf64x4_pd, _mm512_fmadd_pd,
-    _mm512_loadu_pd, _mm512_mul_pd, _mm512_set1_pd, _mm512_storeu_pd,
+    __m256d, __m512d, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_si128, _mm_unpackhi_pd, _mm256_add_pd,
+    _mm256_blend_pd, _mm256_castpd256_pd128, _mm256_div_pd, _mm256_extractf128_pd, _mm256_fmadd_pd,
+    _mm256_hadd_pd, _mm256_i32gather_pd, _mm256_loadu_pd, _mm256_loadu_si256, _mm256_mul_pd,
+    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm512_castpd512_pd256, _mm512_extractf64x4_pd,
+    _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_i32gather_pd, _mm512_loadu_pd, _mm512_mul_pd, _mm512_rcp14_pd,
+    _mm512_set1_pd, _mm512_storeu_pd,
 };
 
 use super::lanes::{MulAdd, Vector};
@@ -63,6 +65,38 @@ fn sum4(x: __m256d) -> f64 {
 
 impl Vector for V4 {
     #[inline(always)]
+    fn sums([a, b, c, d]: [Self; 4], to: &mut [f64]) {
+        let to = &mut to[..4];
+        // SAFETY: AVX2 is there (module comment); four elements are writable.
+        unsafe {
+            let (ab, cd) = (_mm256_hadd_pd(a.0, b.0), _mm256_hadd_pd(c.0, d.0));
+            let sum =
+                _mm256_add_pd(_mm256_permute2f128_pd::<0x21>(ab, cd), _mm256_blend_pd::<0b1100>(ab, cd));
+            _mm256_storeu_pd(to.as_mut_ptr(), sum);
+        }
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        // SAFETY: AVX2 is there (module comment).
+        Self(unsafe { _mm256_div_pd(_mm256_set1_pd(1.0), self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
+        let index = &index[..4];
+        // SAFETY: the caller vouches for the indices, which are below 2^31 (`Plan::compile`); AVX2 is there.
+        Self(unsafe { _mm256_i32gather_pd::<8>(from.as_ptr(), _mm_loadu_si128(index.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_at(from: &[f64], at: usize) -> Self {
+        debug_assert!(at + 4 <= from.len());
+        // SAFETY: the caller vouches for the range; AVX2 is there.
+        Self(unsafe { _mm256_loadu_pd(from.as_ptr().add(at)) })
+    }
+
+    #[inline(always)]
     fn splat(x: f64) -> Self {
         // SAFETY: AVX2 is there (module comment).
         Self(unsafe { _mm256_set1_pd(x) })
@@ -101,6 +135,29 @@ impl Vector for V4 {
 }
 
 impl Vector for V8Pair {
+    #[inline(always)]
+    fn sums(four: [Self; 4], to: &mut [f64]) {
+        // SAFETY: AVX2 is there (module comment).
+        V4::sums(four.map(|v| V4(unsafe { _mm256_add_pd(v.0, v.1) })), to);
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        Self(V4(self.0).reciprocal().0, V4(self.1).reciprocal().0)
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
+        // SAFETY: the caller vouches for the indices.
+        unsafe { Self(V4::gather(from, index).0, V4::gather(from, &index[4..]).0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_at(from: &[f64], at: usize) -> Self {
+        // SAFETY: the caller vouches for the range.
+        unsafe { Self(V4::load_at(from, at).0, V4::load_at(from, at + 4).0) }
+    }
+
     #[inline(always)]
     fn splat(x: f64) -> Self {
         // SAFETY: AVX2 is there (module comment).
@@ -144,6 +201,42 @@ impl Vector for V8Pair {
 }
 
 impl Vector for V8 {
+    #[inline(always)]
+    fn sums(four: [Self; 4], to: &mut [f64]) {
+        let halves = four.map(|v| {
+            // SAFETY: AVX-512 is there (module comment).
+            V4(unsafe { _mm256_add_pd(_mm512_castpd512_pd256(v.0), _mm512_extractf64x4_pd::<1>(v.0)) })
+        });
+        V4::sums(halves, to);
+    }
+
+    /// An estimate of 14 bits and two Newton steps: a division takes four times as long.
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        // SAFETY: AVX-512 is there (module comment).
+        unsafe {
+            let one = _mm512_set1_pd(1.0);
+            let mut x = _mm512_rcp14_pd(self.0);
+            x = _mm512_fmadd_pd(x, _mm512_fnmadd_pd(self.0, x, one), x);
+            x = _mm512_fmadd_pd(x, _mm512_fnmadd_pd(self.0, x, one), x);
+            Self(x)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
+        let index = &index[..8];
+        // SAFETY: the caller vouches for the indices, which are below 2^31 (`Plan::compile`); AVX-512 is there.
+        Self(unsafe { _mm512_i32gather_pd::<8>(_mm256_loadu_si256(index.as_ptr().cast()), from.as_ptr()) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_at(from: &[f64], at: usize) -> Self {
+        debug_assert!(at + 8 <= from.len());
+        // SAFETY: the caller vouches for the range; AVX-512 is there.
+        Self(unsafe { _mm512_loadu_pd(from.as_ptr().add(at)) })
+    }
+
     #[inline(always)]
     fn splat(x: f64) -> Self {
         // SAFETY: AVX-512 is there (module comment).
