@@ -5,28 +5,105 @@ use crate::linalg::{Shape, invert_factor, product};
 use crate::plan::Layout;
 use crate::simd::Level;
 
-/// The full inverse in the flat layout (columns are parameters), row-major `n x n`, into `out`.
-pub(crate) fn covariance(level: Level, layout: &Layout, c: &mut Curvature, out: &mut Vec<f64>) {
+/// The full inverse in a layout without a border, row-major `n x n`, into `out`.
+///
+/// With `Y = L^-1 R` the coupling of the local rows and `T = L^-T Y`, the blocks are
+/// `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`.
+pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>) {
     let n = layout.place.len();
     out.clear();
     out.resize(n * n, 0.0);
-    let (Some(component), Some(m)) = (layout.components.first(), c.matrices.first()) else { return };
-    let width = component.width;
+    for (component, m) in layout.components.iter().zip(&c.matrices) {
+        let (width, dense, locals) = (component.width, component.dense.len(), component.local.len());
+        let dd = inverse(level, &m.h, width, dense);
+        for (i, &p) in component.dense.iter().enumerate() {
+            for (j, &q) in component.dense.iter().enumerate() {
+                out[p as usize * n + q as usize] = dd[i * width + j];
+            }
+        }
+        if locals == 0 {
+            continue;
+        }
+        let wide = locals.div_ceil(16) * 16;
+        // T', dense rows by local columns, and the blocks (L L')^-1 on the way.
+        let mut t = vec![0.0; dense.max(1) * wide];
+        for bin in 0..component.n_bins {
+            let start = component.local_start[bin] as usize;
+            let count = component.local_start[bin + 1] as usize - start;
+            let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
+            for i in 0..count {
+                let column = inverse_column(l, count, i);
+                for (r, &x) in column.iter().enumerate() {
+                    for (k, y) in m.local[(start + r) * width..][..dense].iter().enumerate() {
+                        t[k * wide + start + i] += x * y;
+                    }
+                }
+                for j in 0..=i {
+                    let value: f64 =
+                        inverse_column(l, count, j).iter().zip(&column).map(|(a, b)| a * b).sum();
+                    let (p, q) = (component.local[start + i] as usize, component.local[start + j] as usize);
+                    out[p * n + q] += value;
+                    if p != q {
+                        out[q * n + p] += value;
+                    }
+                }
+            }
+        }
+        let mut dl = vec![0.0; dense.max(1) * wide];
+        let shape = Shape { rows: (0, dense), columns: (0, locals), inner: (0, dense), upper: false };
+        product(level, &dd, width, &t, wide, &mut dl, wide, shape, -1.0);
+        let mut ll = vec![0.0; wide * wide];
+        let shape = Shape { rows: (0, locals), columns: (0, locals), inner: (0, dense), upper: true };
+        product(level, &t, wide, &dl, wide, &mut ll, wide, shape, -1.0);
+        for (j, &q) in component.local.iter().enumerate() {
+            let q = q as usize;
+            for (i, &p) in component.dense.iter().enumerate() {
+                out[p as usize * n + q] = dl[i * wide + j];
+                out[q * n + p as usize] = dl[i * wide + j];
+            }
+            for (i, &p) in component.local[..=j].iter().enumerate() {
+                let p = p as usize;
+                out[p * n + q] += ll[i * wide + j];
+                if p != q {
+                    out[q * n + p] += ll[i * wide + j];
+                }
+            }
+        }
+    }
+    for (&p, &h) in layout.isolated.iter().zip(&c.isolated) {
+        out[p as usize * (n + 1)] = 1.0 / h;
+    }
+}
+
+/// The full symmetric inverse of a factored matrix, from `W = U^-T` as `W'W`.
+fn inverse(level: Level, u: &[f64], width: usize, n: usize) -> Vec<f64> {
     let mut w = vec![0.0; width * width];
-    invert_factor(level, &m.h, width, n, &mut w);
-    let mut inverse = vec![0.0; width * width];
+    invert_factor(level, u, width, n, &mut w);
+    let mut out = vec![0.0; width * width];
     for j in (0..n).step_by(16) {
         let shape =
             Shape { rows: (0, n.min(j + 16)), columns: (j, n.min(j + 16)), inner: (j, n), upper: false };
-        product(level, &w, width, &w, width, &mut inverse, width, shape, 1.0);
+        product(level, &w, width, &w, width, &mut out, width, shape, 1.0);
     }
     for i in 0..n {
-        for j in i..n {
-            let value = inverse[i * width + j];
-            out[i * n + j] = value;
-            out[j * n + i] = value;
+        for j in i + 1..n {
+            out[j * width + i] = out[i * width + j];
         }
     }
+    out
+}
+
+/// Column `i` of the inverse of the lower factor `l` (`count x count`).
+fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
+    let mut column = vec![0.0; count];
+    for r in i..count {
+        let mut sum = if r == i { 1.0 } else { 0.0 };
+        for k in i..r {
+            sum -= l[r * count + k] * column[k];
+        }
+        column[r] = sum / l[r * count + r];
+    }
+    column
 }
 
 /// The diagonal of the inverse, per parameter, in any layout.
@@ -82,15 +159,7 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
             let count = component.local_start[bin + 1] as usize - start;
             let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
             for i in 0..count {
-                // Column i of L^-1, by forward substitution.
-                let mut column = vec![0.0; count];
-                for r in i..count {
-                    let mut sum = if r == i { 1.0 } else { 0.0 };
-                    for k in i..r {
-                        sum -= l[r * count + k] * column[k];
-                    }
-                    column[r] = sum / l[r * count + r];
-                }
+                let column = inverse_column(l, count, i);
                 let own: f64 = column.iter().map(|x| x * x).sum();
                 // Row of L^-T (L^-1 R): how this parameter follows the columns.
                 unit.fill(0.0);

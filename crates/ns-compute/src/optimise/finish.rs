@@ -8,9 +8,11 @@ use super::search::search;
 use super::{Problem, Worker};
 use crate::curvature::{Curvature, Factored, Point, assemble, covariance, factor, solve, variances};
 
-/// Models up to this size get their uncertainties from the full covariance: as fast, and it
-/// tells which parameters share a flat direction.
+/// Models up to this size get their uncertainties from the full covariance: it is as fast.
 const DENSE_LIMIT: usize = 400;
+
+/// Beyond this no whole Hessian is formed to explain a flat direction.
+const LARGEST_WHOLE: usize = 3000;
 
 /// Minimises and certifies.
 ///
@@ -71,10 +73,11 @@ pub(crate) fn fit(
 /// once more with it.
 fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, outcome: &mut FitOutcome) {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
+    outcome.uncertainties = vec![None; n];
     let dense = wanted.covariance || n <= DENSE_LIMIT;
-    let mut flat_storage = dense.then(|| worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat)));
-    let (layout, curvature) = match &mut flat_storage {
-        Some(flat) => (&plan.flat, flat),
+    let mut wide = dense.then(|| worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide)));
+    let (layout, curvature) = match &mut wide {
+        Some(wide) => (&plan.wide, wide),
         None => (&plan.layout, &mut worker.curvature),
     };
     let point = Point {
@@ -86,67 +89,96 @@ fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, out
         damping: 0.0,
     };
     assemble(level, plan, layout, point, &mut worker.scratch, curvature);
-    outcome.uncertainties = vec![None; n];
-    match factor(level, layout, curvature) {
-        Factored::Indefinite => {
-            if outcome.status == FitStatus::Converged {
-                outcome.status = FitStatus::NotConverged(Reason::NoProgress);
-            }
+    let factored = factor(level, layout, curvature);
+    let Factored::Positive { flat } = factored else {
+        if outcome.status == FitStatus::Converged {
+            outcome.status = FitStatus::NotConverged(Reason::NoProgress);
         }
-        Factored::Positive { flat } => {
-            solve(level, layout, curvature, &worker.slope, &mut worker.newton);
-            let edm: f64 = 0.5 * worker.slope.iter().zip(&worker.newton).map(|(g, d)| g * d).sum::<f64>();
-            outcome.certificate.edm = edm.max(0.0);
-            if outcome.status == FitStatus::Converged && edm > EDM_TOLERANCE {
-                outcome.status = FitStatus::NotConverged(Reason::NoProgress);
-            }
-            outcome.inactive.retain(|&(_, why)| why != Inactive::Flat);
-            let mut without: Vec<bool> = (0..n).map(|p| !worker.active[p]).collect();
-            for &p in &flat {
-                for q in companions(dense, curvature, p, n, &worker.active) {
-                    if !without[q] {
-                        without[q] = true;
-                        outcome.inactive.push((q, Inactive::Flat));
-                    }
-                }
-            }
-            let mut variance = vec![0.0; n];
-            if dense {
-                let mut values = Vec::new();
-                covariance(level, layout, curvature, &mut values);
-                for p in 0..n {
-                    variance[p] = values[p * n + p];
-                    if without[p] {
-                        for q in 0..n {
-                            values[p * n + q] = 0.0;
-                            values[q * n + p] = 0.0;
-                        }
-                    }
-                }
-                if wanted.covariance {
-                    outcome.covariance = Some(Covariance { n, values });
-                }
-            } else {
-                variances(level, layout, curvature, &mut variance);
-            }
-            for p in 0..n {
-                if !without[p] && variance[p] > 0.0 && variance[p].is_finite() {
-                    outcome.uncertainties[p] = Some(variance[p].sqrt());
-                }
-            }
-            outcome.certificate.projected_gradient = (0..n)
-                .filter_map(|p| outcome.uncertainties[p].map(|s| (worker.slope[p] * s).abs()))
-                .fold(0.0, f64::max);
+        worker.wide = wide.or_else(|| worker.wide.take());
+        return;
+    };
+    solve(level, layout, curvature, &worker.slope, &mut worker.newton);
+    let edm: f64 = 0.5 * worker.slope.iter().zip(&worker.newton).map(|(g, d)| g * d).sum::<f64>();
+    outcome.certificate.edm = edm.max(0.0);
+    if outcome.status == FitStatus::Converged && edm > EDM_TOLERANCE {
+        outcome.status = FitStatus::NotConverged(Reason::NoProgress);
+    }
+    let mut variance = vec![0.0; n];
+    let mut values = Vec::new();
+    if dense {
+        covariance(level, layout, curvature, &mut values);
+        for p in 0..n {
+            variance[p] = values[p * n + p];
+        }
+    } else {
+        variances(level, layout, curvature, &mut variance);
+    }
+    worker.wide = wide.or_else(|| worker.wide.take());
+
+    outcome.inactive.retain(|&(_, why)| why != Inactive::Flat);
+    let mut without: Vec<bool> = (0..n).map(|p| !worker.active[p]).collect();
+    for p in flat_directions(worker, problem, &outcome.parameters, &flat) {
+        if !without[p] {
+            without[p] = true;
+            outcome.inactive.push((p, Inactive::Flat));
         }
     }
-    if let Some(flat) = flat_storage {
-        worker.flat = Some(flat);
+    for p in 0..n {
+        if !without[p] && variance[p] > 0.0 && variance[p].is_finite() {
+            outcome.uncertainties[p] = Some(variance[p].sqrt());
+        }
+    }
+    outcome.certificate.projected_gradient = (0..n)
+        .filter_map(|p| outcome.uncertainties[p].map(|s| (worker.slope[p] * s).abs()))
+        .fold(0.0, f64::max);
+    if wanted.covariance {
+        for p in (0..n).filter(|&p| without[p]) {
+            for q in 0..n {
+                values[p * n + q] = 0.0;
+                values[q * n + p] = 0.0;
+            }
+        }
+        outcome.covariance = Some(Covariance { n, values });
     }
 }
 
+/// Every parameter that takes part in a flat direction, given those whose pivot vanished.
+/// Rare: it takes the whole Hessian, unless the model is too large for that.
+fn flat_directions(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    theta: &[f64],
+    pivots: &[usize],
+) -> Vec<usize> {
+    let (plan, n) = (problem.plan, theta.len());
+    if pivots.is_empty() || n > LARGEST_WHOLE {
+        return pivots.to_vec();
+    }
+    let mut whole = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
+    let point = Point {
+        theta,
+        data: problem.data,
+        active: &worker.active,
+        side: &worker.side,
+        exactness: 1.0,
+        damping: 0.0,
+    };
+    assemble(problem.level, plan, &plan.flat, point, &mut worker.scratch, &mut whole);
+    let mut found: Vec<usize> = match factor(problem.level, &plan.flat, &mut whole) {
+        Factored::Positive { flat } => {
+            flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)).collect()
+        }
+        Factored::Indefinite => pivots.to_vec(),
+    };
+    found.sort_unstable();
+    found.dedup();
+    worker.flat = Some(whole);
+    found
+}
+
 /// Parameters that move along the flat direction found at pivot `p`.
-fn companions(dense: bool, curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
-    let Some(m) = curvature.matrices.first().filter(|_| dense) else { return vec![p] };
+fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
+    let Some(m) = curvature.matrices.first() else { return vec![p] };
     let width = n.div_ceil(16).max(1) * 16;
     // U[..p][..p] x = -U[..p][p]: the null vector with x_p = 1.
     let mut x = vec![0.0; p + 1];

@@ -24,6 +24,8 @@ pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) curvature: Curvature,
     /// For the covariance; made when first asked for.
+    pub(crate) wide: Option<Curvature>,
+    /// For flat directions and saddles; made when first met.
     pub(crate) flat: Option<Curvature>,
     /// Trial point, step, effective gradient, solved columns.
     pub(crate) trial: Vec<f64>,
@@ -56,6 +58,7 @@ impl Worker {
         Self {
             scratch: Scratch::new(plan),
             curvature: Curvature::new(&plan.layout),
+            wide: None,
             flat: None,
             trial: vector(),
             step: vector(),

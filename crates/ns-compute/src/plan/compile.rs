@@ -65,6 +65,7 @@ impl Plan {
             asymmetric: vec![false; n],
             bendable: vec![false; n],
             layout: Layout::default(),
+            wide: Layout::default(),
             flat: Layout::default(),
         };
         let mut norms = Vec::new();
@@ -82,6 +83,7 @@ impl Plan {
         plan.has_kinks = plan.kinked.iter().any(|&k| k);
         plan.bendable = bendable(model);
         plan.layout = Layout::nested(&plan);
+        plan.wide = Layout::wide(&plan);
         plan.flat = Layout::flat(&plan);
         Ok(plan)
     }

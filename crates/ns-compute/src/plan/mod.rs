@@ -121,7 +121,9 @@ pub struct Plan {
     pub(crate) bendable: Vec<bool>,
     /// Order of elimination.
     pub(crate) layout: Layout,
-    /// Everything dense: for the covariance of models of moderate size.
+    /// Local parameters eliminated, no border: for the covariance of models of moderate size.
+    pub(crate) wide: Layout,
+    /// Everything dense, columns are parameters: for whole Hessians and flat directions.
     pub(crate) flat: Layout,
 }
 

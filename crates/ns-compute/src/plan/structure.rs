@@ -198,6 +198,11 @@ impl Layout {
         Self::build(plan, &Incidence::new(plan), usize::MAX, false)
     }
 
+    /// Local parameters first, everything else dense, no border.
+    pub(crate) fn wide(plan: &Plan) -> Self {
+        Self::build(plan, &Incidence::new(plan), usize::MAX, true)
+    }
+
     /// The cheapest nested order.
     pub(crate) fn nested(plan: &Plan) -> Self {
         let incidence = Incidence::new(plan);
