@@ -522,6 +522,14 @@ fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvatu
         } else {
             *target = 1.0;
         }
+        out.scale[p] = target.abs();
+        let reach = 1.0 + point.theta[p].abs();
+        out.slack[p] = 1e-6 / (reach * reach);
+    }
+    for (component, m) in layout.components.iter().zip(&out.matrices) {
+        for (i, &p) in layout.border.iter().enumerate() {
+            out.scale[p as usize] += m.h[(component.dense.len() + i) * (component.width + 1)].abs();
+        }
     }
     for (to, &p) in out.isolated.iter_mut().zip(&layout.isolated) {
         *to = if point.active[p as usize] { diagonal[p as usize] * (1.0 + point.damping) } else { 1.0 };

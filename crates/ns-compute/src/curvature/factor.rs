@@ -2,12 +2,9 @@
 
 use super::Curvature;
 use super::storage::Matrices;
-use crate::linalg::{Shape, factor as factor_dense, product};
+use crate::linalg::{FROZEN, Shape, factor as factor_dense, is_flat, is_negative, product};
 use crate::plan::{Component, Layout};
 use crate::simd::{Level, MulAdd, isa_fn};
-
-/// Stands for an infinite pivot, as in the dense factor.
-const FROZEN: f64 = 1e140;
 
 /// How a factorisation went.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +23,7 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
     let mut flat = Vec::new();
     let mut pivots = std::mem::take(&mut out.pivots);
     for (component, m) in layout.components.iter().zip(&mut out.matrices) {
-        if !eliminate_locals(level, component, m, &mut flat) {
+        if !eliminate_locals(level, component, m, &out.scale, &out.slack, &mut flat) {
             out.pivots = pivots;
             return Factored::Indefinite;
         }
@@ -37,7 +34,8 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
             product(level, &m.local, width, &m.local, width, &mut m.h, width, shape, -1.0);
         }
         let dense = component.dense.len();
-        factor_dense(level, &mut m.h, width, n, dense, &mut out.diagonal, &mut pivots);
+        limits(&mut out.limits, &component.dense, &out.scale, &out.slack);
+        factor_dense(level, &mut m.h, width, n, dense, &out.limits, &mut pivots);
         if pivots.negative.is_some() {
             out.pivots = pivots;
             return Factored::Indefinite;
@@ -50,7 +48,8 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
         }
     }
     let n = layout.border.len();
-    factor_dense(level, &mut out.border, out.border_width, n, n, &mut out.diagonal, &mut pivots);
+    limits(&mut out.limits, &layout.border, &out.scale, &out.slack);
+    factor_dense(level, &mut out.border, out.border_width, n, n, &out.limits, &mut pivots);
     let negative = pivots.negative.is_some();
     flat.extend(pivots.flat.iter().map(|&i| layout.border[i] as usize));
     out.pivots = pivots;
@@ -63,21 +62,32 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
     if negative { Factored::Indefinite } else { Factored::Positive { flat } }
 }
 
+fn limits(out: &mut Vec<(f64, f64)>, params: &[u32], scale: &[f64], slack: &[f64]) {
+    out.clear();
+    out.extend(params.iter().map(|&p| (scale[p as usize], slack[p as usize])));
+}
+
 isa_fn! {
     /// Factors the local block of every bin and replaces the coupling `R` by `L^-1 R`.
     /// False if a pivot is negative.
-    fn eliminate_locals(component: &Component, m: &mut Matrices, flat: &mut Vec<usize>) -> bool = eliminate_locals_body
+    fn eliminate_locals(component: &Component, m: &mut Matrices, scale: &[f64], slack: &[f64], flat: &mut Vec<usize>) -> bool = eliminate_locals_body
 }
 
 #[inline(always)]
-fn eliminate_locals_body<M: MulAdd>(component: &Component, m: &mut Matrices, flat: &mut Vec<usize>) -> bool {
+fn eliminate_locals_body<M: MulAdd>(
+    component: &Component,
+    m: &mut Matrices,
+    scale: &[f64],
+    slack: &[f64],
+    flat: &mut Vec<usize>,
+) -> bool {
     let width = component.width;
     for bin in 0..component.n_bins {
         let start = component.local_start[bin] as usize;
         let n = component.local_start[bin + 1] as usize - start;
         let l = &mut m.local_block[m.local_block_start[bin] as usize..][..n * n];
         for i in 0..n {
-            let scale = l[i * n + i].abs();
+            let p = component.local[start + i] as usize;
             for j in 0..=i {
                 let mut sum = l[i * n + j];
                 for k in 0..j {
@@ -85,11 +95,11 @@ fn eliminate_locals_body<M: MulAdd>(component: &Component, m: &mut Matrices, fla
                 }
                 if i != j {
                     l[i * n + j] = sum / l[j * n + j];
-                } else if sum.is_nan() || sum < -1e-9 * scale || (sum < 0.0 && scale == 0.0) {
+                } else if is_negative(sum, (scale[p], slack[p])) {
                     return false;
-                } else if sum <= 1e-13 * scale || sum < f64::MIN_POSITIVE {
+                } else if is_flat(sum, scale[p]) {
                     l[i * n + i] = FROZEN;
-                    flat.push(component.local[start + i] as usize);
+                    flat.push(p);
                 } else {
                     l[i * n + i] = sum.sqrt();
                 }

@@ -53,8 +53,13 @@ pub(crate) struct Curvature {
     pub(crate) rows: Vec<f64>,
     /// Curvature of the constraint terms, per parameter.
     pub(crate) constraint: Vec<f64>,
-    /// Scratch: a diagonal, and per-column vectors.
-    pub(crate) diagonal: Vec<f64>,
+    /// Diagonal before any elimination, per parameter: the scale of rounding in its pivot.
+    pub(crate) scale: Vec<f64>,
+    /// How far below zero a pivot may fall and still count as flat, per parameter: a change of
+    /// the parameter by its own size then moves the likelihood by less than a millionth.
+    pub(crate) slack: Vec<f64>,
+    /// Scale and slack of the columns at work.
+    pub(crate) limits: Vec<(f64, f64)>,
     /// Scratch for one block's vectors in column order.
     pub(crate) ranked: [Vec<f64>; 4],
     /// Scratch of `solve`.
@@ -79,7 +84,9 @@ impl Curvature {
             jacobian: vec![0.0; jacobian],
             rows: vec![0.0; bins * width],
             constraint: vec![0.0; layout.place.len()],
-            diagonal: vec![0.0; width.max(border_width)],
+            scale: vec![0.0; layout.place.len()],
+            slack: vec![0.0; layout.place.len()],
+            limits: Vec::new(),
             ranked: std::array::from_fn(|_| vec![0.0; width]),
             vector: vec![0.0; width],
             border_vector: vec![0.0; border_width],

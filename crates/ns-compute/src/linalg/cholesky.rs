@@ -7,10 +7,23 @@ use crate::simd::{Level, MulAdd, isa_fn};
 const BLOCK: usize = 16;
 
 /// A pivot below this fraction of its original diagonal element is a flat direction.
-const FLAT: f64 = 1e-13;
+const FLAT: f64 = 2e-14;
 
 /// Stands for an infinite pivot: the direction is frozen.
-const FROZEN: f64 = 1e140;
+pub(crate) const FROZEN: f64 = 1e140;
+
+/// True for a pivot that rounding of elements of size `scale` cannot tell from zero.
+#[inline(always)]
+pub(crate) fn is_flat(pivot: f64, scale: f64) -> bool {
+    pivot <= FLAT * scale || pivot < f64::MIN_POSITIVE
+}
+
+/// True for a pivot clearly below zero: beyond the rounding of elements of size `scale`, and
+/// beyond a `slack` that does not matter.
+#[inline(always)]
+pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
+    pivot.is_nan() || pivot < -(1e-9 * scale).max(slack)
+}
 
 /// What the factorisation met.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,25 +36,22 @@ pub(crate) struct Pivots {
 
 /// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading
 /// dimension `ld`, a multiple of 16, rows up to `n` present). With `rows < n` the trailing
-/// triangle becomes the Schur complement. `diagonal` is scratch of `n` elements.
+/// triangle becomes the Schur complement. `limits` holds the scale and the slack of each row's pivot.
 pub(crate) fn factor(
     level: Level,
     h: &mut [f64],
     ld: usize,
     n: usize,
     rows: usize,
-    diagonal: &mut [f64],
+    limits: &[(f64, f64)],
     pivots: &mut Pivots,
 ) {
     pivots.flat.clear();
     pivots.negative = None;
-    for i in 0..n {
-        diagonal[i] = h[i * ld + i];
-    }
     let mut k = 0;
     while k < rows {
         let end = (k + BLOCK).min(rows);
-        panel(level, h, ld, n, (k, end), diagonal, pivots);
+        panel(level, h, ld, n, (k, end), limits, pivots);
         if pivots.negative.is_some() {
             return;
         }
@@ -88,7 +98,7 @@ fn upper_update(level: Level, rows: &[f64], ld: usize, c: &mut [f64], first_row:
 }
 
 isa_fn! {
-    fn panel(h: &mut [f64], ld: usize, n: usize, rows: (usize, usize), diagonal: &[f64], pivots: &mut Pivots) = panel_body
+    fn panel(h: &mut [f64], ld: usize, n: usize, rows: (usize, usize), limits: &[(f64, f64)], pivots: &mut Pivots) = panel_body
 }
 
 /// Factors the rows of one block against each other.
@@ -98,19 +108,18 @@ fn panel_body<M: MulAdd>(
     ld: usize,
     n: usize,
     rows: (usize, usize),
-    diagonal: &[f64],
+    limits: &[(f64, f64)],
     pivots: &mut Pivots,
 ) {
     for k in rows.0..rows.1 {
         let pivot = h[k * ld + k];
-        let scale = diagonal[k].abs();
-        if pivot.is_nan() || pivot < -1e-9 * scale || (pivot < 0.0 && scale == 0.0) {
+        if is_negative(pivot, limits[k]) {
             pivots.negative = Some(k);
             return;
         }
         let (done, rest) = h.split_at_mut((k + 1) * ld);
         let row = &mut done[k * ld..];
-        if pivot <= FLAT * scale || pivot < f64::MIN_POSITIVE {
+        if is_flat(pivot, limits[k].0) {
             pivots.flat.push(k);
             row[k] = FROZEN;
             row[k + 1..n].fill(0.0);
@@ -238,6 +247,10 @@ mod tests {
         h
     }
 
+    fn limits(h: &[f64], ld: usize, n: usize) -> Vec<(f64, f64)> {
+        (0..n).map(|i| (h[i * ld + i], 0.0)).collect()
+    }
+
     #[test]
     fn factor_solve_and_invert_agree() {
         for n in [1, 5, 16, 17, 50, 83] {
@@ -245,8 +258,8 @@ mod tests {
             let h = matrix(n, ld);
             let at = |i: usize, j: usize| h[i.min(j) * ld + i.max(j)];
             for level in Level::available() {
-                let (mut u, mut d, mut pivots) = (h.clone(), vec![0.0; n], Pivots::default());
-                factor(level, &mut u, ld, n, n, &mut d, &mut pivots);
+                let (mut u, d, mut pivots) = (h.clone(), limits(&h, ld, n), Pivots::default());
+                factor(level, &mut u, ld, n, n, &d, &mut pivots);
                 assert_eq!(pivots, Pivots::default());
                 let b: Vec<f64> = (0..n).map(|i| (i as f64 + 0.3).cos()).collect();
                 let mut x = b.clone();
@@ -275,11 +288,11 @@ mod tests {
         let (n, rows, ld) = (37, 21, 48);
         let h = matrix(n, ld);
         let level = Level::detect();
-        let (mut u, mut d, mut pivots) = (h.clone(), vec![0.0; n], Pivots::default());
-        factor(level, &mut u, ld, n, rows, &mut d, &mut pivots);
-        factor(level, &mut { u[rows * ld + rows..].to_vec() }, ld, n - rows, n - rows, &mut d, &mut pivots);
+        let (mut u, d, mut pivots) = (h.clone(), limits(&h, ld, n), Pivots::default());
+        factor(level, &mut u, ld, n, rows, &d, &mut pivots);
+        factor(level, &mut { u[rows * ld + rows..].to_vec() }, ld, n - rows, n - rows, &d, &mut pivots);
         let mut whole = h;
-        factor(level, &mut whole, ld, n, n, &mut d, &mut pivots);
+        factor(level, &mut whole, ld, n, n, &d, &mut pivots);
         let mut schur = vec![0.0; (n - rows) * (n - rows)];
         for i in rows..n {
             for j in i..n {
@@ -293,15 +306,15 @@ mod tests {
     #[test]
     fn flat_and_negative_directions_are_told_apart() {
         let level = Level::detect();
-        let (mut d, mut pivots) = (vec![0.0; 3], Pivots::default());
+        let (d, mut pivots) = (vec![(1.0, 0.0); 3], Pivots::default());
         // [[1, 1], [1, 1]]: the second direction is flat.
         let mut h = vec![0.0; 16 * 16 + 16];
         (h[0], h[1], h[17]) = (1.0, 1.0, 1.0);
-        factor(level, &mut h, 16, 2, 2, &mut d, &mut pivots);
+        factor(level, &mut h, 16, 2, 2, &d, &mut pivots);
         assert_eq!((pivots.flat.as_slice(), pivots.negative), ([1].as_slice(), None));
         let mut h = vec![0.0; 16 * 16 + 16];
         (h[0], h[1], h[17]) = (1.0, 2.0, 1.0);
-        factor(level, &mut h, 16, 2, 2, &mut d, &mut pivots);
+        factor(level, &mut h, 16, 2, 2, &d, &mut pivots);
         assert_eq!(pivots.negative, Some(1));
     }
 }

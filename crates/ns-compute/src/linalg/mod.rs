@@ -5,5 +5,7 @@
 mod cholesky;
 mod product;
 
-pub(crate) use cholesky::{Pivots, factor, invert_factor, solve_lower, solve_upper};
+pub(crate) use cholesky::{
+    FROZEN, Pivots, factor, invert_factor, is_flat, is_negative, solve_lower, solve_upper,
+};
 pub(crate) use product::{Shape, product};

@@ -11,7 +11,7 @@ use super::active::classify;
 use super::escape::escape;
 use super::step::step;
 use super::{Problem, Worker};
-use crate::curvature::{Factored, Point, assemble, factor};
+use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
 
 /// The certificate: estimated distance to the minimum, in NLL units.
@@ -137,7 +137,17 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             worker.memory.clear();
             edm = step(level, plan, worker, &theta);
         }
-        let pushed = push_flat(worker, &theta, &flat);
+        if std::env::var_os("NSDEBUG").is_some() {
+            eprintln!(
+                "it {iterations} f {:.15e} edm {edm:.2e} fresh {fresh} exact {exact} damping {damping:.1e} active {} flat {flat:?} scale {:.2e} theta {:?} slope {:?}",
+                here.value(),
+                worker.active.iter().filter(|&&a| a).count(),
+                here.scale,
+                &theta[..theta.len().min(8)],
+                &worker.slope[..theta.len().min(8)]
+            );
+        }
+        let pushed = push_flat(worker, problem, &theta, &flat);
         if floor > 0.0
             && worker.scratch.lambda[..plan.n_bins]
                 .iter()
@@ -243,16 +253,44 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
-/// A parameter without curvature but with a slope runs to its bound (or a long way).
-/// True if there is one.
-fn push_flat(worker: &mut Worker, theta: &[f64], flat: &[usize]) -> bool {
+/// Where a direction has no curvature but a slope, the step runs along it to the box (or a long
+/// way). True if there is one.
+fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[usize]) -> bool {
+    let n = theta.len();
     let mut pushed = false;
     for &p in flat {
-        let slope = worker.slope[p];
+        if !worker.active[p] {
+            continue;
+        }
+        // The frozen pivot makes the solution for a unit force along p the direction itself.
+        worker.unit.fill(0.0);
+        worker.unit[p] = 1.0;
+        solve(problem.level, &problem.plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+        worker.unit.fill(0.0);
+        let own = worker.newton[p];
+        if own == 0.0 || !own.is_finite() {
+            continue;
+        }
+        let slope: f64 = (0..n).map(|q| worker.slope[q] * worker.newton[q] / own).sum();
         let reach = 1.0 + theta[p].abs();
-        if slope.abs() * reach > 1e-9 {
-            let target = if slope > 0.0 { worker.box_lower[p] } else { worker.box_upper[p] };
-            worker.step[p] = (target - theta[p]).clamp(-100.0 * reach, 100.0 * reach);
+        let expected: f64 = worker.scratch.lambda[..problem.plan.n_bins].iter().map(|l| l.abs()).sum();
+        if slope.abs() * reach <= 1e-9 + 64.0 * f64::EPSILON * expected {
+            continue;
+        }
+        let mut length = 10.0 * reach;
+        for q in (0..n).filter(|&q| worker.active[q]) {
+            let move_q = -slope.signum() * worker.newton[q] / own;
+            let room =
+                if move_q > 0.0 { worker.box_upper[q] - theta[q] } else { worker.box_lower[q] - theta[q] };
+            if move_q != 0.0 {
+                length = length.min(room / move_q);
+            }
+        }
+        if length > 0.0 {
+            for q in (0..n).filter(|&q| worker.active[q]) {
+                let to = worker.step[q] - slope.signum() * length * worker.newton[q] / own;
+                worker.step[q] = to.clamp(worker.box_lower[q] - theta[q], worker.box_upper[q] - theta[q]);
+            }
             pushed = true;
         }
     }

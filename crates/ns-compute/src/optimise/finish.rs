@@ -90,6 +90,9 @@ fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, out
     };
     assemble(level, plan, layout, point, &mut worker.scratch, curvature);
     let factored = factor(level, layout, curvature);
+    if std::env::var_os("NSDEBUG").is_some() {
+        eprintln!("final {factored:?} {:?} edm {:.2e}", outcome.status, outcome.certificate.edm);
+    }
     let Factored::Positive { flat } = factored else {
         if outcome.status == FitStatus::Converged {
             outcome.status = FitStatus::NotConverged(Reason::NoProgress);
