@@ -1,6 +1,6 @@
 //! Value, gradient, Hessian and Hessian-vector product against hyper-dual numbers on the
 //! textbook formulae, for random models and points, on every instruction set of this machine.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "oracle/likelihood.rs"]
 mod likelihood;

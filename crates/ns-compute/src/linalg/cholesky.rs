@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn factor_solve_and_invert_agree() {
-        for n in [1, 5, 16, 17, 50, 83] {
-            let ld = (n + 15) / 16 * 16;
+        for n in [1_usize, 5, 16, 17, 50, 83] {
+            let ld = n.div_ceil(16) * 16;
             let h = matrix(n, ld);
             let at = |i: usize, j: usize| h[i.min(j) * ld + i.max(j)];
             for level in Level::available() {

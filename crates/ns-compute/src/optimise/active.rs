@@ -44,6 +44,13 @@ pub(super) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
         worker.active[p] = active;
         worker.slope[p] = if active { slope } else { 0.0 };
     }
+    // A Poisson constraint is a logarithmic barrier: a step that all but reaches zero would take
+    // dozens of doublings to come back.
+    for (&p, &a) in problem.plan.poisson.param.iter().zip(&problem.plan.poisson.aux) {
+        if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {
+            worker.box_lower[p] = worker.box_lower[p].max(0.1 * theta[p]);
+        }
+    }
 }
 
 /// Names the free parameters that `classify` found inactive.

@@ -20,11 +20,23 @@ pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 /// Iterations of one descent.
 const MOST_ITERATIONS: usize = 250;
 
+/// Gauss-Newton steps before the exact Hessian is lifted instead.
+const PATIENCE: usize = 8;
+
 /// A factor is reused while each step shrinks the EDM by this much.
 const GOOD_CONTRACTION: f64 = 2e-2;
 
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
+
+/// How a descent goes about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mode {
+    /// The start is far from any minimum, where the exact Hessian is usually indefinite.
+    pub(crate) cold: bool,
+    /// The certificate must come from the Hessian at the final point itself.
+    pub(crate) verify: bool,
+}
 
 /// Where a descent ended.
 #[derive(Debug, Clone)]
@@ -46,7 +58,7 @@ impl Descent {
     }
 }
 
-/// Descends from `start` (moved into the box first). A `cold` start is far from any minimum.
+/// Descends from `start` (moved into the box first).
 ///
 /// # Errors
 /// If the likelihood is not finite there and no nearby point makes it finite.
@@ -54,7 +66,7 @@ pub(crate) fn descend(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
-    cold: bool,
+    mode: Mode,
 ) -> Result<Descent, FitFailure> {
     let mut theta: Vec<f64> = start.to_vec();
     for p in 0..theta.len() {
@@ -64,18 +76,18 @@ pub(crate) fn descend(
     }
     if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
         // The relaxed likelihood is finite everywhere and pulls empty bins up.
-        let relaxed = run(worker, problem, theta, RELAXED_FLOOR, true);
+        let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode { cold: true, verify: false });
         theta = relaxed.theta;
         if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
             return Err(not_finite(worker, problem, &theta));
         }
     }
-    Ok(run(worker, problem, theta, 0.0, cold))
+    Ok(run(worker, problem, theta, 0.0, mode))
 }
 
 /// The iteration. With `floor > 0` it works on the relaxed likelihood and stops as soon as
 /// the true one is finite.
-fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, cold: bool) -> Descent {
+fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, mode: Mode) -> Descent {
     let (plan, level) = (problem.plan, problem.level);
     let mut here = worker.evaluate(problem, &theta, floor);
     worker.gradient(problem, &theta);
@@ -105,8 +117,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         }
         if !reusable || !(edm <= GOOD_CONTRACTION * last_edm) {
             fresh = true;
-            // Far from the minimum the exact Hessian is usually indefinite: a cold start saves the try.
-            let mut exactness = if cold && iterations == 1 { 0.0 } else { 1.0 };
+            // A cold start saves the try.
+            let mut exactness = if mode.cold && iterations == 1 { 0.0 } else { 1.0 };
             exact = exactness > 0.0;
             loop {
                 let point = Point {
@@ -123,7 +135,16 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         flat = found;
                         break;
                     }
+                    // After many Gauss-Newton steps the bend of the valley matters: the exact
+                    // Hessian, lifted until it is positive, follows it.
+                    Factored::Indefinite if exactness > 0.0 && indefinite > PATIENCE && damping < 1e3 => {
+                        exact = false;
+                        damping = (damping * 10.0).max(1e-4);
+                    }
                     Factored::Indefinite if exactness > 0.0 => {
+                        if indefinite > PATIENCE {
+                            damping = 0.0;
+                        }
                         exactness = 0.0;
                         exact = false;
                         indefinite += 1;
@@ -137,16 +158,6 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             worker.memory.clear();
             edm = step(level, plan, worker, &theta);
         }
-        if std::env::var_os("NSDEBUG").is_some() {
-            eprintln!(
-                "it {iterations} f {:.15e} edm {edm:.2e} fresh {fresh} exact {exact} damping {damping:.1e} active {} flat {flat:?} scale {:.2e} theta {:?} slope {:?}",
-                here.value(),
-                worker.active.iter().filter(|&&a| a).count(),
-                here.scale,
-                &theta[..theta.len().min(8)],
-                &worker.slope[..theta.len().min(8)]
-            );
-        }
         let pushed = push_flat(worker, problem, &theta, &flat);
         if floor > 0.0
             && worker.scratch.lambda[..plan.n_bins]
@@ -156,13 +167,18 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         {
             break;
         }
-        if edm <= EDM_TOLERANCE && !pushed && damping == 0.0 {
+        if edm <= EDM_TOLERANCE && !pushed && (damping == 0.0 || !exact) {
+            if mode.verify && exact && !fresh {
+                // The caller wants the certificate from the Hessian of this very point.
+                factored = false;
+                continue;
+            }
             if exact {
                 status = FitStatus::Converged;
                 break;
             }
             // A cold start has not looked at the exact curvature yet.
-            if cold && iterations == 1 {
+            if mode.cold && iterations == 1 {
                 continue;
             }
             // Stationary, but not a minimum: leave along the most negative curvature.

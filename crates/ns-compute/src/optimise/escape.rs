@@ -6,17 +6,23 @@ use super::{Problem, Worker};
 use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::Likelihood;
 
-/// Looks for a lower point along the eigenvector of the lowest eigenvalue of the exact
-/// Hessian over the active parameters; both ways, several lengths. Rare, so it allocates.
-pub(super) fn escape(
-    worker: &mut Worker,
-    problem: &Problem<'_>,
-    theta: &[f64],
-    here: Likelihood,
-) -> Option<(Vec<f64>, Likelihood)> {
+/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters, in units in which
+/// its diagonal is one: differences in scale between parameters do not hide a direction.
+pub(super) struct Spectrum {
+    /// Ascending.
+    pub(super) values: Vec<f64>,
+    /// One vector after another, back in the units of the parameters.
+    pub(super) vectors: Vec<f64>,
+    /// Square roots of the diagonal.
+    pub(super) scale: Vec<f64>,
+}
+
+/// The spectrum at `theta`. Rare, so it allocates.
+pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
-    let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
+    let mut whole = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
     worker.evaluate(problem, theta, 0.0);
+    worker.gradient(problem, theta);
     let point = Point {
         theta,
         data: problem.data,
@@ -25,37 +31,57 @@ pub(super) fn escape(
         exactness: 1.0,
         damping: 0.0,
     };
-    assemble(problem.level, plan, &plan.flat, point, &mut worker.scratch, &mut flat);
-    let direction = plan.flat.components.first().zip(flat.matrices.first()).and_then(|(component, m)| {
+    assemble(problem.level, plan, &plan.flat, point, &mut worker.scratch, &mut whole);
+    let result = plan.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
         let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
-        let h = faer::Mat::from_fn(n, n, at);
+        // A diagonal that cancels to nothing must not blow its direction up.
+        let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
+        let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
         let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;
-        let lowest = eigen.S()[0];
-        (lowest < 0.0).then(|| ((0..n).map(|i| eigen.U()[(i, 0)]).collect::<Vec<f64>>(), lowest))
+        let values = (0..n).map(|k| eigen.S()[k]).collect();
+        let vectors = (0..n * n).map(|kp| eigen.U()[(kp % n, kp / n)] / scale[kp % n]).collect();
+        Some(Spectrum { values, vectors, scale })
     });
-    worker.flat = Some(flat);
-    let (direction, curvature) = direction?;
-    let natural = 1.0 / curvature.abs().sqrt();
-    let mut best: Option<(Vec<f64>, Likelihood)> = None;
-    for length in [natural, 0.3 * natural, 0.1 * natural, 1e-2 * natural, 1e-3 * natural] {
-        for sign in [1.0, -1.0] {
-            let trial: Vec<f64> = (0..n)
-                .map(|p| {
-                    let to = theta[p] + sign * length * direction[p];
-                    if worker.active[p] { to.clamp(problem.lower[p], problem.upper[p]) } else { theta[p] }
-                })
-                .collect();
-            let there = worker.evaluate(problem, &trial, 0.0);
-            let noise = 8.0 * f64::EPSILON * here.scale;
-            if there.value() < here.value() - noise
-                && best.as_ref().is_none_or(|(_, b)| there.value() < b.value())
-            {
-                best = Some((trial, there));
+    worker.flat = Some(whole);
+    result
+}
+
+/// Looks for a lower point along the directions of negative curvature; both ways, several lengths.
+pub(super) fn escape(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    theta: &[f64],
+    here: Likelihood,
+) -> Option<(Vec<f64>, Likelihood)> {
+    let n = theta.len();
+    let spectrum = spectrum(worker, problem, theta)?;
+    let noise = 8.0 * f64::EPSILON * here.scale;
+    let negative = spectrum.values.iter().take_while(|&&v| v < 0.0).take(4);
+    for (k, &curvature) in negative.enumerate() {
+        let direction = &spectrum.vectors[k * n..(k + 1) * n];
+        let natural = 1.0 / curvature.abs().sqrt();
+        let mut best: Option<(Vec<f64>, Likelihood)> = None;
+        for length in [natural, 0.3 * natural, 0.1 * natural, 1e-2 * natural, 1e-3 * natural] {
+            for sign in [1.0, -1.0] {
+                let trial: Vec<f64> = (0..n)
+                    .map(|p| {
+                        let to = theta[p] + sign * length * direction[p];
+                        if worker.active[p] { to.clamp(problem.lower[p], problem.upper[p]) } else { theta[p] }
+                    })
+                    .collect();
+                let there = worker.evaluate(problem, &trial, 0.0);
+                if there.value() < here.value() - noise
+                    && best.as_ref().is_none_or(|(_, b)| there.value() < b.value())
+                {
+                    best = Some((trial, there));
+                }
+            }
+            if best.is_some() {
+                return best;
             }
         }
-        if best.is_some() {
-            break;
-        }
     }
-    best
+    worker.evaluate(problem, theta, 0.0);
+    worker.gradient(problem, theta);
+    None
 }

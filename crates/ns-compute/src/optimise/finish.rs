@@ -3,13 +3,17 @@
 use ns_core::{Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, Reason, Search, Wanted};
 
 use super::active::{classify, inactive};
-use super::descend::{Descent, EDM_TOLERANCE};
+use super::descend::{Descent, EDM_TOLERANCE, Mode, descend};
+use super::escape::spectrum;
 use super::search::search;
 use super::{Problem, Worker};
 use crate::curvature::{Curvature, Factored, Point, assemble, covariance, factor, solve, variances};
 
 /// Models up to this size get their uncertainties from the full covariance: it is as fast.
 const DENSE_LIMIT: usize = 400;
+
+/// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
+const SPECTRUM_FLOOR: f64 = 1e-11;
 
 /// Beyond this no whole Hessian is formed to explain a flat direction.
 const LARGEST_WHOLE: usize = 3000;
@@ -29,49 +33,73 @@ pub(crate) fn fit(
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
     let found = search(worker, problem, start, further, effort, cold)?;
-    let Descent { theta, likelihood, edm, status, indefinite, flat, .. } = found.best;
-    let mut outcome = FitOutcome {
-        status,
-        nll: likelihood.value() + problem.data.saturated_main + problem.data.saturated_constraint,
-        parameters: theta,
-        certificate: Certificate {
-            edm,
-            projected_gradient: 0.0,
-            indefinite_steps: indefinite,
-            restarts_improved: found.improved,
-        },
-        n_iterations: found.iterations,
-        n_evaluations: 0,
-        inactive: Vec::new(),
-        empty_bins: Vec::new(),
-        uncertainties: Vec::new(),
-        covariance: None,
-    };
-    let theta = &outcome.parameters;
-    worker.evaluate(problem, theta, 0.0);
-    worker.gradient(problem, theta);
-    classify(worker, problem, theta);
-    outcome.inactive = inactive(worker, problem, theta);
-    outcome.inactive.extend(flat.iter().map(|&p| (p, Inactive::Flat)));
-    outcome.empty_bins = worker.scratch.lambda[..problem.plan.n_bins]
-        .iter()
-        .enumerate()
-        .filter(|&(_, &l)| l <= 0.0)
-        .map(|(b, _)| b)
-        .collect();
+    let mut best = found.best;
+    let mut iterations = found.iterations;
+    let mut outcome = describe(worker, problem, &best, found.improved);
     if wanted.uncertainties || wanted.covariance {
-        uncertainties(worker, problem, wanted, &mut outcome);
+        // The last steps may have used an older factor: where the Hessian of the point itself does
+        // not confirm them, go on from there.
+        for round in 0..3 {
+            if uncertainties(worker, problem, wanted, &mut outcome) || round == 2 {
+                break;
+            }
+            let again = descend(worker, problem, &best.theta, Mode { cold: false, verify: true })?;
+            iterations += again.iterations;
+            best = again;
+            outcome = describe(worker, problem, &best, found.improved);
+        }
+        if outcome.uncertainties.iter().all(Option::is_none) {
+            saddle_uncertainties(worker, problem, wanted, &mut outcome);
+        }
     } else {
         outcome.certificate.projected_gradient =
             worker.slope.iter().zip(&worker.newton).map(|(g, d)| (g * d).abs()).fold(0.0, f64::max).sqrt();
     }
+    outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
     Ok(outcome)
 }
 
+/// The outcome of a descent, without uncertainties; leaves the worker classified at its point.
+fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved: usize) -> FitOutcome {
+    let theta = &best.theta;
+    worker.evaluate(problem, theta, 0.0);
+    worker.gradient(problem, theta);
+    classify(worker, problem, theta);
+    let mut inactive = inactive(worker, problem, theta);
+    inactive.extend(best.flat.iter().map(|&p| (p, Inactive::Flat)));
+    FitOutcome {
+        status: best.status.clone(),
+        nll: best.value() + problem.data.saturated_main + problem.data.saturated_constraint,
+        parameters: theta.clone(),
+        certificate: Certificate {
+            edm: best.edm,
+            projected_gradient: 0.0,
+            indefinite_steps: best.indefinite,
+            restarts_improved: improved,
+        },
+        n_iterations: best.iterations,
+        n_evaluations: 0,
+        inactive,
+        empty_bins: worker.scratch.lambda[..problem.plan.n_bins]
+            .iter()
+            .enumerate()
+            .filter(|&(_, &l)| l <= 0.0)
+            .map(|(b, _)| b)
+            .collect(),
+        uncertainties: Vec::new(),
+        covariance: None,
+    }
+}
+
 /// Uncertainties (and covariance) from the exact Hessian at the minimum, and the certificate
-/// once more with it.
-fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, outcome: &mut FitOutcome) {
+/// once more with it. False if that Hessian is not positive or its certificate does not hold.
+fn uncertainties(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    wanted: Wanted,
+    outcome: &mut FitOutcome,
+) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
     let dense = wanted.covariance || n <= DENSE_LIMIT;
@@ -90,20 +118,15 @@ fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, out
     };
     assemble(level, plan, layout, point, &mut worker.scratch, curvature);
     let factored = factor(level, layout, curvature);
-    if std::env::var_os("NSDEBUG").is_some() {
-        eprintln!("final {factored:?} {:?} edm {:.2e}", outcome.status, outcome.certificate.edm);
-    }
     let Factored::Positive { flat } = factored else {
-        if outcome.status == FitStatus::Converged {
-            outcome.status = FitStatus::NotConverged(Reason::NoProgress);
-        }
         worker.wide = wide.or_else(|| worker.wide.take());
-        return;
+        return false;
     };
     solve(level, layout, curvature, &worker.slope, &mut worker.newton);
     let edm: f64 = 0.5 * worker.slope.iter().zip(&worker.newton).map(|(g, d)| g * d).sum::<f64>();
     outcome.certificate.edm = edm.max(0.0);
-    if outcome.status == FitStatus::Converged && edm > EDM_TOLERANCE {
+    let confirmed = edm <= EDM_TOLERANCE || outcome.status != FitStatus::Converged;
+    if !confirmed {
         outcome.status = FitStatus::NotConverged(Reason::NoProgress);
     }
     let mut variance = vec![0.0; n];
@@ -118,9 +141,24 @@ fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, out
     }
     worker.wide = wide.or_else(|| worker.wide.take());
 
+    let flat = flat_directions(worker, problem, &outcome.parameters, &flat);
+    report(worker, wanted, &flat, &variance, values, outcome);
+    confirmed
+}
+
+/// Puts variances and covariance into the outcome, without those of inactive and flat parameters.
+fn report(
+    worker: &Worker,
+    wanted: Wanted,
+    flat: &[usize],
+    variance: &[f64],
+    mut values: Vec<f64>,
+    outcome: &mut FitOutcome,
+) {
+    let n = variance.len();
     outcome.inactive.retain(|&(_, why)| why != Inactive::Flat);
     let mut without: Vec<bool> = (0..n).map(|p| !worker.active[p]).collect();
-    for p in flat_directions(worker, problem, &outcome.parameters, &flat) {
+    for &p in flat {
         if !without[p] {
             without[p] = true;
             outcome.inactive.push((p, Inactive::Flat));
@@ -143,6 +181,53 @@ fn uncertainties(worker: &mut Worker, problem: &Problem<'_>, wanted: Wanted, out
         }
         outcome.covariance = Some(Covariance { n, values });
     }
+}
+
+/// Where the exact Hessian stays indefinite and yet nothing lower is found along its negative
+/// directions (rounding, or a box in the way): those directions count as flat, the others keep their
+/// uncertainty through the pseudo-inverse.
+fn saddle_uncertainties(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    wanted: Wanted,
+    outcome: &mut FitOutcome,
+) {
+    let n = outcome.parameters.len();
+    if n > LARGEST_WHOLE {
+        return;
+    }
+    let Some(spectrum) = spectrum(worker, problem, &outcome.parameters) else { return };
+    let (mut edm, mut slope_left) = (0.0, 0.0);
+    let mut variance = vec![0.0; n];
+    let mut values = vec![0.0; n * n];
+    let mut share = vec![0.0; n];
+    for (k, &value) in spectrum.values.iter().enumerate() {
+        let vector = &spectrum.vectors[k * n..(k + 1) * n];
+        let slope: f64 = vector.iter().zip(&worker.slope).map(|(v, g)| v * g).sum();
+        if value <= SPECTRUM_FLOOR {
+            slope_left =
+                f64::max(slope_left, slope.abs() * vector.iter().fold(0.0, |m, v| f64::max(m, v.abs())));
+            for p in 0..n {
+                share[p] += (vector[p] * spectrum.scale[p]).powi(2);
+            }
+            continue;
+        }
+        edm += 0.5 * slope * slope / value;
+        for p in 0..n {
+            for q in 0..n {
+                values[p * n + q] += vector[p] * vector[q] / value;
+            }
+        }
+    }
+    for p in 0..n {
+        variance[p] = values[p * n + p];
+    }
+    outcome.certificate.edm = edm;
+    if edm <= EDM_TOLERANCE && slope_left <= 1e-6 {
+        outcome.status = FitStatus::Converged;
+    }
+    let flat: Vec<usize> = (0..n).filter(|&p| worker.active[p] && share[p] > 1e-6).collect();
+    report(worker, wanted, &flat, &variance, values, outcome);
 }
 
 /// Every parameter that takes part in a flat direction, given those whose pivot vanished.

@@ -2,7 +2,7 @@
 
 use ns_core::{FitFailure, FitStatus, Search};
 
-use super::descend::{Descent, descend};
+use super::descend::{Descent, Mode, descend};
 use super::{Problem, Worker};
 
 /// The best of several descents, with totals over all of them.
@@ -24,12 +24,14 @@ pub(super) fn search(
     effort: Search,
     cold: bool,
 ) -> Result<Found, FitFailure> {
-    let first = descend(worker, problem, start, cold);
+    let first = descend(worker, problem, start, Mode { cold, verify: false });
     let mut found = match first {
         Ok(best) => Found { iterations: best.iterations, best, improved: 0 },
         Err(failure) => {
             // Any finite point will do as a beginning.
-            let mut other = further.iter().filter_map(|s| descend(worker, problem, s, true).ok());
+            let mut other = further
+                .iter()
+                .filter_map(|s| descend(worker, problem, s, Mode { cold: true, verify: false }).ok());
             let Some(best) = other.next() else { return Err(failure) };
             Found { iterations: best.iterations, best, improved: 0 }
         }
@@ -65,7 +67,9 @@ fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut F
 
 /// Descends from `start` and keeps the result if it is lower.
 fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
-    let Ok(other) = descend(worker, problem, start, false) else { return false };
+    let Ok(other) = descend(worker, problem, start, Mode { cold: false, verify: false }) else {
+        return false;
+    };
     found.iterations += other.iterations;
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
     let better = other.value() < found.best.value() - noise

@@ -102,7 +102,7 @@ mod tests {
     fn holds_for_extreme_ratios() {
         for (lambda, n) in [(1e-300, 1.0), (1e300, 1.0), (1e-12, 1e9), (1e9, 1e-8)] {
             let z: f64 = (lambda - n) / n;
-            let want = n * (z - (lambda / n as f64).ln());
+            let want = n * (z - f64::ln(lambda / n));
             let got = deviance::<Fused>(lambda, n);
             assert!(((got - want) / want).abs() < 1e-14, "{lambda:e} {n:e}: {got:e} {want:e}");
         }

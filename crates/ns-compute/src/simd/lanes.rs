@@ -114,6 +114,7 @@ impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
     }
 
     #[inline(always)]
+    #[allow(clippy::manual_memcpy)] // a library call would not inherit the instruction set
     fn load(from: &[f64]) -> Self {
         let from = &from[..N];
         let mut lanes = [0.0; N];
@@ -124,6 +125,7 @@ impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
     }
 
     #[inline(always)]
+    #[allow(clippy::manual_memcpy)] // as in `load`
     fn store(self, to: &mut [f64]) {
         let to = &mut to[..N];
         for i in 0..N {
