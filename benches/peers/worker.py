@@ -40,7 +40,7 @@ class Ours:
 
     def gradient(self, model, point):
         # The value as well: what an optimiser asks for.
-        return model.nll(point), model.grad_nll(point)
+        return model.nll_and_grad(point)
 
     def fit(self, model):
         result = self.package.fit(model, threads=1)

@@ -268,3 +268,12 @@ def test_the_package_is_typed():
         for attribute in vars(kind):
             if not attribute.startswith("_"):
                 assert f"def {attribute}(" in stubs, f"{kind.__name__}.{attribute} has no stub"
+
+
+def test_nll_and_grad_gives_both_for_one_point_and_for_a_batch(model):
+    point = model.suggested_init()
+    value, gradient = model.nll_and_grad(point)
+    assert value == model.nll(point)
+    np.testing.assert_array_equal(gradient, model.grad_nll(point))
+    values, gradients = model.nll_and_grad([point, point])
+    assert values.shape == (2,) and gradients.shape == (2, len(point))

@@ -45,7 +45,10 @@ pub(crate) fn load_workspace(
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
         Workspace::from_slice_patched(&bytes, &patches, check)?.model(&options)
     });
-    model.map(Model::new).map_err(|error| workspace_error(py, &error))
+    let model = model.map(Model::new).map_err(|error| workspace_error(py, &error))?;
+    // Compiled here, so that the first call does not pay for it.
+    model.session(py, &ns_core::Execution::default())?;
+    Ok(model)
 }
 
 /// JSON text, or where to read it.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ns_core::{EvaluationRequest, Execution, Model as CoreModel, Session};
+use ns_inference::CpuSession;
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,14 +18,21 @@ pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
     /// Hashing a large model takes as long as a good part of its fit: done once.
     digest: OnceLock<String>,
-    /// Compiled once per device and thread count.
+    /// Compiled once, whatever the thread counts.
+    compiled: OnceLock<CpuSession>,
+    /// One session per device and thread count.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
 }
 
 impl Model {
     /// Wraps a model.
     pub(crate) fn new(inner: CoreModel) -> Self {
-        Self { inner: Arc::new(inner), digest: OnceLock::new(), sessions: Mutex::new(Vec::new()) }
+        Self {
+            inner: Arc::new(inner),
+            digest: OnceLock::new(),
+            compiled: OnceLock::new(),
+            sessions: Mutex::default(),
+        }
     }
 
     /// Fingerprint of the likelihood.
@@ -42,7 +50,7 @@ impl Model {
             if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {
                 return Ok(Arc::clone(session));
             }
-            let session: Arc<dyn Session> = Arc::from(ns_inference::open_session(&self.inner, execution)?);
+            let session = ns_inference::open_session_sharing(&self.inner, execution, &self.compiled)?;
             sessions.push((execution.clone(), Arc::clone(&session)));
             Ok(session)
         })
@@ -158,6 +166,23 @@ impl Model {
         let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
         let (result, batch) = evaluate(self, py, params, data, request)?;
         array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
+    }
+
+    /// Both at once, for about the price of the gradient: what an optimiser asks for.
+    #[pyo3(signature = (params, data = None))]
+    fn nll_and_grad<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArrayDyn<f64>>)> {
+        let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request)?;
+        let value = match (batch, result.nll.first()) {
+            (None, Some(value)) => value.into_pyobject(py)?.into_any(),
+            _ => PyArray1::from_vec(py, result.nll).into_any(),
+        };
+        Ok((value, array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))?))
     }
 
     /// Exact Hessian of `-ln L`: one matrix per point.

@@ -1,5 +1,7 @@
 //! Which devices this build and this machine have, and sessions on them.
 
+use std::sync::{Arc, OnceLock};
+
 use ns_compute::CpuSession;
 use ns_core::{Device, Execution, Model, Session, SessionError};
 use serde::Serialize;
@@ -33,6 +35,29 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
             remedy: remedy.to_owned(),
         }),
     }
+}
+
+/// As [`open_session`], but sessions of one model with different thread counts share what was
+/// compiled: `compiled` keeps it, and is filled by the first call.
+///
+/// # Errors
+/// As [`open_session`].
+pub fn open_session_sharing(
+    model: &Model,
+    execution: &Execution,
+    compiled: &OnceLock<CpuSession>,
+) -> Result<Arc<dyn Session>, SessionError> {
+    if missing(execution.device).is_some() || execution.memory_limit.is_some() {
+        return Ok(Arc::from(open_session(model, execution)?));
+    }
+    let base = match compiled.get() {
+        Some(base) => base,
+        None => {
+            let opened = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
+            compiled.get_or_init(|| opened)
+        }
+    };
+    Ok(Arc::new(base.with_threads(execution.threads)?))
 }
 
 /// Every kind of device that NextStat knows, available here or not.

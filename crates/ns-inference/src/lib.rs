@@ -34,8 +34,9 @@ mod lookup;
 pub mod minos;
 pub mod present;
 
-pub use device::{DeviceInfo, devices, open_session};
+pub use device::{DeviceInfo, devices, open_session, open_session_sharing};
 pub use error::InferenceError;
 pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};
 pub use lookup::parameter_index;
 pub use minos::Interval;
+pub use ns_compute::CpuSession;

@@ -71,6 +71,8 @@ class Model:
     def nll(self, params: ArrayLike, data: ArrayLike | None = None) -> Any:
         """A float for one point, an array for a batch."""
     def grad_nll(self, params: ArrayLike, data: ArrayLike | None = None) -> Floats: ...
+    def nll_and_grad(self, params: ArrayLike, data: ArrayLike | None = None) -> tuple[Any, Floats]:
+        """Both at once, for about the price of the gradient."""
     def hessian(self, params: ArrayLike, data: ArrayLike | None = None) -> Floats: ...
 
 class Interval:

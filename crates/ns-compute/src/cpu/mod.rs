@@ -3,7 +3,7 @@
 mod evaluate;
 mod request;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ns_core::{
     Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitFailure, FitTask, Interpolation,
@@ -21,16 +21,16 @@ const CHUNK_PER_THREAD: usize = 64;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
-    plan: Plan,
+    plan: Arc<Plan>,
     /// The same physics with smooth interpolation: its minimum is a start point where
     /// the model has kinks.
-    smooth: Option<Box<Plan>>,
-    observed: Dataset,
+    smooth: Option<Arc<Plan>>,
+    observed: Arc<Dataset>,
     level: Level,
     threads: usize,
     pool: Option<rayon::ThreadPool>,
-    workers: Mutex<Vec<Worker>>,
-    smooth_workers: Mutex<Vec<Worker>>,
+    workers: Arc<Mutex<Vec<Worker>>>,
+    smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
 
 impl CpuSession {
@@ -50,13 +50,31 @@ impl CpuSession {
         let plan = Plan::compile(model, execution)?;
         let smooth = if plan.has_kinks {
             let twin = Model { interpolation: Interpolation::SMOOTH, ..model.clone() };
-            Some(Box::new(Plan::compile(&twin, execution)?))
+            Some(Arc::new(Plan::compile(&twin, execution)?))
         } else {
             None
         };
         request::check_data(&plan, &model.observed.main, &model.observed.aux)?;
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
-        let threads = execution.resolved_threads();
+        Self {
+            plan: Arc::new(plan),
+            smooth,
+            observed: Arc::new(observed),
+            level,
+            threads: 1,
+            pool: None,
+            workers: Arc::default(),
+            smooth_workers: Arc::default(),
+        }
+        .with_threads(execution.threads)
+    }
+
+    /// The same compiled model and data with another number of threads (0: all cores).
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub fn with_threads(&self, threads: usize) -> Result<Self, SessionError> {
+        let threads = Execution { threads, ..Execution::default() }.resolved_threads();
         let pool = if threads > 1 {
             let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             Some(built.map_err(|error| SessionError::DeviceUnavailable {
@@ -68,14 +86,14 @@ impl CpuSession {
             None
         };
         Ok(Self {
-            plan,
-            smooth,
-            observed,
-            level,
+            plan: Arc::clone(&self.plan),
+            smooth: self.smooth.clone(),
+            observed: Arc::clone(&self.observed),
+            level: self.level,
             threads,
             pool,
-            workers: Mutex::default(),
-            smooth_workers: Mutex::default(),
+            workers: Arc::clone(&self.workers),
+            smooth_workers: Arc::clone(&self.smooth_workers),
         })
     }
 

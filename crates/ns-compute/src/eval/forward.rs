@@ -50,7 +50,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 
 /// Polynomial coefficients of the terms from `i` on.
 #[inline(always)]
-fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
+pub(super) fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
     for k in 0..6 {
         c[k] = V::load(&plan.norm_coefficients[k][i..]);

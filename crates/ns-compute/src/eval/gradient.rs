@@ -1,6 +1,10 @@
 //! Gradient of `-ln L`: one backward pass over the blocks.
 
-use super::{Dataset, Scratch, forward::norm_ratios};
+use ns_core::NormsysCode;
+
+use super::forward::coefficients;
+use super::{Dataset, Scratch};
+use crate::interp::polynomial_derivatives;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -14,7 +18,6 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     scratch.gradient.fill(0.0);
-    norm_ratios::<M>(plan, theta, |_| 0.0, false, scratch);
     for (index, block) in plan.blocks.iter().enumerate() {
         let total = weights::<M>(block, scratch);
         scratch.block_sum[index] = total * scratch.scale[index];
@@ -33,15 +36,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
     if scratch.degenerate {
         degenerate_norms(plan, theta, scratch);
     } else {
-        for run in &plan.norm_runs {
-            let mut sum = M::V8::splat(0.0);
-            for i in (run.start..run.end).step_by(TERM_LANES) {
-                // SAFETY: `norm_block` names blocks of the plan, or the dummy one after them.
-                let sums = unsafe { M::V8::gather(&scratch.block_sum, &plan.norm_block[i..]) };
-                sum = sums.mul_add(M::V8::load(&scratch.ratio[i..]), sum);
-            }
-            scratch.gradient[run.param] += sum.sum();
-        }
+        norms::<M>(plan, theta, scratch);
     }
     if plan.has_kinks {
         jumps(plan, theta, scratch);
@@ -182,6 +177,31 @@ unsafe fn term<M: MulAdd, const N: usize>(
     sum
 }
 
+/// normsys: relative derivative of each factor times the block sum that it scales.
+#[inline(always)]
+fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    for run in &plan.norm_runs {
+        let alpha = theta[run.param];
+        let polynomial = plan.normsys == NormsysCode::Code4 && alpha.abs() < 1.0;
+        let sign = if alpha == 0.0 { 0.0 } else { alpha.signum() };
+        let mut sum = M::V8::splat(0.0);
+        for i in (run.start..run.end).step_by(TERM_LANES) {
+            // SAFETY: `norm_block` names blocks of the plan, or the dummy one after them.
+            let sums = unsafe { M::V8::gather(&scratch.block_sum, &plan.norm_block[i..]) };
+            let ratio = if polynomial {
+                let (first, _) = polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
+                first.mul(M::V8::load(&scratch.kappa[i..]).reciprocal())
+            } else {
+                // Half the difference and half the sum of the logarithms, by the side of 0.
+                let (hi, lo) = (M::V8::load(&plan.norm_log_hi[i..]), M::V8::load(&plan.norm_log_lo[i..]));
+                hi.mul(M::V8::splat(0.5 * (1.0 + sign))).add(lo.mul(M::V8::splat(0.5 * (sign - 1.0))))
+            };
+            sum = sums.mul_add(ratio, sum);
+        }
+        scratch.gradient[run.param] += sum.sum();
+    }
+}
+
 /// Some factor is (almost) zero: products without it, term by term.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
@@ -232,7 +252,7 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
             }
         }
     }
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys == NormsysCode::Code1 {
         for run in plan.norm_runs.iter().filter(|run| theta[run.param] == 0.0) {
             for i in run.start..run.end {
                 let half = 0.5 * (plan.norm_log_hi[i] + plan.norm_log_lo[i]);

@@ -7,7 +7,7 @@ use ns_core::{
     SessionError,
 };
 
-use super::{Block, GaussianTerms, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
+use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
 use crate::interp;
 
 /// One normsys before the terms are sorted by parameter.
@@ -82,9 +82,10 @@ impl Plan {
         plan.hist_params = used;
         plan.has_kinks = plan.kinked.iter().any(|&k| k);
         plan.bendable = bendable(model);
-        plan.layout = Layout::nested(&plan);
-        plan.wide = Layout::wide(&plan);
-        plan.flat = Layout::flat(&plan);
+        let incidence = Incidence::new(&plan);
+        plan.layout = Layout::nested(&plan, &incidence);
+        plan.wide = Layout::wide(&plan, &incidence);
+        plan.flat = Layout::flat(&plan, &incidence);
         Ok(plan)
     }
 

@@ -9,7 +9,7 @@ mod structure;
 
 use ns_core::{HistosysCode, NormsysCode, ParameterTable};
 
-pub(crate) use structure::{Component, Layout, Place};
+pub(crate) use structure::{Component, Incidence, Layout, Place};
 
 /// Width of the padding of per-bin arrays.
 pub(crate) const LANES: usize = 4;

@@ -78,7 +78,7 @@ pub(crate) struct Layout {
 }
 
 /// What the choice of a layout needs to know of a model.
-struct Incidence {
+pub(crate) struct Incidence {
     /// Channel of each block.
     channel: Vec<usize>,
     n_channels: usize,
@@ -91,7 +91,8 @@ struct Incidence {
 }
 
 impl Incidence {
-    fn new(plan: &Plan) -> Self {
+    /// Reads it off the blocks of `plan`.
+    pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let mut this = Self {
             channel: Vec::new(),
@@ -194,18 +195,17 @@ impl Incidence {
 
 impl Layout {
     /// Everything dense in one component, columns in parameter order.
-    pub(crate) fn flat(plan: &Plan) -> Self {
-        Self::build(plan, &Incidence::new(plan), usize::MAX, false)
+    pub(crate) fn flat(plan: &Plan, incidence: &Incidence) -> Self {
+        Self::build(plan, incidence, usize::MAX, false)
     }
 
     /// Local parameters first, everything else dense, no border.
-    pub(crate) fn wide(plan: &Plan) -> Self {
-        Self::build(plan, &Incidence::new(plan), usize::MAX, true)
+    pub(crate) fn wide(plan: &Plan, incidence: &Incidence) -> Self {
+        Self::build(plan, incidence, usize::MAX, true)
     }
 
     /// The cheapest nested order.
-    pub(crate) fn nested(plan: &Plan) -> Self {
-        let incidence = Incidence::new(plan);
+    pub(crate) fn nested(plan: &Plan, incidence: &Incidence) -> Self {
         let mut limits: Vec<usize> = incidence.channels.iter().map(Vec::len).collect();
         limits.sort_unstable();
         limits.dedup();
@@ -220,7 +220,7 @@ impl Layout {
             .map(|l| (incidence.cost(l), l))
             .min_by(|a, b| a.0.total_cmp(&b.0))
             .map_or(usize::MAX, |(_, l)| l);
-        Self::build(plan, &incidence, best, true)
+        Self::build(plan, incidence, best, true)
     }
 
     fn build(plan: &Plan, incidence: &Incidence, limit: usize, locals: bool) -> Self {

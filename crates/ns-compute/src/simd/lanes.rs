@@ -13,6 +13,8 @@ pub(crate) trait Vector: Copy {
     fn store(self, to: &mut [f64]);
     /// `self * b`.
     fn mul(self, b: Self) -> Self;
+    /// `self + b`.
+    fn add(self, b: Self) -> Self;
     /// `self * b + c`.
     fn mul_add(self, b: Self, c: Self) -> Self;
     /// Sum of all lanes, in a fixed order.
@@ -138,6 +140,15 @@ impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
         let mut out = [0.0; N];
         for i in 0..N {
             out[i] = self.0[i] * b.0[i];
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = self.0[i] + b.0[i];
         }
         Self(out)
     }

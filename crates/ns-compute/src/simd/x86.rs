@@ -7,9 +7,9 @@ use std::arch::x86_64::{
     __m256d, __m512d, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_si128, _mm_unpackhi_pd, _mm256_add_pd,
     _mm256_blend_pd, _mm256_castpd256_pd128, _mm256_div_pd, _mm256_extractf128_pd, _mm256_fmadd_pd,
     _mm256_hadd_pd, _mm256_i32gather_pd, _mm256_loadu_pd, _mm256_loadu_si256, _mm256_mul_pd,
-    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm512_castpd512_pd256, _mm512_extractf64x4_pd,
-    _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_i32gather_pd, _mm512_loadu_pd, _mm512_mul_pd, _mm512_rcp14_pd,
-    _mm512_set1_pd, _mm512_storeu_pd,
+    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm512_add_pd, _mm512_castpd512_pd256,
+    _mm512_extractf64x4_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_i32gather_pd, _mm512_loadu_pd,
+    _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd, _mm512_storeu_pd,
 };
 
 use super::lanes::{MulAdd, Vector};
@@ -64,6 +64,12 @@ fn sum4(x: __m256d) -> f64 {
 }
 
 impl Vector for V4 {
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm256_add_pd(self.0, b.0) })
+    }
+
     #[inline(always)]
     fn sums([a, b, c, d]: [Self; 4], to: &mut [f64]) {
         let to = &mut to[..4];
@@ -136,6 +142,12 @@ impl Vector for V4 {
 
 impl Vector for V8Pair {
     #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        unsafe { Self(_mm256_add_pd(self.0, b.0), _mm256_add_pd(self.1, b.1)) }
+    }
+
+    #[inline(always)]
     fn sums(four: [Self; 4], to: &mut [f64]) {
         // SAFETY: AVX2 is there (module comment).
         V4::sums(four.map(|v| V4(unsafe { _mm256_add_pd(v.0, v.1) })), to);
@@ -201,6 +213,12 @@ impl Vector for V8Pair {
 }
 
 impl Vector for V8 {
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm512_add_pd(self.0, b.0) })
+    }
+
     #[inline(always)]
     fn sums(four: [Self; 4], to: &mut [f64]) {
         let halves = four.map(|v| {
