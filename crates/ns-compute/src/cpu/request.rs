@@ -199,6 +199,18 @@ impl CpuSession {
                     starts.push(other);
                 }
             }
+            // Free factors lower and higher: products of them have several valleys.
+            for scale in [0.3, 3.0] {
+                let mut other = start.to_vec();
+                for p in 0..other.len() {
+                    if !problem.fixed[p] && !problem.plan.constrained[p] {
+                        other[p] = (other[p] * scale).clamp(problem.lower[p], problem.upper[p]);
+                    }
+                }
+                if other != start {
+                    starts.push(other);
+                }
+            }
         }
         starts
     }

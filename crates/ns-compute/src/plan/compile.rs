@@ -60,6 +60,7 @@ impl Plan {
             block_params: Vec::new(),
             gaussian: GaussianTerms::default(),
             poisson: PoissonTerms::default(),
+            constrained: model.parameters.iter().map(|p| p.constraint.aux().is_some()).collect(),
             kinked: vec![false; n],
             has_kinks: false,
             asymmetric: vec![false; n],

@@ -111,6 +111,8 @@ pub struct Plan {
     pub(crate) block_params: Vec<u32>,
     pub(crate) gaussian: GaussianTerms,
     pub(crate) poisson: PoissonTerms,
+    /// Parameters with an auxiliary measurement.
+    pub(crate) constrained: Vec<bool>,
     /// Parameters whose likelihood has a kink at 0.
     pub(crate) kinked: Vec<bool>,
     /// Some parameter has one.
