@@ -54,6 +54,12 @@ pub(crate) fn fit(
     } else {
         outcome.certificate.projected_gradient =
             worker.slope.iter().zip(&worker.newton).map(|(g, d)| (g * d).abs()).fold(0.0, f64::max).sqrt();
+        if outcome.status == FitStatus::NotConverged(Reason::NoProgress) {
+            // The same last word as with uncertainties: the status must not depend on what is wanted.
+            outcome.uncertainties = vec![None; outcome.parameters.len()];
+            saddle_uncertainties(worker, problem, wanted, &mut outcome);
+            outcome.uncertainties.clear();
+        }
     }
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
