@@ -54,6 +54,7 @@ pub fn open_session_sharing(
         Some(base) => base,
         None => {
             let opened = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
+            opened.prepare();
             compiled.get_or_init(|| opened)
         }
     };

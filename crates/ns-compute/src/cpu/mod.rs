@@ -97,6 +97,14 @@ impl CpuSession {
         })
     }
 
+    /// Makes the working memory of a fit ready, by walking once through an evaluation and a
+    /// curvature: the first fit then finds its pages mapped. Nothing computed here is kept.
+    pub fn prepare(&self) {
+        let mut worker = take(&self.workers, &self.plan);
+        worker.rehearse(&self.plan, self.level, &self.observed);
+        put(&self.workers, worker);
+    }
+
     /// The instruction set in use.
     #[must_use]
     pub fn level(&self) -> Level {

@@ -1,7 +1,7 @@
 //! The memory of one fitting thread, and the description of one problem.
 
 use super::memory::Memory;
-use crate::curvature::Curvature;
+use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::Plan;
 use crate::simd::Level;
@@ -75,6 +75,24 @@ impl Worker {
             memory: Memory::default(),
             last_slope: vector(),
             n_evaluations: 0,
+        }
+    }
+
+    /// Touches all memory that a fit will use. The numbers are thrown away.
+    pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
+        let problem = Problem { plan, level, data, lower: Vec::new(), upper: Vec::new(), fixed: Vec::new() };
+        let theta = &plan.table.init;
+        self.evaluate(&problem, theta, 0.0);
+        self.gradient(&problem, theta);
+        self.active.fill(true);
+        self.side.fill(0.0);
+        let point =
+            Point { theta, data, active: &self.active, side: &self.side, exactness: 0.0, damping: 0.0 };
+        assemble(level, plan, &plan.layout, point, &mut self.scratch, &mut self.curvature);
+        if theta.len() <= super::finish::DENSE_LIMIT {
+            let mut wide = self.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide));
+            assemble(level, plan, &plan.wide, point, &mut self.scratch, &mut wide);
+            self.wide = Some(wide);
         }
     }
 
