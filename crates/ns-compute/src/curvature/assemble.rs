@@ -47,7 +47,7 @@ isa_fn! {
 /// Slopes on the chosen side of every kink, and zero for parameters that do not move.
 #[inline(always)]
 fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) {
-    norm_ratios::<M>(plan, point.theta, |p| point.side[p], true, scratch);
+    norm_ratios::<M>(plan, point.theta, |p| point.side[p], scratch);
     if plan.has_kinks && plan.histosys == ns_core::HistosysCode::Code0 {
         for &p in &plan.hist_params {
             if point.theta[p] == 0.0 {

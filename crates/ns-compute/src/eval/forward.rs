@@ -206,7 +206,6 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     plan: &Plan,
     theta: &[f64],
     side: impl Fn(usize) -> f64,
-    second: bool,
     scratch: &mut Scratch,
 ) {
     for run in &plan.norm_runs {
@@ -219,9 +218,7 @@ pub(crate) fn norm_ratios<M: MulAdd>(
                 let (first, curve) = interp::polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
                 let inverse = M::V8::load(&scratch.kappa[i..]).reciprocal();
                 first.mul(inverse).store(&mut scratch.ratio[i..]);
-                if second {
-                    curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
-                }
+                curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
             } else {
                 // d ln(kappa) = S + sign A, with S, A half the difference and sum of the logarithms.
                 for k in i..i + TERM_LANES {

@@ -59,7 +59,7 @@ pub(crate) fn hessian_vector(
     tangent: &mut Tangent,
     out: &mut [f64],
 ) {
-    norm_ratios::<crate::simd::Separate>(plan, theta, |_| 0.0, true, scratch);
+    norm_ratios::<crate::simd::Separate>(plan, theta, |_| 0.0, scratch);
     out.fill(0.0);
     tangent.lambda.fill(0.0);
     let mut scalars = Scalars { value: Vec::new(), rate: Vec::new() };
