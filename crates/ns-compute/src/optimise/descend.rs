@@ -8,6 +8,7 @@
 use ns_core::{FitFailure, FitStatus, Reason};
 
 use super::active::classify;
+use super::bend::bend;
 use super::escape::escape;
 use super::step::step;
 use super::{Problem, Worker};
@@ -25,6 +26,9 @@ const PATIENCE: usize = 8;
 
 /// A factor is reused while each step shrinks the EDM by this much.
 const GOOD_CONTRACTION: f64 = 2e-2;
+
+/// Trials of one line search that may be bent.
+const BENT_TRIALS: usize = 3;
 
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
@@ -139,7 +143,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     // Hessian, lifted until it is positive, follows it.
                     Factored::Indefinite if exactness > 0.0 && indefinite > PATIENCE && damping < 1e3 => {
                         exact = false;
-                        damping = (damping * 10.0).max(1e-4);
+                        damping = (damping * 10.0).max(1e-8);
                     }
                     Factored::Indefinite if exactness > 0.0 => {
                         if indefinite > PATIENCE {
@@ -210,7 +214,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         let noise = 8.0 * f64::EPSILON * here.scale;
         let mut t = 1.0;
         let mut accepted = None;
-        for _ in 0..12 {
+        for attempt in 0..12 {
             for p in 0..theta.len() {
                 worker.trial[p] = if worker.active[p] {
                     (theta[p] + t * worker.step[p]).clamp(worker.box_lower[p], worker.box_upper[p])
@@ -222,9 +226,17 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             let there = worker.evaluate(problem, &trial, floor);
             worker.trial = trial;
             let change = there.value() - here.value();
-            if there.value().is_finite() && change <= 1e-4 * t * descent + noise {
+            let enough = 1e-4 * t * descent + noise;
+            if there.value().is_finite() && change <= enough {
                 accepted = Some(there);
                 break;
+            }
+            if floor == 0.0 && there.value().is_finite() && attempt < BENT_TRIALS && iterations > PATIENCE {
+                factored = false;
+                if let Some(corrected) = bend(worker, problem, &theta, here.value() + enough) {
+                    accepted = Some(corrected);
+                    break;
+                }
             }
             // Minimum of the parabola through both values and the slope, kept away from the ends.
             let parabola =

@@ -47,6 +47,9 @@ pub(crate) struct Worker {
     pub(crate) memory: Memory,
     /// The slope before the last step.
     pub(crate) last_slope: Vec<f64>,
+    /// Bins that a bent step aims at, and a point or residuals on the way.
+    pub(crate) goal: Vec<f64>,
+    pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
 }
 
@@ -74,6 +77,8 @@ impl Worker {
             factored_side: vector(),
             memory: Memory::default(),
             last_slope: vector(),
+            goal: Vec::new(),
+            along: Vec::new(),
             n_evaluations: 0,
         }
     }

@@ -1,0 +1,103 @@
+//! Rejected steps bent back into a curved valley.
+//!
+//! Products of free factors over bins with millions of entries make valleys whose walls are
+//! steeper than their floor by many orders: a straight step leaves them at once, and a line search
+//! along it crawls. What the data see is the expectation, so the step is bent until the
+//! expectation lands where the linear model meant it to, each time by the displacement that
+//! undoes the difference at least cost. This is the geodesic correction of Transtrum
+//! and Sethna (arXiv:1201.5885), iterated, with a difference of expectations in place of the
+//! second derivative along the step.
+
+use super::{Problem, Worker};
+use crate::curvature::{Factored, Point, assemble, factor, solve};
+use crate::eval::{Likelihood, forward};
+
+/// Corrections of one trial point.
+const MOST_CORRECTIONS: usize = 4;
+
+/// Levenberg damping of a correction, which keeps it from sliding along the floor of the valley.
+const DAMPING: f64 = 1e-6;
+
+/// Fraction of the step over which the linear model is measured.
+const SHORT: f64 = 1e-3;
+
+/// Moves `worker.trial`, a rejected point on the step from `theta`, back into the valley; returns
+/// its likelihood once that is at most `target`. The scratch is left at another point than
+/// `theta`, and the factor is another one.
+pub(super) fn bend(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    theta: &[f64],
+    target: f64,
+) -> Option<Likelihood> {
+    let (plan, level) = (problem.plan, problem.level);
+    let n_bins = plan.n_bins;
+    let mut trial = std::mem::take(&mut worker.trial);
+    let mut goal = std::mem::take(&mut worker.goal);
+    let mut along = std::mem::take(&mut worker.along);
+    let mut found = None;
+
+    // The linear model at the end of the step: a forward difference of second order, which stays
+    // on the step's own side of every kink.
+    goal.clear();
+    goal.resize(n_bins, 0.0);
+    for (length, weight) in [(0.0, -1.5), (SHORT, 2.0), (2.0 * SHORT, -0.5)] {
+        along.clear();
+        along.extend(theta.iter().zip(&trial).map(|(from, to)| from + length * (to - from)));
+        forward(level, plan, &along, &mut worker.scratch);
+        for (goal, lambda) in goal.iter_mut().zip(&worker.scratch.lambda) {
+            *goal += lambda * (weight / SHORT + if length == 0.0 { 1.0 } else { 0.0 });
+        }
+    }
+
+    for _ in 0..MOST_CORRECTIONS {
+        // `J^T W e`: the backward pass with `W e` in place of the residuals, less the
+        // constraints' share, which a second pass without residuals gives.
+        worker.evaluate(problem, &trial, 0.0);
+        for b in 0..n_bins {
+            worker.scratch.slope[b] = worker.scratch.curvature[b] * (worker.scratch.lambda[b] - goal[b]);
+        }
+        worker.gradient(problem, &trial);
+        for p in 0..theta.len() {
+            worker.unit[p] = if worker.active[p] { -worker.scratch.gradient[p] } else { 0.0 };
+        }
+        worker.scratch.slope[..n_bins].fill(0.0);
+        worker.gradient(problem, &trial);
+        for p in 0..theta.len() {
+            if worker.active[p] {
+                worker.unit[p] += worker.scratch.gradient[p];
+            }
+        }
+        let point = Point {
+            theta: &trial,
+            data: problem.data,
+            active: &worker.active,
+            side: &worker.side,
+            exactness: 0.0,
+            damping: DAMPING,
+        };
+        assemble(level, plan, &plan.layout, point, &mut worker.scratch, &mut worker.curvature);
+        if !matches!(factor(level, &plan.layout, &mut worker.curvature), Factored::Positive { .. }) {
+            break;
+        }
+        solve(level, &plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+        for p in 0..theta.len() {
+            if worker.active[p] {
+                trial[p] = (trial[p] + worker.newton[p]).clamp(worker.box_lower[p], worker.box_upper[p]);
+            }
+        }
+        let there = worker.evaluate(problem, &trial, 0.0);
+        if !there.value().is_finite() {
+            break;
+        }
+        if there.value() <= target {
+            found = Some(there);
+            break;
+        }
+    }
+    worker.unit.fill(0.0);
+    worker.trial = trial;
+    worker.goal = goal;
+    worker.along = along;
+    found
+}
