@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ns_core::Session;
+use ns_core::{Control, Search, Session};
 use ns_inference::FitOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,8 +10,11 @@ use pyo3::types::PyDict;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::result::FitResult;
-use crate::work::{Progress, run};
+use crate::work::{Progress, run, run_short};
 use crate::{load, options};
+
+/// A fit of up to this many parameters takes milliseconds.
+const SHORT_FIT: usize = 400;
 
 /// Finds the best fit of a model with its uncertainties.
 ///
@@ -60,9 +63,11 @@ pub(crate) fn fit(
     }
     let session = model.session(py, &execution(device, threads)?)?;
     let core = &model.inner;
-    let result =
-        run(py, &Progress::Silent, |control| ns_inference::fit(core, session.as_ref(), &wanted, control))?
-            .map_err(|error| inference_error(&error))?;
+    let work = |control: Control<'_>| ns_inference::fit(core, session.as_ref(), &wanted, control);
+    let short =
+        core.parameters.len() <= SHORT_FIT && wanted.minos.is_empty() && wanted.search != Search::Thorough;
+    let result = if short { run_short(py, work)? } else { run(py, &Progress::Silent, work)? }
+        .map_err(|error| inference_error(&error))?;
     if strict && !result.converged {
         let reasons: Vec<&str> =
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();

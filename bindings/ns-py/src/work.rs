@@ -1,5 +1,6 @@
 //! Long work without the interpreter's lock: Ctrl-C is heard and progress is shown meanwhile.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -114,8 +115,22 @@ pub(crate) fn run<T: Send>(
     match (raised, result) {
         (Some(error), _) => Err(error),
         (None, Some(result)) => Ok(result),
-        (None, None) => {
-            Err(PyRuntimeError::new_err("internal error: a fit ended without a result; please report it"))
-        }
+        (None, None) => Err(without_result()),
     }
+}
+
+/// Runs `work` of a few milliseconds on this very thread with the lock released: starting a thread
+/// and moving to another core would cost as much again. Ctrl-C is heard when it ends.
+///
+/// # Errors
+/// If the work panicked, which is a bug, or what a signal handler raised.
+pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) -> T + Send) -> PyResult<T> {
+    // Nothing that the closure borrows is looked at again after a panic.
+    let result = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(Control::default()))));
+    py.check_signals()?;
+    result.map_err(|_| without_result())
+}
+
+fn without_result() -> PyErr {
+    PyRuntimeError::new_err("internal error: a fit ended without a result; please report it")
 }
