@@ -7,6 +7,7 @@ mod error;
 mod interrupt;
 mod load;
 mod output;
+mod progress;
 mod record;
 mod start;
 mod table;

@@ -27,6 +27,7 @@
 //! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `None`
 //! there, and one of [`FitResult::warnings`] says why.
 
+mod analysis;
 mod device;
 mod error;
 pub mod fit;

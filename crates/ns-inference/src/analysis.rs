@@ -1,0 +1,186 @@
+//! What every analysis stands on: the model, the session, the data and the fit that its own fits
+//! are variations of; and batches of them that count, stop and keep what is done.
+
+use std::sync::Arc;
+
+use ns_core::{
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Search, Session, Start,
+    TaskOutcome, Wanted,
+};
+
+use crate::fit::diagnosis;
+use crate::{FitOptions, InferenceError};
+
+/// The result of one fit of a batch.
+pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
+
+/// A model on a session with the data, fixed parameters and start of one analysis.
+pub(crate) struct Analysis<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) session: &'a dyn Session,
+    /// The data that every fit uses unless it says otherwise.
+    pub(crate) data: Data,
+    /// The fit that all others vary: start, fixed parameters, search.
+    pub(crate) base: FitRequest,
+    control: Control<'a>,
+    /// Fits done so far, and fits that the whole analysis will take as far as known.
+    done: usize,
+    total: usize,
+}
+
+impl<'a> Analysis<'a> {
+    /// Reads the options that all analyses share: data, fixed parameters, start, search.
+    ///
+    /// # Errors
+    /// For options that do not fit the model.
+    pub(crate) fn new(
+        model: &'a Model,
+        session: &'a dyn Session,
+        options: &FitOptions,
+        control: Control<'a>,
+    ) -> Result<Self, InferenceError> {
+        let FitTask { data, fits } = options.task(model, session)?;
+        let base = fits.into_iter().next().unwrap_or_default();
+        Ok(Self { model, session, data, base, control, done: 0, total: 0 })
+    }
+
+    /// Index of the parameter of interest.
+    ///
+    /// # Errors
+    /// [`InferenceError::NoPoi`] if the model has none.
+    pub(crate) fn poi(&self, analysis: &'static str) -> Result<usize, InferenceError> {
+        self.model
+            .poi
+            .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
+    }
+
+    /// Whether the base fit holds a parameter.
+    pub(crate) fn is_fixed(&self, index: usize) -> bool {
+        self.base.fixed.iter().any(|(i, _)| *i == index)
+            || (self.model.parameters.get(index).is_some_and(|p| p.fixed)
+                && !self.base.released.contains(&index))
+    }
+
+    /// True once the caller asked to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.control.is_cancelled()
+    }
+
+    /// Says how many fits are still to come, for progress.
+    pub(crate) fn expect(&mut self, further: usize) {
+        self.total = self.done + further;
+    }
+
+    /// One fit that the analysis cannot do without.
+    ///
+    /// # Errors
+    /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
+    pub(crate) fn fit(
+        &mut self,
+        data: &Data,
+        request: FitRequest,
+        wanted: Wanted,
+    ) -> Result<FitOutcome, InferenceError> {
+        let task = FitTask { data: data.clone(), fits: vec![request] };
+        match self.run(std::slice::from_ref(&task), wanted)?.pop() {
+            Some(Ok(outcome)) => Ok(outcome),
+            None | Some(Err(FitFailure::Cancelled)) => Err(InferenceError::Cancelled),
+            Some(Err(failure)) => {
+                Err(InferenceError::FitFailed { reason: diagnosis::failure(self.model, &failure) })
+            }
+        }
+    }
+
+    /// Independent fits, in order: one entry per request of every task. What was not started when the
+    /// caller stopped the work is [`FitFailure::Cancelled`].
+    ///
+    /// # Errors
+    /// If a task does not fit the model or the device fails.
+    pub(crate) fn run(&mut self, tasks: &[FitTask], wanted: Wanted) -> Result<Vec<Fitted>, InferenceError> {
+        let count: usize = tasks.iter().map(|task| task.fits.len()).sum();
+        self.total = self.total.max(self.done + count);
+        let shifted = Shifted { inner: self.control.observer, done: self.done, total: self.total };
+        let control = Control { observer: Some(&shifted), cancel: self.control.cancel };
+        let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
+        self.session.fit_batch(tasks, wanted, control, &mut outcomes)?;
+        self.done += count;
+        let mut fits: Vec<Fitted> = outcomes.into_iter().flat_map(|outcome| outcome.fits).collect();
+        fits.resize_with(count, || Err(FitFailure::Cancelled));
+        Ok(fits)
+    }
+
+    /// A fit that differs from the base by parameters held at values and starts at a neighbour's prediction.
+    pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
+        let mut request =
+            FitRequest { start: Start::At(Arc::from(start)), search: Search::Local, ..self.base.clone() };
+        for &(index, value) in held {
+            request.fixed.retain(|(i, _)| *i != index);
+            request.fixed.push((index, value));
+        }
+        request
+    }
+
+    /// Where the minimum is expected once parameters are held at values near the minimum of `parent`:
+    /// all others follow along the covariance, clipped to their bounds. A function of the parent alone.
+    pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
+        let mut point = parent.parameters.clone();
+        follow(parent, held, &mut point);
+        for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
+            if self.is_fixed(i) {
+                *x = parent.parameters.get(i).copied().unwrap_or(*x);
+            } else {
+                *x = x.clamp(p.bounds.0, p.bounds.1);
+            }
+        }
+        for &(index, value) in held {
+            if let Some(x) = point.get_mut(index) {
+                *x = value;
+            }
+        }
+        point
+    }
+}
+
+/// Moves `point` along the covariance: `C_:h C_hh^-1 (value - best)`, for one or two held parameters
+/// (more are followed one after another, which is a start point all the same).
+fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
+    let Some(c) = &parent.covariance else { return };
+    let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
+    let usable = |i: usize| i < c.n && c.get(i, i) > 0.0 && c.get(i, i).is_finite();
+    let weights: Vec<(usize, f64)> = match held {
+        [a, b] if usable(a.0) && usable(b.0) => {
+            let (aa, ab, bb) = (c.get(a.0, a.0), c.get(a.0, b.0), c.get(b.0, b.0));
+            let determinant = aa * bb - ab * ab;
+            if determinant > 1e-12 * aa * bb {
+                let (da, db) = (shift(a), shift(b));
+                vec![(a.0, (bb * da - ab * db) / determinant), (b.0, (aa * db - ab * da) / determinant)]
+            } else {
+                vec![(a.0, shift(a) / aa)]
+            }
+        }
+        _ => held.iter().filter(|h| usable(h.0)).map(|h| (h.0, shift(h) / c.get(h.0, h.0))).collect(),
+    };
+    for (j, x) in point.iter_mut().enumerate().take(c.n) {
+        for &(i, weight) in &weights {
+            let step = c.get(i, j) * weight;
+            if step.is_finite() {
+                *x += step;
+            }
+        }
+    }
+}
+
+/// Adds the fits of earlier batches of the same analysis.
+struct Shifted<'a> {
+    inner: Option<&'a dyn Observer>,
+    done: usize,
+    total: usize,
+}
+
+impl Observer for Shifted<'_> {
+    fn progress(&self, done: usize, total: usize) {
+        if let Some(observer) = self.inner {
+            observer.progress(self.done + done, self.total.max(self.done + total));
+        }
+    }
+}
