@@ -81,7 +81,14 @@ impl<'a> Analysis<'a> {
         request: FitRequest,
         wanted: Wanted,
     ) -> Result<FitOutcome, InferenceError> {
-        let task = FitTask { data: data.clone(), fits: vec![request] };
+        self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
+    }
+
+    /// The same for a task of one request.
+    ///
+    /// # Errors
+    /// As [`Self::fit`].
+    pub(crate) fn fit_task(&mut self, task: FitTask, wanted: Wanted) -> Result<FitOutcome, InferenceError> {
         match self.run(std::slice::from_ref(&task), wanted)?.pop() {
             Some(Ok(outcome)) => Ok(outcome),
             None | Some(Err(FitFailure::Cancelled)) => Err(InferenceError::Cancelled),
@@ -125,6 +132,12 @@ impl<'a> Analysis<'a> {
     pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
         let mut point = parent.parameters.clone();
         follow(parent, held, &mut point);
+        self.admit(parent, held, point)
+    }
+
+    /// Makes a start point of a guess: inside the bounds, fixed parameters where `parent` has them, held ones
+    /// at their values.
+    pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {
                 *x = parent.parameters.get(i).copied().unwrap_or(*x);
