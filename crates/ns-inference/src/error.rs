@@ -29,6 +29,17 @@ pub enum InferenceError {
         /// The measurement.
         measurement: String,
     },
+    /// The analysis varies the parameter of interest, and the fit holds it.
+    #[error(
+        "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \
+         (\"fixed\": false in the measurement's \"parameters\", or without fixing it here)"
+    )]
+    PoiFixed {
+        /// What was asked for.
+        analysis: &'static str,
+        /// The parameter of interest.
+        name: String,
+    },
     /// A value given for a parameter lies outside its bounds.
     #[error(
         "{what} of parameter '{name}' is {value}, outside its bounds [{lower}, {upper}]; \

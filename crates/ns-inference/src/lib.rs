@@ -31,13 +31,16 @@ mod analysis;
 mod device;
 mod error;
 pub mod fit;
+pub mod hypotest;
 mod lookup;
 pub mod minos;
+pub mod normal;
 pub mod present;
 
 pub use device::{DeviceInfo, devices, open_session, open_session_sharing};
 pub use error::InferenceError;
 pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};
+pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;

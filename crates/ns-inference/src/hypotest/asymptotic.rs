@@ -1,0 +1,77 @@
+//! Asymptotic distributions of the test statistics (Cowan, Cranmer, Gross and Vitells,
+//! arXiv:1007.1727), in the form that `pyhf.infer.calculators.AsymptoticCalculator` gives them.
+
+use crate::normal::{quantile, upper_tail};
+
+use super::TestStatistic;
+
+/// Standard deviations of the background-only distribution at which expected values are given, in
+/// the order of rising CLs: from an outcome that looks least like signal to the opposite.
+pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
+
+/// p-values of one outcome. `None` where a number does not exist.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PValues {
+    pub(crate) clsb: Option<f64>,
+    pub(crate) clb: Option<f64>,
+    pub(crate) cls: Option<f64>,
+}
+
+/// p-values of an observed statistic `q`, given that of the Asimov set, `q_asimov`.
+pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValues {
+    let (root, spread) = (q.sqrt(), q_asimov.sqrt());
+    let value = match statistic {
+        TestStatistic::Qtilde if root > spread => (q - q_asimov) / (2.0 * spread),
+        _ => root - spread,
+    };
+    at(value, spread)
+}
+
+/// p-values of the outcome at `n_sigma` of the background-only distribution.
+pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
+    at(n_sigma, q_asimov.sqrt())
+}
+
+/// The background-only distribution is a unit normal; that of signal and background sits `spread`
+/// lower.
+fn at(value: f64, spread: f64) -> PValues {
+    let exists = |p: f64| p.is_finite().then_some(p);
+    let (clsb, clb) = (upper_tail(value + spread), upper_tail(value));
+    PValues { clsb: exists(clsb), clb: exists(clb), cls: exists(clsb / clb) }
+}
+
+/// The root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
+pub(crate) fn expected_root(n_sigma: f64, alpha: f64) -> f64 {
+    quantile(alpha * upper_tail(n_sigma)) - n_sigma
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closed_form_of_an_expected_limit_gives_its_level() {
+        for n in EXPECTED_SIGMAS {
+            for alpha in [0.05, 0.1, 0.32] {
+                let root = expected_root(n, alpha);
+                let cls = expected(n, root * root).cls.unwrap_or(0.0);
+                assert!((cls / alpha - 1.0).abs() < 1e-12, "{n} {alpha}: {cls}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_pyhf() {
+        // pyhf 0.7.6, two-bin model at mu = 1: sqrt(q) and sqrt(q_A) as it prints them.
+        let root = 0.9153953418854808_f64;
+        let p = observed(TestStatistic::Qtilde, root * root, root * root);
+        assert!((p.cls.unwrap_or(0.0) - 0.3599841228971994).abs() < 1e-12);
+        assert!((expected(1.0, root * root).cls.unwrap_or(0.0) - 0.17472498277579762).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_hypothesis_without_signal_has_no_cls_beyond_the_atom() {
+        assert_eq!(observed(TestStatistic::Qtilde, 0.0, 0.0).cls, Some(1.0));
+        assert_eq!(observed(TestStatistic::Qtilde, 1.0, 0.0).cls, None);
+    }
+}

@@ -1,0 +1,208 @@
+//! Asymptotic tests of a value of the parameter of interest.
+//!
+//! Definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`): the profile
+//! likelihood ratio with one-sided statistics, the Asimov set made at the conditional fit of the
+//! observed data.
+
+pub(crate) mod asymptotic;
+pub(crate) mod profile;
+pub(crate) mod tester;
+
+use ns_core::{Control, Model, Session};
+use serde::Serialize;
+
+pub use asymptotic::EXPECTED_SIGMAS;
+
+use crate::analysis::Analysis;
+use crate::{FitOptions, InferenceError};
+use tester::Tester;
+
+/// A one-sided test statistic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestStatistic {
+    /// For upper limits where the signal cannot be negative (equation 16 of arXiv:1007.1727).
+    #[default]
+    Qtilde,
+    /// For upper limits (equation 14).
+    Q,
+    /// For discovery: tests the absence of a signal (equation 12).
+    Q0,
+}
+
+impl TestStatistic {
+    /// The value of the parameter of interest at which the Asimov set is made.
+    #[must_use]
+    pub fn asimov_value(self) -> f64 {
+        match self {
+            Self::Q | Self::Qtilde => 0.0,
+            Self::Q0 => 1.0,
+        }
+    }
+
+    /// Its name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Qtilde => "qtilde",
+            Self::Q => "q",
+            Self::Q0 => "q0",
+        }
+    }
+}
+
+/// Options of [`hypotest`], built step by step.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct HypotestOptions {
+    /// Data, fixed parameters, start and search of all fits.
+    pub fit: FitOptions,
+    /// The statistic.
+    pub statistic: TestStatistic,
+}
+
+impl HypotestOptions {
+    /// Sets data, fixed parameters and start of all fits.
+    #[must_use]
+    pub fn fit(mut self, fit: FitOptions) -> Self {
+        self.fit = fit;
+        self
+    }
+
+    /// Sets the statistic.
+    #[must_use]
+    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
+        self.statistic = statistic;
+        self
+    }
+}
+
+/// p-values expected for background alone, at -2, -1, 0, +1 and +2 standard deviations of its
+/// distribution (in ascending order of CLs).
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct ExpectedSet {
+    /// CLs.
+    pub cls: Vec<Option<f64>>,
+    /// p-value of signal and background.
+    pub clsb: Vec<Option<f64>>,
+    /// p-value of background alone.
+    pub clb: Vec<Option<f64>>,
+}
+
+/// The result of one test. Serialises to the JSON of `nextstat hypotest`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct HypotestResult {
+    /// Name of the parameter of interest.
+    pub param: String,
+    /// The tested value.
+    pub mu_test: f64,
+    /// Name of the statistic.
+    pub test_stat: &'static str,
+    /// CLs of the observed data. For q0, whose answer is `clsb`, this is no measure of anything.
+    pub cls: Option<f64>,
+    /// p-value of signal and background; for q0, that of the background-only hypothesis (p0).
+    pub clsb: Option<f64>,
+    /// p-value of background alone.
+    pub clb: Option<f64>,
+    /// The observed statistic.
+    pub q_obs: f64,
+    /// The statistic of the Asimov set.
+    pub q_asimov: f64,
+    /// Best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+    /// `twice_nll` of the free and of the conditional fit.
+    pub twice_nll_free: f64,
+    /// See [`Self::twice_nll_free`].
+    pub twice_nll_conditional: Option<f64>,
+    /// Expected p-values.
+    pub expected_set: ExpectedSet,
+    /// Whether every fit behind these numbers reached its certificate.
+    pub converged: bool,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+}
+
+/// Tests the hypothesis that the parameter of interest is `mu`.
+///
+/// Takes five fits: free and conditional ones of the observed data, conditional at the Asimov value,
+/// and those of the Asimov set. For q0 the tested value is 0 whatever `mu` says.
+///
+/// # Errors
+/// If the model has no parameter of interest or holds it fixed, if a fit has no finite likelihood
+/// anywhere, if the device fails, or if the caller stopped the work.
+pub fn hypotest(
+    model: &Model,
+    session: &dyn Session,
+    mu: f64,
+    options: &HypotestOptions,
+    control: Control<'_>,
+) -> Result<HypotestResult, InferenceError> {
+    let analysis = Analysis::new(model, session, &options.fit, control)?;
+    let search = options.fit.search;
+    let mut tester = Tester::new(analysis, options.statistic, "a hypothesis test", 2)?;
+    let name = tester.name().to_owned();
+    if !mu.is_finite() {
+        return Err(InferenceError::NotFinite { what: "the tested value", name, value: mu });
+    }
+    let value = match options.statistic {
+        TestStatistic::Q0 => {
+            if mu != 0.0 {
+                tester.notes.push(format!("q0 tests {name} = 0, not {mu}"));
+            }
+            0.0
+        }
+        TestStatistic::Q | TestStatistic::Qtilde => mu,
+    };
+    let bounds = tester.bounds();
+    if value < bounds.0 || value > bounds.1 {
+        tester.notes.push(format!(
+            "the tested value {value} lies outside the bounds [{}, {}] of {name}, which hold in the free fit only",
+            bounds.0, bounds.1
+        ));
+    }
+    let tested = match tester.test(&[value], true, search)?.pop() {
+        Some(Ok(tested)) => tested,
+        Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
+        None => return Err(InferenceError::Cancelled),
+    };
+    tester.judge_at(value);
+
+    let p = asymptotic::observed(options.statistic, tested.q, tested.q_asimov);
+    let mut expected = ExpectedSet::default();
+    for n in EXPECTED_SIGMAS {
+        let p = asymptotic::expected(n, tested.q_asimov);
+        expected.cls.push(p.cls);
+        expected.clsb.push(p.clsb);
+        expected.clb.push(p.clb);
+    }
+    if p.cls.is_none() {
+        tester.notes.push(match tested.q_asimov {
+            0.0 => format!(
+                "cls is null: the Asimov set does not tell {name} = {value} from {}",
+                options.statistic.asimov_value()
+            ),
+            _ => "cls is null: both of its p-values are zero".to_owned(),
+        });
+    }
+    if tested.q_asimov == 0.0 && value != options.statistic.asimov_value() {
+        tester.notes.push(format!("{name} has no effect on what is expected: the statistic of the Asimov set is 0"));
+    }
+    Ok(HypotestResult {
+        param: name,
+        mu_test: value,
+        test_stat: options.statistic.name(),
+        cls: p.cls,
+        clsb: p.clsb,
+        clb: p.clb,
+        q_obs: tested.q,
+        q_asimov: tested.q_asimov,
+        mu_hat: tester.best_value(),
+        twice_nll_free: 2.0 * tester.observed.best.nll,
+        twice_nll_conditional: tester.observed.at(value).map(|known| 2.0 * known.fit.nll),
+        expected_set: expected,
+        converged: tester.converged,
+        warnings: tester.notes,
+    })
+}

@@ -1,0 +1,247 @@
+//! The fits behind every test of a hypothesis: the free fit, the background-only fit and the Asimov
+//! set are made once; each tested value then takes one conditional fit of either data set.
+
+use std::sync::Arc;
+
+use ns_core::{FitOutcome, FitRequest, FitTask, Search, Start, Wanted};
+
+use super::TestStatistic;
+use super::profile::Profile;
+use crate::analysis::Analysis;
+use crate::fit::diagnosis;
+use crate::{InferenceError, minos};
+
+/// Everything that does not depend on the tested value.
+pub(crate) struct Tester<'a> {
+    pub(crate) analysis: Analysis<'a>,
+    pub(crate) statistic: TestStatistic,
+    pub(crate) poi: usize,
+    pub(crate) observed: Profile,
+    pub(crate) asimov: Profile,
+    /// What a reader of the numbers should know.
+    pub(crate) notes: Vec<String>,
+    /// Every fit so far that all numbers rest on reached its certificate.
+    pub(crate) converged: bool,
+    /// Values tested so far.
+    pub(crate) n_evaluations: usize,
+}
+
+/// The test statistics at one value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tested {
+    pub(crate) value: f64,
+    pub(crate) q: f64,
+    pub(crate) q_asimov: f64,
+    /// Both conditional fits reached their certificates.
+    pub(crate) converged: bool,
+}
+
+const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
+
+impl<'a> Tester<'a> {
+    /// Makes the free fit, the fit at the Asimov value (0; 1 for q0) and the Asimov set from it.
+    ///
+    /// # Errors
+    /// If the model has no parameter of interest or holds it fixed, if a fit has no finite
+    /// likelihood anywhere, if the device fails, or if the caller stopped the work.
+    pub(crate) fn new(
+        mut analysis: Analysis<'a>,
+        statistic: TestStatistic,
+        what: &'static str,
+        further: usize,
+    ) -> Result<Self, InferenceError> {
+        let poi = analysis.poi(what)?;
+        let name = |i: usize| analysis.model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
+        if analysis.is_fixed(poi) {
+            return Err(InferenceError::PoiFixed { analysis: what, name: name(poi) });
+        }
+        let mut notes = analysis.model.warnings.clone();
+        let bounds = analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
+        match statistic {
+            TestStatistic::Qtilde if bounds.0 != 0.0 => notes.push(format!(
+                "qtilde with a lower bound of {} for {} is the statistic q (its bound is not moved to 0), with the \
+                 p-values of qtilde, as in pyhf",
+                bounds.0,
+                name(poi)
+            )),
+            TestStatistic::Q if bounds.0 == 0.0 => notes.push(format!(
+                "q with a lower bound of 0 for {} is the statistic qtilde, with the p-values of q, as in pyhf",
+                name(poi)
+            )),
+            _ => {}
+        }
+
+        analysis.expect(3 + further);
+        let data = analysis.data.clone();
+        let free = analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?;
+        let mut observed = Profile::new(data, poi, free);
+        let asimov_value = statistic.asimov_value();
+        let task = observed.task(&analysis, asimov_value, analysis.base.search);
+        let conditional = analysis.fit_task(task, Wanted::default())?;
+        let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
+        observed.learn(asimov_value, &Ok(conditional));
+        let asimov_data = analysis.session.asimov(&point)?;
+
+        // The Asimov set has its minimum where it was made. Only if that lies outside the bounds of the
+        // parameter, which hold for its free fit as well, the minimum is elsewhere.
+        let mut request =
+            FitRequest { start: Start::At(point), search: Search::Local, ..analysis.base.clone() };
+        if bounds.0 <= asimov_value && asimov_value <= bounds.1 {
+            // At a bound the parameter would have no covariance.
+            let room = 1.0 + asimov_value.abs();
+            request.bounds.push((poi, (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room))));
+        } else {
+            request.search = analysis.base.search;
+        }
+        let best = analysis.fit(&asimov_data, request, WITH_COVARIANCE)?;
+        let asimov = Profile::new(asimov_data, poi, best);
+
+        let mut tester =
+            Self { analysis, statistic, poi, observed, asimov, notes, converged: true, n_evaluations: 0 };
+        let fits = [
+            ("the free fit", tester.observed.best.clone()),
+            ("the fit of the Asimov set", tester.asimov.best.clone()),
+        ];
+        for (which, fit) in &fits {
+            tester.judge(which, fit);
+        }
+        if let Some(known) = tester.observed.at(asimov_value) {
+            let fit = known.fit.clone();
+            tester.judge(&format!("the fit at {} = {asimov_value}", tester.name()), &fit);
+        }
+        tester.look_lower(asimov_value)?;
+        Ok(tester)
+    }
+
+    /// Name of the parameter of interest.
+    pub(crate) fn name(&self) -> &str {
+        self.analysis.model.parameters.get(self.poi).map_or("the parameter of interest", |p| p.name.as_str())
+    }
+
+    /// Bounds of the parameter of interest.
+    pub(crate) fn bounds(&self) -> (f64, f64) {
+        self.analysis.model.parameters.get(self.poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds)
+    }
+
+    /// Best-fit value of the parameter of interest.
+    pub(crate) fn best_value(&self) -> f64 {
+        self.observed.best_value()
+    }
+
+    /// Tests several values in one batch. The Asimov fits alone where `observed` is false. `Err` per value
+    /// where a fit has no finite likelihood, with the reason.
+    ///
+    /// # Errors
+    /// If the device fails or the caller stopped the work.
+    pub(crate) fn test(
+        &mut self,
+        values: &[f64],
+        observed: bool,
+        search: Search,
+    ) -> Result<Vec<Result<Tested, String>>, InferenceError> {
+        let mut tasks: Vec<FitTask> = Vec::new();
+        let mut places: Vec<(bool, f64)> = Vec::new();
+        for &value in values {
+            for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
+                let needed = is_asimov || observed;
+                if needed && profile.at(value).is_none() && !places.contains(&(is_asimov, value)) {
+                    tasks.push(profile.task(&self.analysis, value, search));
+                    places.push((is_asimov, value));
+                }
+            }
+        }
+        let fits = self.analysis.run(&tasks, Wanted::default())?;
+        if self.analysis.is_cancelled() {
+            return Err(InferenceError::Cancelled);
+        }
+        self.n_evaluations += values.len();
+        let mut failures: Vec<(f64, String)> = Vec::new();
+        for ((is_asimov, value), fitted) in places.iter().zip(&fits) {
+            let profile = if *is_asimov { &mut self.asimov } else { &mut self.observed };
+            profile.learn(*value, fitted);
+            if let Err(failure) = fitted {
+                failures.push((*value, diagnosis::failure(self.analysis.model, failure)));
+            }
+        }
+        if observed {
+            for &value in values {
+                self.look_lower(value)?;
+            }
+        }
+        Ok(values
+            .iter()
+            .map(|&value| match failures.iter().find(|(v, _)| *v == value) {
+                Some((_, reason)) => Err(reason.clone()),
+                None => Ok(self.tested(value, observed)),
+            })
+            .collect())
+    }
+
+    /// The statistics at a value whose fits are known.
+    fn tested(&self, value: f64, observed: bool) -> Tested {
+        let fits = [&self.asimov, &self.observed];
+        let converged = fits
+            .iter()
+            .take(if observed { 2 } else { 1 })
+            .all(|profile| profile.at(value).is_some_and(|known| known.fit.converged()));
+        let q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
+        Tested { value, q, q_asimov: self.one_sided(&self.asimov, value), converged }
+    }
+
+    /// The one-sided statistic: 0 where the best fit lies on the other side of the tested value.
+    fn one_sided(&self, profile: &Profile, value: f64) -> f64 {
+        let best = profile.best_value();
+        let zero = match self.statistic {
+            TestStatistic::Q0 => best < value,
+            TestStatistic::Q | TestStatistic::Qtilde => best > value,
+        };
+        if zero { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
+    }
+
+    /// Restarts the free fit where a conditional one fell below it.
+    fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
+        let Some(known) = self.observed.at(value) else { return Ok(()) };
+        let depth = 2.0 * (self.observed.best.nll - known.fit.nll);
+        if !(depth > minos::tolerance(self.observed.best.nll)) || !known.fit.converged() {
+            return Ok(());
+        }
+        let start = Start::At(Arc::from(known.fit.parameters.as_slice()));
+        let request = FitRequest { start, search: Search::Local, ..self.analysis.base.clone() };
+        let data = self.observed.data.clone();
+        let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
+        if fit.nll < self.observed.best.nll {
+            self.notes.push(format!(
+                "the fit at {} = {value} met a minimum lower by {:.3e} in twice_nll than the free fit, which was \
+                 restarted there",
+                self.name(),
+                2.0 * (self.observed.best.nll - fit.nll)
+            ));
+            self.judge("the restarted free fit", &fit);
+            self.observed.best = fit;
+        }
+        Ok(())
+    }
+
+    /// Remembers a fit that the numbers rest on, and says what is wrong with it.
+    pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
+        if !fit.converged() {
+            self.converged = false;
+            let reasons = diagnosis::not_converged(self.analysis.model, fit);
+            self.notes.push(format!("{which}: {}", reasons.join("; ")));
+        } else if let Some(empty) = diagnosis::empty_bins(self.analysis.model, fit) {
+            self.notes.push(format!("{which}: no expected events are left at the minimum in {empty}"));
+        }
+    }
+
+    /// Says of both conditional fits at a value whether they converged.
+    pub(crate) fn judge_at(&mut self, value: f64) {
+        let name = self.name().to_owned();
+        let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());
+        let fits = [(of(&self.observed), "the fit"), (of(&self.asimov), "the Asimov fit")];
+        for (fit, which) in fits {
+            if let Some(fit) = fit {
+                self.judge(&format!("{which} at {name} = {value}"), &fit);
+            }
+        }
+    }
+}
