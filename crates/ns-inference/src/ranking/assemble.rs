@@ -1,0 +1,164 @@
+//! Names on numbers and words on gaps.
+
+use ns_core::Inactive;
+
+use super::kind::kinds;
+use super::result::{RankedParameter, RankingResult, Side};
+use super::study::Study;
+use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
+use crate::fit::{diagnosis, pulls};
+
+/// The result of a ranking.
+pub(super) fn assemble(
+    study: &Study<'_>,
+    parameters: &[usize],
+    groups: &[Members],
+    options: &RankingOptions,
+    variations: Variations,
+) -> RankingResult {
+    let model = study.analysis.model;
+    let Variations { listed, impacts, members, held } = variations;
+    let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
+    let kinds = kinds(model);
+    let pulls = pulls(model, &study.analysis.data, &study.parent.parameters, |i| study.analysis.is_fixed(i));
+    let by = |impact: Impact, k: usize| {
+        impacts.iter().find(|(found, _)| *found == impact).and_then(|(_, list)| list.get(k).cloned())
+    };
+    let entry = |(k, &i): (usize, &usize)| {
+        let side = |side| refit::distance(study, i, side).ok();
+        let width =
+            model.parameters.get(i).and_then(|p| p.constraint.prefit_sigma()).filter(|s| s.is_finite());
+        let uncertainty = study.sigma(i);
+        RankedParameter {
+            name: name(i),
+            kinds: kinds.get(i).cloned().unwrap_or_default(),
+            value: study.best(i),
+            uncertainty,
+            lower: side(Side::Down),
+            upper: side(Side::Up),
+            prefit_uncertainty: width,
+            pull: pulls.get(i).copied().flatten(),
+            constraint: uncertainty.zip(width).map(|(sigma, width)| sigma / width).filter(|c| c.is_finite()),
+            at_bound: matches!(study.inactive(i), Some(Inactive::LowerBound | Inactive::UpperBound)),
+            at_kink: study.inactive(i) == Some(Inactive::Kink),
+            impacts: impacts.first().and_then(|(_, list)| list.get(k).cloned()).unwrap_or_default(),
+            refit: by(Impact::Refit, k),
+            covariance: by(Impact::Covariance, k),
+            global: by(Impact::Global, k),
+        }
+    };
+    let ranking: Vec<RankedParameter> = listed.iter().enumerate().map(entry).collect();
+
+    let mut held = held.iter();
+    let (breakdown, gap) = match (held.next(), held.next()) {
+        (Some(constrained), Some(mc)) => held::breakdown(study, constrained, mc),
+        _ => Default::default(),
+    };
+    let mut group_impacts: Vec<_> =
+        groups.iter().zip(held).map(|(group, held)| group::impact(study, group, &members, held)).collect();
+    let size = |g: &super::GroupImpact| g.delta_mu_fixed.or(g.delta_mu_global).unwrap_or(-1.0);
+    group_impacts.sort_by(|a, b| size(b).total_cmp(&size(a)));
+
+    let mut warnings = model.warnings.clone();
+    warnings.extend(study.notes.iter().cloned());
+    if !study.parent.converged() {
+        warnings.push(format!("the best fit is {}", diagnosis::termination(&study.parent)));
+        warnings.extend(diagnosis::not_converged(model, &study.parent));
+    }
+    let interrupted = study.analysis.is_cancelled();
+    if interrupted {
+        warnings.push("interrupted: what is missing was not computed".to_owned());
+    }
+    warnings.extend(unconstrained(&ranking));
+    warnings.extend(gaps(&ranking));
+    warnings.extend(clipped(&ranking));
+    for group in groups.iter().filter(|group| !group.left_out.is_empty()) {
+        let names = diagnosis::list(group.left_out.iter().map(String::as_str));
+        warnings.push(format!("group '{}' goes without {names}: fixed, or what is ranked by", group.name));
+    }
+    for group in &group_impacts {
+        if let Some(reason) = &group.reason {
+            warnings.push(format!("group '{}': {reason}", group.name));
+        }
+    }
+    if let Some(reason) = gap.filter(|_| !interrupted) {
+        warnings.push(format!("the breakdown has gaps: {reason}"));
+    }
+    let n_failed = definitions(&ranking)
+        .flat_map(|(_, _, impacts)| Side::ALL.map(|side| impacts.get(side).converged == Some(false)))
+        .filter(|failed| *failed)
+        .count();
+
+    RankingResult {
+        param: name(study.target),
+        mu_hat: study.best(study.target),
+        mu_uncertainty: study.sigma(study.target),
+        impacts: options.impacts.iter().map(|impact| impact.name()).collect(),
+        prefit: options.prefit,
+        ranking,
+        n_ranked: parameters.len(),
+        groups: group_impacts,
+        breakdown,
+        twice_nll: 2.0 * study.parent.nll,
+        converged: study.parent.converged(),
+        n_fits: study.n_fits,
+        n_failed,
+        interrupted,
+        warnings,
+    }
+}
+
+/// Every parameter with every definition asked for.
+fn definitions(
+    ranking: &[RankedParameter],
+) -> impl Iterator<Item = (&RankedParameter, &'static str, &super::Impacts)> {
+    ranking.iter().flat_map(|entry| {
+        [("refit", &entry.refit), ("covariance", &entry.covariance), ("global", &entry.global)]
+            .into_iter()
+            .filter_map(move |(name, impacts)| impacts.as_ref().map(|impacts| (entry, name, impacts)))
+    })
+}
+
+/// One line for parameters that have nothing before the fit.
+fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
+    let mut names =
+        ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
+    names.peek()?;
+    Some(format!(
+        "pull, constraint, pre-fit and global impacts of {} are null: unconstrained",
+        diagnosis::list(names)
+    ))
+}
+
+/// One line for each reason why impacts are missing that the lines above do not give.
+fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
+    let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for (entry, definition, impacts) in definitions(ranking) {
+        for side in Side::ALL {
+            let shift = impacts.get(side);
+            let Some(reason) = shift.reason.as_deref().filter(|_| !shift.usual) else { continue };
+            match reasons.iter_mut().find(|(d, r, _)| *d == definition && *r == reason) {
+                Some((_, _, names)) if names.last() == Some(&entry.name.as_str()) => {}
+                Some((_, _, names)) => names.push(&entry.name),
+                None => reasons.push((definition, reason, vec![&entry.name])),
+            }
+        }
+    }
+    reasons
+        .into_iter()
+        .map(|(definition, reason, names)| {
+            format!("{definition} impacts of {} have gaps: {reason}", diagnosis::list(names.into_iter()))
+        })
+        .collect()
+}
+
+/// One line for variations that a bound stopped short.
+fn clipped(ranking: &[RankedParameter]) -> Option<String> {
+    let cut = |entry: &&RankedParameter| {
+        let all = [&entry.refit, &entry.global];
+        all.into_iter().flatten().any(|impacts| Side::ALL.iter().any(|side| impacts.get(*side).clipped))
+    };
+    let mut names = ranking.iter().filter(cut).map(|e| e.name.as_str()).peekable();
+    names.peek()?;
+    Some(format!("a bound stops variations of {} short: see clipped_*", diagnosis::list(names)))
+}

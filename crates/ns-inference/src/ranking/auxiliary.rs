@@ -1,0 +1,120 @@
+//! Impacts of the auxiliary data: a datum is moved by its width and everything is fitted again.
+//!
+//! In a fit near its parabola the squares of these shifts are the parts of the variance that come from
+//! the auxiliary measurements (Pinto et al., arXiv:2307.04007, "uncertainty components").
+
+use std::sync::Arc;
+
+use ns_core::{BinnedData, Constraint, Data, FitRequest, FitTask, Search, Start, Wanted};
+
+use super::result::{Impacts, Shift, Side};
+use super::study::{Stop, Study};
+
+/// Parameters whose refits are in memory at once.
+const CHUNK: usize = 128;
+
+/// Fills the impacts of the auxiliary data of `parameters`, in their order.
+///
+/// # Errors
+/// With [`Stop::Lower`] if a refit met a lower minimum of the parent.
+pub(super) fn global(
+    study: &mut Study<'_>,
+    parameters: &[usize],
+    impacts: &mut [Impacts],
+) -> Result<(), Stop> {
+    let observed = match &study.analysis.data {
+        Data::Binned(data) => Arc::clone(data),
+        _ => Arc::new(study.analysis.model.observed.clone()),
+    };
+    for (parameters, impacts) in parameters.chunks(CHUNK).zip(impacts.chunks_mut(CHUNK)) {
+        chunk(study, &observed, parameters, impacts)?;
+    }
+    Ok(())
+}
+
+fn chunk(
+    study: &mut Study<'_>,
+    observed: &BinnedData,
+    parameters: &[usize],
+    impacts: &mut [Impacts],
+) -> Result<(), Stop> {
+    let mut jobs: Vec<(usize, Side, f64, bool)> = Vec::with_capacity(2 * parameters.len());
+    let mut tasks: Vec<FitTask> = Vec::with_capacity(jobs.capacity());
+    for (k, (&parameter, impacts)) in parameters.iter().zip(impacts.iter_mut()).enumerate() {
+        for side in [Side::PrefitUp, Side::PrefitDown] {
+            impacts.set(side, Shift::usual("the shift of a datum has one size, before and after the fit"));
+        }
+        for side in [Side::Up, Side::Down] {
+            let Some(moved) = moved(study, observed, parameter, side) else {
+                impacts.set(side, Shift::usual("unconstrained: there is no auxiliary datum"));
+                continue;
+            };
+            if moved.force == 0.0 {
+                let shift = Shift { value: Some(moved.datum), clipped: moved.clipped, ..Shift::known(0.0) };
+                impacts.set(side, shift);
+                continue;
+            }
+            let mut data = observed.clone();
+            if let Some(datum) = data.aux.get_mut(moved.index) {
+                *datum = moved.datum;
+            }
+            let request = FitRequest {
+                start: Start::At(Arc::from(follow(study, parameter, moved.force))),
+                search: Search::Local,
+                ..study.analysis.base.clone()
+            };
+            tasks.push(FitTask { data: data.into(), fits: vec![request] });
+            jobs.push((k, side, moved.datum, moved.clipped));
+        }
+    }
+    let fits = study.vary(&tasks, Wanted::default(), false)?;
+    for ((k, side, value, clipped), fit) in jobs.into_iter().zip(fits) {
+        if let Some(impacts) = impacts.get_mut(k) {
+            impacts.set(side, study.read(&fit, value, clipped));
+        }
+    }
+    Ok(())
+}
+
+/// A moved auxiliary datum.
+struct Moved {
+    index: usize,
+    datum: f64,
+    clipped: bool,
+    /// By how much the slope of the likelihood along the parameter falls.
+    force: f64,
+}
+
+/// The datum of a parameter one width up or down; `None` if it has none.
+fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side) -> Option<Moved> {
+    match study.analysis.model.parameters.get(parameter)?.constraint {
+        Constraint::None => None,
+        Constraint::Gaussian { sigma, aux } => {
+            let shift = side.direction() * sigma;
+            let datum = observed.aux.get(aux)? + shift;
+            Some(Moved { index: aux, datum, clipped: false, force: shift / (sigma * sigma) })
+        }
+        Constraint::Poisson { aux, .. } => {
+            let count = *observed.aux.get(aux)?;
+            let wished = count + side.direction() * count.sqrt();
+            // A count is not negative: below 1 the lower step ends at 0.
+            let datum = wished.max(0.0);
+            let force = (datum - count) / study.best(parameter);
+            Some(Moved { index: aux, datum, clipped: datum != wished, force })
+        }
+    }
+}
+
+/// Where the minimum moves along the covariance when the slope along `parameter` falls by `force`.
+fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
+    let mut point = study.parent.parameters.clone();
+    if let Some(row) = study.covariance_row(parameter) {
+        for (x, c) in point.iter_mut().zip(row) {
+            let step = c * force;
+            if step.is_finite() {
+                *x += step;
+            }
+        }
+    }
+    study.analysis.admit(&study.parent, &[], point)
+}

@@ -1,0 +1,36 @@
+//! Impacts from the covariance matrix of the best fit: `C_mu,theta / sigma_theta`, what a refit gives where
+//! the likelihood is a parabola.
+
+use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
+use super::study::Study;
+
+/// The impacts of one parameter.
+pub(super) fn impacts(study: &Study<'_>, parameter: usize, prefit: bool) -> Impacts {
+    let mut impacts = Impacts::pending(prefit);
+    for side in Side::ALL {
+        if side.is_prefit() && !prefit {
+            continue;
+        }
+        impacts.set(side, shift(study, parameter, side).unwrap_or_else(|absent| absent));
+    }
+    impacts
+}
+
+fn shift(study: &Study<'_>, parameter: usize, side: Side) -> Result<Shift, Shift> {
+    let width = study.analysis.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
+    if side.is_prefit() && width.is_none() {
+        return Err(Shift::usual(UNCONSTRAINED));
+    }
+    let absent = |reason: &str| Shift::missing(reason);
+    let sigma =
+        study.sigma(parameter).ok_or_else(|| absent("no uncertainty at the best fit, so no covariance"))?;
+    let target = study.sigma(study.target);
+    target.ok_or_else(|| absent("the target has no uncertainty at the best fit, so no covariance"))?;
+    let covariance = study.covariance(study.target, parameter).ok_or_else(|| absent("no covariance"))?;
+    let width = width.filter(|_| side.is_prefit()).unwrap_or(sigma);
+    let distance = side.direction() * width;
+    Ok(Shift {
+        value: Some(study.best(parameter) + distance),
+        ..Shift::known(covariance / (sigma * sigma) * distance)
+    })
+}

@@ -1,0 +1,110 @@
+//! Groups: from names and patterns to parameters, and their impacts together.
+
+use ns_core::Model;
+use wildmatch::WildMatch;
+
+use super::held::Held;
+use super::options::Group;
+use super::result::{GroupImpact, Impacts};
+use super::study::Study;
+use crate::{InferenceError, parameter_index};
+
+/// A group by index.
+pub(super) struct Members {
+    pub(super) name: String,
+    /// Free nuisance parameters, in the model's order.
+    pub(super) free: Vec<usize>,
+    /// Names of members left out: fixed, or the target itself.
+    pub(super) left_out: Vec<String>,
+}
+
+/// Finds the members of every group; `free` are the parameters that can be members.
+///
+/// # Errors
+/// [`InferenceError::Group`] for a name that the model does not have, a pattern that nothing matches, or a
+/// group without members.
+pub(super) fn resolve(
+    model: &Model,
+    groups: &[Group],
+    free: &[usize],
+) -> Result<Vec<Members>, InferenceError> {
+    groups.iter().map(|group| members(model, group, free)).collect()
+}
+
+fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, InferenceError> {
+    let failed = |reason: String| InferenceError::Group { group: group.name.clone(), reason };
+    if group.members.is_empty() {
+        return Err(failed("it has no members; list names or patterns of parameters".to_owned()));
+    }
+    let mut named = vec![false; model.parameters.len()];
+    let mut matched = vec![false; model.parameters.len()];
+    for member in &group.members {
+        let set = model.parameter_sets.iter().find(|set| set.name == *member);
+        if let Some(place) = model.parameter_index(member).and_then(|i| named.get_mut(i)) {
+            *place = true;
+        } else if let Some(set) = set {
+            named.iter_mut().take(set.range.end).skip(set.range.start).for_each(|place| *place = true);
+        } else if member.contains(['*', '?']) {
+            let pattern = WildMatch::new(member);
+            let mut any = false;
+            for (place, p) in matched.iter_mut().zip(&model.parameters) {
+                if pattern.matches(&p.name) {
+                    (*place, any) = (true, true);
+                }
+            }
+            if !any {
+                return Err(failed(format!(
+                    "no parameter matches '{member}'; `nextstat inspect` lists their names"
+                )));
+            }
+        } else {
+            parameter_index(model, member).map_err(|error| failed(error.to_string()))?;
+        }
+    }
+    let chosen = |list: &[bool], i: usize| list.get(i).copied().unwrap_or(false);
+    let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
+    Ok(Members {
+        name: group.name.clone(),
+        free: free.iter().copied().filter(|i| chosen(&named, *i) || chosen(&matched, *i)).collect(),
+        left_out: (0..named.len()).filter(|i| chosen(&named, *i) && !free.contains(i)).map(name).collect(),
+    })
+}
+
+/// The impact of a group, from the `global` impacts of its members and the fit with them held.
+pub(super) fn impact(
+    study: &Study<'_>,
+    group: &Members,
+    global: &[(usize, Impacts)],
+    held: &Held,
+) -> GroupImpact {
+    let name =
+        |i: &usize| study.analysis.model.parameters.get(*i).map_or_else(String::new, |p| p.name.clone());
+    let constrained =
+        |i: &&usize| study.analysis.model.parameters.get(**i).is_some_and(|p| p.constraint.aux().is_some());
+    let squares: Option<Vec<f64>> = group
+        .free
+        .iter()
+        .filter(constrained)
+        .map(|i| global.iter().find(|(j, _)| j == i).and_then(|(_, impacts)| impacts.symmetric()))
+        .map(|shift| shift.map(|x| x * x))
+        .collect();
+    let delta_mu_global = squares.map(|list| list.iter().sum::<f64>().sqrt());
+    let mut reasons = Vec::new();
+    if delta_mu_global.is_none() {
+        reasons.push("delta_mu_global is null: a member has no global impact".to_owned());
+    }
+    let delta_mu_fixed = match held.part(study.sigma(study.target)) {
+        Ok(part) => Some(part),
+        Err(reason) => {
+            reasons.push(format!("delta_mu_fixed is null: {reason}"));
+            None
+        }
+    };
+    GroupImpact {
+        name: group.name.clone(),
+        parameters: group.free.iter().map(name).collect(),
+        delta_mu_global,
+        delta_mu_fixed,
+        reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+    }
+}

@@ -1,0 +1,82 @@
+//! The uncertainty of the target with parameters held at their best fit, and what it says of where the
+//! uncertainty comes from.
+
+use ns_core::{FitFailure, FitTask, Wanted};
+
+use super::result::Breakdown;
+use super::study::{Stop, Study};
+use crate::fit::diagnosis;
+
+/// Uncertainty of the target with some parameters held, or why there is none.
+#[derive(Debug, Clone)]
+pub(super) struct Held(Result<f64, String>);
+
+impl Held {
+    /// `sqrt(total^2 - held^2)`: what the held parameters add to the uncertainty.
+    pub(super) fn part(&self, total: Option<f64>) -> Result<f64, String> {
+        let total = total.ok_or("the target has no uncertainty at the best fit")?;
+        let held = self.0.as_ref().map_err(Clone::clone)?;
+        Ok(difference(total, *held))
+    }
+}
+
+/// `sqrt(a^2 - b^2)`, 0 where rounding makes it negative.
+fn difference(a: f64, b: f64) -> f64 {
+    ((a - b).max(0.0) * (a + b)).sqrt()
+}
+
+/// Holds each set of parameters at the best fit. The minimum stays where it is; its curvature is what
+/// the fit is asked for.
+///
+/// # Errors
+/// With [`Stop::Lower`] if such a fit falls below the minimum.
+pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Held>, Stop> {
+    let Some(total) = study.sigma(study.target) else {
+        let reason = "the target has no uncertainty at the best fit";
+        return Ok(vec![Held(Err(reason.to_owned())); sets.len()]);
+    };
+    let task = |set: &Vec<usize>| {
+        let held: Vec<(usize, f64)> = set.iter().map(|i| (*i, study.best(*i))).collect();
+        let request = study.analysis.conditional(&held, study.parent.parameters.clone());
+        study.task(&study.analysis.data, request)
+    };
+    // Nothing held is the parent itself.
+    let tasks: Vec<FitTask> = sets.iter().filter(|set| !set.is_empty()).map(task).collect();
+    let wanted = Wanted { uncertainties: true, covariance: false };
+    let mut fits = study.vary(&tasks, wanted, true)?.into_iter();
+    let mut read = |set: &Vec<usize>| {
+        if set.is_empty() {
+            return Held(Ok(total));
+        }
+        Held(match fits.next() {
+            Some(Ok(fit)) => match fit.uncertainties.get(study.target).copied().flatten() {
+                Some(sigma) if fit.converged() => Ok(sigma),
+                _ => Err(format!(
+                    "no uncertainty with these parameters held; {}",
+                    diagnosis::termination(&fit)
+                )),
+            },
+            None | Some(Err(FitFailure::Cancelled)) => Err("interrupted".to_owned()),
+            Some(Err(failure)) => Err(diagnosis::failure(study.analysis.model, &failure)),
+        })
+    };
+    Ok(sets.iter().map(&mut read).collect())
+}
+
+/// The breakdown of the target's uncertainty from the fits with all constrained parameters held and with
+/// the simulation's held, and why numbers are missing.
+pub(super) fn breakdown(study: &Study<'_>, constrained: &Held, mc: &Held) -> (Breakdown, Option<String>) {
+    let total = study.sigma(study.target);
+    let systematic = constrained.part(total);
+    let mc_statistical = mc.part(total);
+    let reason = [&systematic, &mc_statistical].into_iter().find_map(|part| part.as_ref().err().cloned());
+    let (systematic, mc_statistical) = (systematic.ok(), mc_statistical.ok());
+    let breakdown = Breakdown {
+        total,
+        statistical: constrained.0.as_ref().ok().copied(),
+        systematic,
+        mc_statistical,
+        systematic_without_mc: systematic.zip(mc_statistical).map(|(all, mc)| difference(all, mc)),
+    };
+    (breakdown, reason)
+}

@@ -1,0 +1,25 @@
+//! Which types of modifiers use a parameter.
+
+use ns_core::Model;
+
+/// pyhf's names of the modifier types of every parameter, in the order of first appearance.
+pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
+    let mut kinds: Vec<Vec<&'static str>> = vec![Vec::new(); model.parameters.len()];
+    for channel in &model.channels {
+        for modifier in channel.samples.iter().flat_map(|sample| &sample.modifiers) {
+            let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
+            let kind = modifier.effect.type_name();
+            for list in kinds.iter_mut().skip(modifier.first).take(n) {
+                if !list.contains(&kind) {
+                    list.push(kind);
+                }
+            }
+        }
+    }
+    kinds
+}
+
+/// Whether a parameter stands for the limited size of the simulation.
+pub(super) fn is_mc_statistical(kinds: &[&str]) -> bool {
+    kinds.iter().any(|kind| matches!(*kind, "staterror" | "shapesys"))
+}

@@ -1,0 +1,150 @@
+//! What a ranking is asked to do.
+
+use crate::FitOptions;
+
+/// A definition of the impact of a nuisance parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Impact {
+    /// The parameter is held one uncertainty away from its best fit and everything else refitted.
+    Refit,
+    /// From the covariance matrix of the fit: what a refit gives on a parabola.
+    Covariance,
+    /// The parameter's auxiliary datum is moved by its width and everything refitted.
+    Global,
+}
+
+impl Impact {
+    /// All definitions.
+    pub const ALL: [Self; 3] = [Self::Refit, Self::Covariance, Self::Global];
+
+    /// The key in the result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Refit => "refit",
+            Self::Covariance => "covariance",
+            Self::Global => "global",
+        }
+    }
+}
+
+impl std::str::FromStr for Impact {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|impact| impact.name() == text)
+            .ok_or_else(|| format!("unknown impact '{text}'; use refit, covariance or global"))
+    }
+}
+
+/// Parameters whose impact is wanted together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// What the group is called.
+    pub name: String,
+    /// Full parameter names, names of vectors (all their elements) or patterns with `*` (any text) and
+    /// `?` (one character).
+    pub members: Vec<String>,
+}
+
+impl Group {
+    /// A group.
+    #[must_use]
+    pub fn new(name: impl Into<String>, members: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { name: name.into(), members: members.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// Options of [`ranking`](crate::ranking()), built step by step; the default is the post-fit refit
+/// impact of every nuisance parameter on the parameter of interest.
+///
+/// ```
+/// use ns_inference::{Impact, RankingOptions};
+/// let options = RankingOptions::default().impacts([Impact::Refit, Impact::Global]).prefit(true).top(20);
+/// # assert_eq!(options.impacts.len(), 2);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RankingOptions {
+    /// Data, fixed parameters, start and search of the fit that is varied; what it says of
+    /// uncertainties and intervals plays no part.
+    pub fit: FitOptions,
+    /// Definitions wanted; the first one sorts the list and fills its top level.
+    pub impacts: Vec<Impact>,
+    /// Pre-fit impacts too.
+    pub prefit: bool,
+    /// Keep this many parameters of largest impact; all if `None`.
+    pub top: Option<usize>,
+    /// Groups whose impact is wanted.
+    pub groups: Vec<Group>,
+    /// Parameter on which the impact is wanted, by full name; the parameter of interest if `None`.
+    pub parameter: Option<String>,
+}
+
+impl Default for RankingOptions {
+    fn default() -> Self {
+        Self {
+            fit: FitOptions::default(),
+            impacts: vec![Impact::Refit],
+            prefit: false,
+            top: None,
+            groups: Vec::new(),
+            parameter: None,
+        }
+    }
+}
+
+impl RankingOptions {
+    /// Sets the fit that is varied.
+    #[must_use]
+    pub fn fit(mut self, fit: FitOptions) -> Self {
+        self.fit = fit;
+        self
+    }
+
+    /// Sets the definitions, each once; none is the default.
+    #[must_use]
+    pub fn impacts(mut self, impacts: impl IntoIterator<Item = Impact>) -> Self {
+        self.impacts.clear();
+        for impact in impacts {
+            if !self.impacts.contains(&impact) {
+                self.impacts.push(impact);
+            }
+        }
+        if self.impacts.is_empty() {
+            self.impacts.push(Impact::Refit);
+        }
+        self
+    }
+
+    /// Asks for pre-fit impacts too, or not.
+    #[must_use]
+    pub fn prefit(mut self, wanted: bool) -> Self {
+        self.prefit = wanted;
+        self
+    }
+
+    /// Keeps the `n` parameters of largest impact.
+    #[must_use]
+    pub fn top(mut self, n: usize) -> Self {
+        self.top = Some(n);
+        self
+    }
+
+    /// Adds a group.
+    #[must_use]
+    pub fn group(mut self, group: Group) -> Self {
+        self.groups.push(group);
+        self
+    }
+
+    /// Ranks by the impact on another parameter than the parameter of interest.
+    #[must_use]
+    pub fn parameter(mut self, name: impl Into<String>) -> Self {
+        self.parameter = Some(name.into());
+        self
+    }
+}

@@ -1,0 +1,55 @@
+//! Where the minimum moves when a parameter is held away from its best fit, from the covariance of the
+//! parent and from refits of the same parameter that are already there.
+//!
+//! Along the profile of parameter `p`, at distance `d`, every other parameter is
+//! `x(d) = x + a d + b d^2 + c d^3 + ...` with `a = C_:p / C_pp`. One refit gives `b`, two give `c`.
+
+use super::study::Study;
+
+/// Distances beyond the farthest known one, as multiples of it, up to which a cubic and a quadratic are
+/// trusted.
+const CUBIC_REACH: f64 = 2.0;
+const QUADRATIC_REACH: f64 = 4.0;
+
+/// A refit of a parameter: its distance from the best fit, and all parameters there.
+pub(super) type Known = (f64, Vec<f64>);
+
+/// A start point for holding `parameter` at `value`.
+pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Known]) -> Vec<f64> {
+    let best = &study.parent.parameters;
+    let distance = value - study.best(parameter);
+    let mut point = best.clone();
+    let variance = study.covariance(parameter, parameter).filter(|v| *v > 0.0);
+    if let (Some(variance), Some(row)) = (variance, study.covariance_row(parameter)) {
+        let bent = |(d, _): &&Known| *d != 0.0 && distance.abs() <= QUADRATIC_REACH * d.abs();
+        let mut used = known.iter().filter(bent);
+        let (first, mut second) = (used.next(), used.next());
+        if let (Some((d1, _)), Some((d2, _))) = (first, second) {
+            if d1 == d2 || distance.abs() > CUBIC_REACH * d1.abs().max(d2.abs()) {
+                second = None;
+            }
+        }
+        for (q, x) in point.iter_mut().enumerate() {
+            let slope = row.get(q).filter(|c| c.is_finite()).map_or(0.0, |c| c / variance);
+            let origin = *x;
+            // What the straight line misses, per square of the distance.
+            let bend =
+                |(d, there): &Known| there.get(q).map_or(0.0, |there| (there - origin - slope * d) / (d * d));
+            let curve = match (first, second) {
+                (Some(one), Some(two)) => {
+                    let (b1, b2) = (bend(one), bend(two));
+                    b1 + (b2 - b1) * (distance - one.0) / (two.0 - one.0)
+                }
+                (Some(one), None) => bend(one),
+                _ => 0.0,
+            };
+            *x += distance * (slope + distance * curve);
+        }
+    } else if let Some((d, there)) = known.iter().find(|(d, _)| d * distance > 0.0) {
+        // On a kink or at a bound the two sides have nothing to do with each other.
+        for (x, there) in point.iter_mut().zip(there) {
+            *x += (there - *x) * distance / d;
+        }
+    }
+    study.analysis.admit(&study.parent, &[(parameter, value)], point)
+}

@@ -1,0 +1,141 @@
+//! Impacts by refits: the parameter is held away from its best fit, everything else is minimised, and
+//! the target's shift is the impact (as in TRExFitter and cabinetry).
+
+use ns_core::{FitTask, Inactive, Wanted};
+
+use super::predict::{Known, along};
+use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
+use super::study::{Stop, Study};
+
+/// Parameters whose refits are in memory at once; independent fits enough for many threads.
+const CHUNK: usize = 128;
+
+/// Fills the impacts of `parameters`, in their order.
+///
+/// Upward refits start where the covariance says, downward ones also use the curvature that those have
+/// shown, pre-fit ones that of both.
+///
+/// # Errors
+/// With [`Stop::Lower`] if a refit met a lower minimum of the parent.
+pub(super) fn refits(
+    study: &mut Study<'_>,
+    parameters: &[usize],
+    rounds: &[&[Side]],
+    impacts: &mut [Impacts],
+) -> Result<(), Stop> {
+    for (parameters, impacts) in parameters.chunks(CHUNK).zip(impacts.chunks_mut(CHUNK)) {
+        let mut known: Vec<Vec<Known>> = vec![Vec::new(); parameters.len()];
+        for sides in rounds {
+            round(study, parameters, sides, &mut known, impacts)?;
+        }
+    }
+    Ok(())
+}
+
+/// One refit that is asked for.
+struct Job {
+    /// Position of the parameter in the chunk.
+    place: usize,
+    side: Side,
+    held: HeldAt,
+}
+
+/// The value at which a parameter is held.
+struct HeldAt {
+    value: f64,
+    /// A bound stopped it short.
+    clipped: bool,
+    /// Why the search for the crossing found none: unless `twice_nll` has risen by less than 1 at the
+    /// bound, this is why there is no impact.
+    without_crossing: Option<String>,
+}
+
+/// One batch of refits: some sides of every parameter.
+fn round(
+    study: &mut Study<'_>,
+    parameters: &[usize],
+    sides: &[Side],
+    known: &mut [Vec<Known>],
+    impacts: &mut [Impacts],
+) -> Result<(), Stop> {
+    let mut jobs: Vec<Job> = Vec::with_capacity(parameters.len() * sides.len());
+    let mut tasks: Vec<FitTask> = Vec::with_capacity(jobs.capacity());
+    for (place, (&parameter, impacts)) in parameters.iter().zip(impacts.iter_mut()).enumerate() {
+        for &side in sides {
+            match held_at(study, parameter, side) {
+                Err(absent) => impacts.set(side, absent),
+                Ok(held) if held.value == study.best(parameter) => {
+                    let shift = Shift { value: Some(held.value), clipped: held.clipped, ..Shift::known(0.0) };
+                    impacts.set(side, shift);
+                }
+                Ok(held) => {
+                    let near = known.get(place).map_or(&[][..], Vec::as_slice);
+                    let start = along(study, parameter, held.value, near);
+                    let request = study.analysis.conditional(&[(parameter, held.value)], start);
+                    tasks.push(study.task(&study.analysis.data, request));
+                    jobs.push(Job { place, side, held });
+                }
+            }
+        }
+    }
+    let fits = study.vary(&tasks, Wanted::default(), true)?;
+    for (Job { place, side, held }, fit) in jobs.into_iter().zip(fits) {
+        let rise = fit.as_ref().map_or(0.0, |fit| 2.0 * (fit.nll - study.parent.nll));
+        let shift = match held.without_crossing {
+            Some(reason) if rise > 1.0 => Shift::missing(reason),
+            _ => study.read(&fit, held.value, held.clipped),
+        };
+        if let Some(impacts) = impacts.get_mut(place) {
+            impacts.set(side, shift);
+        }
+        if let (Ok(fit), Some(known), Some(&parameter)) = (fit, known.get_mut(place), parameters.get(place)) {
+            known.push((held.value - study.best(parameter), fit.parameters));
+        }
+    }
+    Ok(())
+}
+
+/// Distance to the post-fit variation of a parameter on one side, or why there is none.
+pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Result<f64, String> {
+    if let Some(sigma) = study.sigma(parameter) {
+        return Ok(side.direction() * sigma);
+    }
+    if study.inactive(parameter) == Some(Inactive::Flat) {
+        return Err("no uncertainty: the likelihood is flat along this parameter".to_owned());
+    }
+    let Some(interval) = study.interval(parameter) else {
+        return Err("no uncertainty at the best fit".to_owned());
+    };
+    let (distance, reason) = if side.direction() < 0.0 {
+        (interval.lower, &interval.lower_reason)
+    } else {
+        (interval.upper, &interval.upper_reason)
+    };
+    distance.ok_or_else(|| reason.clone().unwrap_or_else(|| "no crossing of twice_nll + 1".to_owned()))
+}
+
+/// The value at which a parameter is held for one side, or the gap in its place.
+fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Shift> {
+    let Some(p) = study.analysis.model.parameters.get(parameter) else {
+        return Err(Shift::missing("no such parameter"));
+    };
+    let bound = if side.direction() < 0.0 { p.bounds.0 } else { p.bounds.1 };
+    let distance = if side.is_prefit() {
+        side.direction() * p.constraint.prefit_sigma().ok_or_else(|| Shift::usual(UNCONSTRAINED))?
+    } else {
+        match distance(study, parameter, side) {
+            Ok(distance) => distance,
+            // Where the crossing may lie beyond the bound, the refit there tells.
+            Err(reason) if study.interval(parameter).is_some() && bound.is_finite() => {
+                return Ok(HeldAt { value: bound, clipped: true, without_crossing: Some(reason) });
+            }
+            Err(reason) => return Err(Shift::missing(reason)),
+        }
+    };
+    let wished = study.best(parameter) + distance;
+    let value = wished.clamp(p.bounds.0, p.bounds.1);
+    if !value.is_finite() {
+        return Err(Shift::missing("its uncertainty is not finite"));
+    }
+    Ok(HeldAt { value, clipped: value != wished, without_crossing: None })
+}

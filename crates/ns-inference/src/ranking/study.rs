@@ -1,0 +1,281 @@
+//! The fit that a ranking varies, and batches of its variations that watch over its minimum.
+
+use std::sync::Arc;
+
+use ns_core::{
+    Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Search, Start, Wanted,
+};
+
+use super::result::Shift;
+use crate::InferenceError;
+use crate::analysis::{Analysis, Fitted};
+use crate::fit::diagnosis;
+use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
+
+/// How often a lower minimum met on the way may restart a ranking.
+const MAX_RESTARTS: usize = 20;
+
+/// Why a round of variations ended early.
+pub(super) enum Stop {
+    /// A point below the minimum, and how far below in `twice_nll`.
+    Lower(Vec<f64>, f64),
+    /// There is no result.
+    Error(InferenceError),
+}
+
+impl From<InferenceError> for Stop {
+    fn from(error: InferenceError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The parent fit with what its variations need.
+pub(super) struct Study<'a> {
+    pub(super) analysis: Analysis<'a>,
+    /// Index of the parameter on which the impact is.
+    pub(super) target: usize,
+    /// The best fit with its covariance.
+    pub(super) parent: FitOutcome,
+    /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
+    intervals: Vec<(usize, Interval)>,
+    /// How far below the minimum, in `twice_nll`, a variation may come out without meaning anything.
+    tolerance: f64,
+    restarts: usize,
+    /// Fits made so far.
+    pub(super) n_fits: usize,
+    /// What happened on the way, for the warnings.
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Study<'a> {
+    /// Finds the minimum.
+    ///
+    /// # Errors
+    /// As [`Analysis::fit`].
+    pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
+        let (data, request) = (analysis.data.clone(), analysis.base.clone());
+        let wanted = Wanted { uncertainties: true, covariance: true };
+        let parent = analysis.fit(&data, request, wanted)?;
+        let tolerance = minos::tolerance(parent.nll);
+        Ok(Self {
+            analysis,
+            target,
+            parent,
+            intervals: Vec::new(),
+            tolerance,
+            restarts: 0,
+            n_fits: 1,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Best-fit value of a parameter.
+    pub(super) fn best(&self, parameter: usize) -> f64 {
+        self.parent.parameters.get(parameter).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Post-fit uncertainty of a parameter.
+    pub(super) fn sigma(&self, parameter: usize) -> Option<f64> {
+        self.parent.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
+    }
+
+    /// Why a free parameter has no uncertainty.
+    pub(super) fn inactive(&self, parameter: usize) -> Option<Inactive> {
+        self.parent.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
+    }
+
+    /// Element of the covariance matrix.
+    pub(super) fn covariance(&self, i: usize, j: usize) -> Option<f64> {
+        let c = self.parent.covariance.as_ref()?;
+        c.values.get(i * c.n + j).copied().filter(|x| x.is_finite())
+    }
+
+    /// A row of the covariance matrix.
+    pub(super) fn covariance_row(&self, i: usize) -> Option<&[f64]> {
+        let c = self.parent.covariance.as_ref()?;
+        c.values.get(i * c.n..(i + 1) * c.n)
+    }
+
+    /// Crossings of a parameter without symmetric uncertainty.
+    pub(super) fn interval(&self, parameter: usize) -> Option<&Interval> {
+        self.intervals.iter().find(|(i, _)| *i == parameter).map(|(_, interval)| interval)
+    }
+
+    /// Finds the points where twice_nll has risen by 1, for all free parameters at bounds and on kinks
+    /// but the target.
+    pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
+        let parameters: Vec<usize> = self
+            .parent
+            .inactive
+            .iter()
+            .filter(|(i, why)| *why != Inactive::Flat && *i != self.target)
+            .map(|(i, _)| *i)
+            .collect();
+        if parameters.is_empty() || !self.parent.converged() {
+            self.intervals.clear();
+            return Ok(());
+        }
+        let parent = Parent {
+            model: self.analysis.model,
+            data: &self.analysis.data,
+            request: &self.analysis.base,
+            outcome: &self.parent,
+            control: self.analysis.silent(),
+            tolerance: if self.may_restart() { self.tolerance } else { f64::INFINITY },
+        };
+        match minos::crossings(self.analysis.session, &parent, &parameters).map_err(InferenceError::from)? {
+            CrossingSearch::Done(found) => {
+                self.intervals = minos::with_distances(found, &self.parent.parameters);
+                Ok(())
+            }
+            CrossingSearch::Lower(point, depth) => Err(Stop::Lower(point, depth)),
+        }
+    }
+
+    /// Runs variations of the parent, on its own data or others; those without certificate once more, with a search
+    /// from scratch.
+    ///
+    /// # Errors
+    /// With [`Stop::Lower`] if one of them met a lower minimum of the parent.
+    pub(super) fn vary(
+        &mut self,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        own_data: bool,
+    ) -> Result<Vec<Fitted>, Stop> {
+        let mut fits = self.analysis.run(tasks, wanted)?;
+        self.n_fits += fits.iter().filter(|fit| !matches!(fit, Err(FitFailure::Cancelled))).count();
+        self.again(tasks, wanted, &mut fits)?;
+        if let Some((point, depth)) = self.lowest(&fits, own_data)? {
+            return Err(Stop::Lower(point, depth));
+        }
+        Ok(fits)
+    }
+
+    /// Repeats what has no certificate from the start of the parent, as a fit on its own would.
+    fn again(
+        &mut self,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        fits: &mut [Fitted],
+    ) -> Result<(), InferenceError> {
+        let without = |fit: &Fitted| match fit {
+            Ok(fit) => !fit.converged(),
+            Err(failure) => *failure != FitFailure::Cancelled,
+        };
+        let failed: Vec<usize> =
+            fits.iter().enumerate().filter(|(_, fit)| without(fit)).map(|(k, _)| k).collect();
+        if failed.is_empty() || self.analysis.is_cancelled() {
+            return Ok(());
+        }
+        let from_scratch = |task: &FitTask| FitTask {
+            data: task.data.clone(),
+            fits: task
+                .fits
+                .iter()
+                .map(|request| FitRequest {
+                    start: self.analysis.base.start.clone(),
+                    search: Search::Standard,
+                    ..request.clone()
+                })
+                .collect(),
+        };
+        let repeated: Vec<FitTask> = failed.iter().filter_map(|k| tasks.get(*k)).map(from_scratch).collect();
+        let second = self.analysis.run(&repeated, wanted)?;
+        self.n_fits += second.len();
+        for (k, fit) in failed.into_iter().zip(second) {
+            if let (Some(place), Ok(fit)) = (fits.get_mut(k), fit) {
+                if fit.converged() || place.is_err() {
+                    *place = Ok(fit);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lowest point that lies below the parent's minimum by more than the tolerance.
+    fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
+        if !self.may_restart() {
+            return Ok(None);
+        }
+        let found: Vec<&FitOutcome> = fits.iter().flatten().collect();
+        let values: Vec<f64> = if own_data {
+            found.iter().map(|fit| fit.nll).collect()
+        } else {
+            // Minima for other data: what the parent's data say there.
+            let points: Vec<f64> = found.iter().flat_map(|fit| fit.parameters.iter().copied()).collect();
+            let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+            self.analysis.session.evaluate(&self.analysis.data, &points, request)?.nll
+        };
+        let lowest = found
+            .iter()
+            .zip(values)
+            .map(|(fit, nll)| (2.0 * (self.parent.nll - nll), *fit))
+            .filter(|(depth, _)| *depth > self.tolerance)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(lowest.map(|(depth, fit)| (fit.parameters.clone(), depth)))
+    }
+
+    fn may_restart(&self) -> bool {
+        self.restarts < MAX_RESTARTS && !self.analysis.is_cancelled()
+    }
+
+    /// Fits again from a point below the minimum.
+    ///
+    /// # Errors
+    /// As [`Analysis::fit`].
+    pub(super) fn restart(&mut self, point: Vec<f64>, depth: f64) -> Result<(), InferenceError> {
+        self.restarts += 1;
+        let request = FitRequest {
+            start: Start::At(Arc::from(point)),
+            search: Search::Local,
+            ..self.analysis.base.clone()
+        };
+        let wanted = Wanted { uncertainties: true, covariance: true };
+        let data = self.analysis.data.clone();
+        let next = match self.analysis.fit(&data, request, wanted) {
+            Err(InferenceError::Cancelled) => {
+                self.notes.push(format!(
+                    "interrupted where a variation had met a minimum lower by {depth:.3e} in twice_nll; the best fit \
+                     is not the lowest point seen"
+                ));
+                return Ok(());
+            }
+            other => other?,
+        };
+        self.n_fits += 1;
+        if next.nll < self.parent.nll {
+            self.notes.push(format!(
+                "a variation met a minimum lower by {:.3e} in twice_nll; the ranking was restarted there",
+                2.0 * (self.parent.nll - next.nll)
+            ));
+            self.parent = next;
+        } else {
+            // The free fit does not confirm it: no other minimum, only less exact variations.
+            self.tolerance = 2.0 * depth;
+        }
+        if self.restarts == MAX_RESTARTS {
+            self.notes.push("variations keep falling below the minimum; it may not be the lowest".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A variation's shift of the target.
+    pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
+        let (delta, converged, reason) = match fit {
+            Ok(fit) if fit.converged() => {
+                let delta = fit.parameters.get(self.target).map(|mu| mu - self.best(self.target));
+                (delta, Some(true), None)
+            }
+            Ok(fit) => (None, Some(false), Some(diagnosis::termination(fit))),
+            Err(FitFailure::Cancelled) => (None, None, Some("interrupted".to_owned())),
+            Err(failure) => (None, Some(false), Some(diagnosis::failure(self.analysis.model, failure))),
+        };
+        Shift { delta, value: Some(value), clipped, converged, reason, usual: false }
+    }
+
+    /// A task on given data with the parent's request changed.
+    pub(super) fn task(&self, data: &Data, request: FitRequest) -> FitTask {
+        FitTask { data: data.clone(), fits: vec![request] }
+    }
+}
