@@ -40,6 +40,22 @@ pub enum InferenceError {
         /// The parameter of interest.
         name: String,
     },
+    /// A confidence level that no limit has.
+    #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
+    ConfidenceLevel {
+        /// What was asked for.
+        value: f64,
+    },
+    /// A statistic that the analysis cannot use.
+    #[error(
+        "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"
+    )]
+    WrongStatistic {
+        /// What was asked for.
+        analysis: &'static str,
+        /// The statistic.
+        statistic: &'static str,
+    },
     /// A value given for a parameter lies outside its bounds.
     #[error(
         "{what} of parameter '{name}' is {value}, outside its bounds [{lower}, {upper}]; \
@@ -74,6 +90,24 @@ pub enum InferenceError {
     FixedParameter {
         /// The parameter.
         name: String,
+    },
+    /// A group of parameters that cannot be made.
+    #[error("group '{group}': {reason}")]
+    Group {
+        /// Name of the group.
+        group: String,
+        /// Which member is wrong, and the remedy.
+        reason: String,
+    },
+    /// The points asked for make no scan.
+    #[error("cannot scan parameter '{name}': {problem}; {remedy}")]
+    BadScan {
+        /// The parameter.
+        name: String,
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// The fit could not even start.
     #[error("{reason}")]

@@ -187,7 +187,9 @@ pub fn hypotest(
         });
     }
     if tested.q_asimov == 0.0 && value != options.statistic.asimov_value() {
-        tester.notes.push(format!("{name} has no effect on what is expected: the statistic of the Asimov set is 0"));
+        tester
+            .notes
+            .push(format!("{name} has no effect on what is expected: the statistic of the Asimov set is 0"));
     }
     Ok(HypotestResult {
         param: name,

@@ -56,7 +56,8 @@ impl<'a> Tester<'a> {
             return Err(InferenceError::PoiFixed { analysis: what, name: name(poi) });
         }
         let mut notes = analysis.model.warnings.clone();
-        let bounds = analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
+        let bounds =
+            analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
         match statistic {
             TestStatistic::Qtilde if bounds.0 != 0.0 => notes.push(format!(
                 "qtilde with a lower bound of {} for {} is the statistic q (its bound is not moved to 0), with the \
@@ -89,7 +90,9 @@ impl<'a> Tester<'a> {
         if bounds.0 <= asimov_value && asimov_value <= bounds.1 {
             // At a bound the parameter would have no covariance.
             let room = 1.0 + asimov_value.abs();
-            request.bounds.push((poi, (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room))));
+            request
+                .bounds
+                .push((poi, (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room))));
         } else {
             request.search = analysis.base.search;
         }
@@ -175,6 +178,15 @@ impl<'a> Tester<'a> {
                 None => Ok(self.tested(value, observed)),
             })
             .collect())
+    }
+
+    /// The statistics at a value that has been tested.
+    pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
+        self.asimov.at(value)?;
+        if observed {
+            self.observed.at(value)?;
+        }
+        Some(self.tested(value, observed))
     }
 
     /// The statistics at a value whose fits are known.

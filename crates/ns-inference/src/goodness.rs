@@ -1,0 +1,117 @@
+//! Saturated goodness of fit.
+//!
+//! Twice the difference between `-ln L` at the best fit and in the saturated model, which has one
+//! free expectation per bin and its constraints at their maxima, is about chi2-distributed with as
+//! many degrees of freedom as there are bins less free parameters without a constraint
+//! (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using saturated
+//! models"; the counting is cabinetry's).
+
+use ns_core::{Constraint, Control, Model, Session, Wanted};
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::fit::diagnosis;
+use crate::{FitOptions, InferenceError};
+
+/// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct GoodnessResult {
+    /// Twice the difference of `-ln L` to the saturated model.
+    pub chi2: f64,
+    /// Bins less free unconstrained parameters.
+    pub ndof: i64,
+    /// Probability of a `chi2` at least as large; `None` without degrees of freedom.
+    pub p_value: Option<f64>,
+    /// The same from toys; `None` unless asked for.
+    pub p_value_toys: Option<f64>,
+    /// Bins that count.
+    pub n_bins: usize,
+    /// Free parameters without a constraint.
+    pub n_unconstrained: usize,
+    /// `twice_nll` at the best fit.
+    pub twice_nll: f64,
+    /// `twice_nll` of the saturated model.
+    pub twice_nll_saturated: f64,
+    /// Whether the fit reached its certificate.
+    pub converged: bool,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+}
+
+/// Compares the best fit with the saturated model.
+///
+/// # Errors
+/// For options that do not fit the model, a likelihood that is not finite anywhere, a device failure
+/// or an interruption.
+pub fn goodness_of_fit(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    control: Control<'_>,
+) -> Result<GoodnessResult, InferenceError> {
+    let mut analysis = Analysis::new(model, session, options, control)?;
+    let data = analysis.data.clone();
+    let fit = analysis.fit(&data, analysis.base.clone(), Wanted::default())?;
+    let saturated = session.saturated_nll(&data)?;
+    let mut warnings = model.warnings.clone();
+    if !fit.converged() {
+        warnings.extend(diagnosis::not_converged(model, &fit));
+    } else if let Some(empty) = diagnosis::empty_bins(model, &fit) {
+        warnings.push(format!("no expected events are left at the minimum in {empty}"));
+    }
+
+    let n_bins = model.n_bins();
+    let free = (0..model.parameters.len()).filter(|&i| !analysis.is_fixed(i));
+    let n_unconstrained = free
+        .filter(|&i| model.parameters.get(i).is_some_and(|p| matches!(p.constraint, Constraint::None)))
+        .count();
+    let ndof = n_bins as i64 - n_unconstrained as i64;
+    let chi2 = (2.0 * (fit.nll - saturated)).max(0.0);
+    let p_value = (ndof > 0).then(|| chi2_tail(chi2, ndof as f64));
+    if p_value.is_none() {
+        warnings.push(format!(
+            "p_value is null: {n_bins} bins and {n_unconstrained} free parameters without a constraint leave no degree of \
+             freedom; ask for toys"
+        ));
+    }
+    Ok(GoodnessResult {
+        chi2,
+        ndof,
+        p_value,
+        p_value_toys: None,
+        n_bins,
+        n_unconstrained,
+        twice_nll: 2.0 * fit.nll,
+        twice_nll_saturated: 2.0 * saturated,
+        converged: fit.converged(),
+        warnings,
+    })
+}
+
+/// Probability above `chi2`.
+fn chi2_tail(chi2: f64, ndof: f64) -> f64 {
+    if chi2 <= 0.0 {
+        return 1.0;
+    }
+    statrs::function::gamma::checked_gamma_ur(0.5 * ndof, 0.5 * chi2).unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chi2_tail;
+
+    #[test]
+    fn tails_have_the_tabulated_values() {
+        // scipy.stats.chi2.sf
+        for (chi2, ndof, p) in [
+            (0.0, 3.0, 1.0),
+            (3.84, 1.0, 0.05004352124870519),
+            (100.0, 50.0, 3.454931382984871e-05),
+            (500.0, 300.0, 3.3592224575792775e-12),
+        ] {
+            let found = chi2_tail(chi2, ndof);
+            assert!((found / p - 1.0).abs() < 1e-9, "{chi2} {ndof}: {found}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A root of a decreasing function, asked for value by value.
+//!
+//! The caller evaluates, so many searches share one batch of fits. The method is Chandrupatla's
+//! (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation where the last three points
+//! allow it, bisection elsewhere. Finding a first bracket is part of the search, and a value that
+//! cannot be evaluated closes it from above; there is no input on which the search fails to end.
+
+/// Evaluations before the search gives up.
+const MOST_EVALUATIONS: usize = 100;
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum End {
+    /// The root.
+    Found(f64),
+    /// The function is still positive at the upper end of the range.
+    NotCrossed {
+        /// The upper end.
+        upper: f64,
+    },
+    /// The function is positive up to here, and cannot be evaluated beyond.
+    Wall {
+        /// The largest value that could be evaluated.
+        below: f64,
+    },
+}
+
+/// One search. `Some(f)` values are finite; `None` stands for a point that cannot be evaluated.
+#[derive(Debug, Clone)]
+pub(crate) struct Bracket {
+    /// Positive side: the largest point known to lie below the root, and its value.
+    low: (f64, f64),
+    /// The smallest point known to lie above the root; its value, unless it cannot be evaluated.
+    high: Option<(f64, Option<f64>)>,
+    /// The point that left the bracket last.
+    third: Option<(f64, f64)>,
+    upper: f64,
+    next: f64,
+    /// Largest accepted `|f|`.
+    tolerance: f64,
+    evaluations: usize,
+    end: Option<End>,
+}
+
+impl Bracket {
+    /// A search above `low`, where the function is known to be `value > 0`, and not beyond `upper`.
+    pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
+        let mut search = Self {
+            low: (low, value),
+            high: None,
+            third: None,
+            upper,
+            next: low,
+            tolerance,
+            evaluations: 0,
+            end: None,
+        };
+        if low >= upper {
+            search.end = Some(End::NotCrossed { upper });
+        } else {
+            search.next = if guess.is_finite() && guess > low { guess.min(upper) } else { search.further() };
+        }
+        search
+    }
+
+    /// The point to evaluate next, while the search goes on.
+    pub(crate) fn next(&self) -> Option<f64> {
+        self.end.is_none().then_some(self.next)
+    }
+
+    /// How it ended.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// A step out of the region that is known to lie below the root.
+    fn further(&self) -> f64 {
+        let step = match self.third {
+            // Along the secant, and a little beyond it.
+            Some((x, f)) if f > self.low.1 && x < self.low.0 => {
+                let slope = (self.low.1 - f) / (self.low.0 - x);
+                (-1.05 * self.low.1 / slope).min(8.0 * (self.low.0 - x))
+            }
+            Some((x, _)) => 2.0 * (self.low.0 - x).abs(),
+            None => self.low.0.abs().max(1.0),
+        };
+        let next = self.low.0 + step;
+        if next.is_finite() && next > self.low.0 { next.min(self.upper) } else { self.upper.min(f64::MAX) }
+    }
+
+    /// Takes the value at [`Self::next`].
+    pub(crate) fn accept(&mut self, value: Option<f64>) {
+        let x = self.next;
+        self.evaluations += 1;
+        let value = value.filter(|f| f.is_finite());
+        if value.is_some_and(|f| f.abs() <= self.tolerance) {
+            self.end = Some(End::Found(x));
+            return;
+        }
+        match value {
+            Some(f) if f > 0.0 => {
+                self.third = Some(self.low);
+                self.low = (x, f);
+            }
+            other => {
+                self.third = self.high.and_then(|(x, f)| f.map(|f| (x, f)));
+                self.high = Some((x, other));
+            }
+        }
+        self.end = self.ended();
+        if self.end.is_none() {
+            self.next = self.propose();
+        }
+    }
+
+    fn ended(&self) -> Option<End> {
+        let (low, _) = self.low;
+        match self.high {
+            None if low >= self.upper => Some(End::NotCrossed { upper: self.upper }),
+            None if self.evaluations >= MOST_EVALUATIONS => Some(End::NotCrossed { upper: low }),
+            None => None,
+            Some((high, value)) => {
+                let narrow = high - low <= 4.0 * f64::EPSILON * (low.abs() + high.abs());
+                match value {
+                    Some(_) if narrow || self.evaluations >= MOST_EVALUATIONS => {
+                        // The function jumps here, or is as exact as numbers are.
+                        Some(End::Found(low))
+                    }
+                    None if high - low <= 1e-6 * (low.abs() + high.abs())
+                        || self.evaluations >= MOST_EVALUATIONS =>
+                    {
+                        Some(End::Wall { below: low })
+                    }
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    fn propose(&self) -> f64 {
+        let Some((high, value)) = self.high else { return self.further() };
+        let low = self.low.0;
+        let middle = low + 0.5 * (high - low);
+        let (Some(f_high), f_low) = (value, self.low.1) else { return middle };
+        let inner = |x: f64| {
+            let margin = 1e-9 * (high - low);
+            x.clamp(low + margin, high - margin)
+        };
+        let secant = low + (high - low) * f_low / (f_low - f_high);
+        let Some((x3, f3)) = self.third else { return inner(secant) };
+        // Chandrupatla's condition: the inverse parabola through the three points is monotonic.
+        let (xi, phi) = ((low - high) / (x3 - high), (f_low - f_high) / (f3 - f_high));
+        if phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi {
+            let quadratic = low * f_high * f3 / ((f_low - f_high) * (f_low - f3))
+                + high * f_low * f3 / ((f_high - f_low) * (f_high - f3))
+                + x3 * f_low * f_high / ((f3 - f_low) * (f3 - f_high));
+            if quadratic > low && quadratic < high {
+                return inner(quadratic);
+            }
+        }
+        middle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn solve(mut search: Bracket, f: impl Fn(f64) -> Option<f64>) -> (End, usize) {
+        let mut n = 0;
+        while let Some(x) = search.next() {
+            search.accept(f(x));
+            n += 1;
+            assert!(n <= MOST_EVALUATIONS, "the search does not end");
+        }
+        (search.end().unwrap_or(End::Found(f64::NAN)), n)
+    }
+
+    #[test]
+    fn nearly_straight_functions_take_few_evaluations() {
+        let f = |x: f64| Some(2.0 - x - 0.02 * x * x);
+        let (end, n) = solve(Bracket::new(0.0, 2.0, 1.5, f64::INFINITY, 1e-12), f);
+        let End::Found(x) = end else { panic!("{end:?}") };
+        assert!((2.0 - x - 0.02 * x * x).abs() < 1e-11);
+        assert!(n <= 6, "{n} evaluations");
+    }
+
+    #[test]
+    fn hard_functions_are_solved_all_the_same() {
+        let hard: [(&str, fn(f64) -> f64, f64); 5] = [
+            ("steep", |x| (3.0 - x).signum() * (3.0 - x).abs().powf(0.1), 3.0),
+            ("flat", |x| (3.0 - x).powi(9), 3.0),
+            ("step", |x| if x < 1e-7 { 1.0 } else { -1.0 }, 1e-7),
+            ("far", |x| 1.0 - x / 1e12, 1e12),
+            ("cliff", |x| 10.0 - x.exp(), 10_f64.ln()),
+        ];
+        for (name, f, root) in hard {
+            for guess in [1e-9, 0.3, 50.0, f64::NAN] {
+                let (end, _) = solve(Bracket::new(0.0, f(0.0), guess, f64::INFINITY, 1e-13), |x| Some(f(x)));
+                let End::Found(x) = end else { panic!("{name}: {end:?}") };
+                assert!((x - root).abs() <= 0.05 * root, "{name}: {x} is not {root}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_without_a_root_says_so() {
+        let (end, _) = solve(Bracket::new(0.0, 1.0, 1.0, 10.0, 1e-9), |_| Some(1.0));
+        assert_eq!(end, End::NotCrossed { upper: 10.0 });
+        let (end, _) = solve(Bracket::new(0.0, 1.0, 1.0, f64::INFINITY, 1e-9), |_| Some(1.0));
+        assert!(matches!(end, End::NotCrossed { .. }));
+        let (end, _) = solve(Bracket::new(10.0, 1.0, 11.0, 10.0, 1e-9), |_| Some(1.0));
+        assert_eq!(end, End::NotCrossed { upper: 10.0 });
+    }
+
+    #[test]
+    fn a_wall_is_found_and_named() {
+        let (end, _) = solve(Bracket::new(0.0, 1.0, 1.0, 100.0, 1e-9), |x| (x < 7.0).then_some(1.0));
+        let End::Wall { below } = end else { panic!("{end:?}") };
+        assert!((below - 7.0).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,356 @@
+//! CLs upper limit on the parameter of interest, observed and expected.
+//!
+//! An expected limit needs no CLs at all: the Asimov statistic at which the CLs of an n-sigma outcome
+//! equals `1 - cl` has a closed form, so all five are crossings of one nearly straight function, the
+//! root of the Asimov statistic. The observed limit is a crossing of CLs itself. All six are searched
+//! together, each round one batch of fits.
+
+pub(crate) mod bracket;
+mod scan;
+
+use ns_core::{Control, Model, Search, Session};
+use serde::Serialize;
+
+pub use scan::LimitScan;
+
+use crate::analysis::Analysis;
+use crate::hypotest::TestStatistic;
+use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
+use crate::hypotest::tester::{Tested, Tester};
+use crate::{FitOptions, InferenceError};
+use bracket::{Bracket, End};
+
+/// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
+const TOLERANCE: f64 = 1e-9;
+
+/// How far CLs at a limit may be from `1 - cl` before it is said.
+const JUMP: f64 = 1e-7;
+
+/// Options of [`upper_limit`], built step by step.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LimitOptions {
+    /// Data, fixed parameters, start and search of all fits.
+    pub fit: FitOptions,
+    /// q or qtilde.
+    pub statistic: TestStatistic,
+    /// Confidence level.
+    pub cl: f64,
+    /// Leave out the observed limit.
+    pub expected_only: bool,
+    /// Leave out the expected limits.
+    pub observed_only: bool,
+    /// Values at which CLs is wanted besides, for a picture.
+    pub scan: Vec<f64>,
+}
+
+impl Default for LimitOptions {
+    fn default() -> Self {
+        Self {
+            fit: FitOptions::default(),
+            statistic: TestStatistic::Qtilde,
+            cl: 0.95,
+            expected_only: false,
+            observed_only: false,
+            scan: Vec::new(),
+        }
+    }
+}
+
+impl LimitOptions {
+    /// Sets data, fixed parameters and start of all fits.
+    #[must_use]
+    pub fn fit(mut self, fit: FitOptions) -> Self {
+        self.fit = fit;
+        self
+    }
+
+    /// Sets the statistic.
+    #[must_use]
+    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
+        self.statistic = statistic;
+        self
+    }
+
+    /// Sets the confidence level.
+    #[must_use]
+    pub fn cl(mut self, cl: f64) -> Self {
+        self.cl = cl;
+        self
+    }
+
+    /// Leaves out the observed limit, or not.
+    #[must_use]
+    pub fn expected_only(mut self, only: bool) -> Self {
+        self.expected_only = only;
+        self
+    }
+
+    /// Leaves out the expected limits, or not.
+    #[must_use]
+    pub fn observed_only(mut self, only: bool) -> Self {
+        self.observed_only = only;
+        self
+    }
+
+    /// Asks for CLs at given values besides the limits.
+    #[must_use]
+    pub fn scan(mut self, values: Vec<f64>) -> Self {
+        self.scan = values;
+        self
+    }
+}
+
+/// CLs at the limits found: each should be `1 - cl`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct ClsAtLimit {
+    /// Observed CLs at the observed limit.
+    pub observed: Option<f64>,
+    /// Expected CLs at each expected limit.
+    pub expected: Vec<Option<f64>>,
+}
+
+/// The result of a limit. Serialises to the JSON of `nextstat upper-limit`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LimitResult {
+    /// Name of the parameter of interest.
+    pub param: String,
+    /// Confidence level.
+    pub cl: f64,
+    /// Name of the statistic.
+    pub test_stat: &'static str,
+    /// The observed limit; `None` if CLs is not crossed, or was not asked for.
+    pub observed: Option<f64>,
+    /// Limits expected for background alone, at -2 to +2 standard deviations.
+    pub expected: Vec<Option<f64>>,
+    /// CLs at these limits.
+    pub cls_at_limit: ClsAtLimit,
+    /// Best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+    /// Values of the parameter at which fits were made.
+    pub n_evaluations: usize,
+    /// CLs along a grid, if asked for.
+    pub scan: Option<LimitScan>,
+    /// Whether every fit behind these numbers reached its certificate.
+    pub converged: bool,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+    /// True if the caller stopped the work; what is missing was not computed.
+    #[serde(skip)]
+    pub interrupted: bool,
+}
+
+/// One limit that is searched.
+struct Wanted {
+    /// `None`: the observed one.
+    n_sigma: Option<f64>,
+    search: Bracket,
+}
+
+/// What a search function is at a tested value: positive below the limit, nearly straight.
+fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tested) -> Option<f64> {
+    match wanted {
+        Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
+        None => {
+            let cls = asymptotic::observed(statistic, tested.q, tested.q_asimov).cls?;
+            // CLs falls about as a Gaussian: this root is nearly a straight line.
+            Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * cls.ln()).max(0.0).sqrt())
+        }
+    }
+}
+
+/// Finds the CLs upper limit: the value of the parameter of interest above which CLs stays below
+/// `1 - cl`.
+///
+/// # Errors
+/// If the model has no parameter of interest or holds it fixed, for a confidence level outside
+/// (0.5, 1) or the statistic q0, if a first fit has no finite likelihood, or if the device fails.
+pub fn upper_limit(
+    model: &Model,
+    session: &dyn Session,
+    options: &LimitOptions,
+    control: Control<'_>,
+) -> Result<LimitResult, InferenceError> {
+    if !(options.cl > 0.5 && options.cl < 1.0) {
+        return Err(InferenceError::ConfidenceLevel { value: options.cl });
+    }
+    if options.statistic == TestStatistic::Q0 {
+        return Err(InferenceError::WrongStatistic { analysis: "an upper limit", statistic: "q0" });
+    }
+    let alpha = 1.0 - options.cl;
+    let analysis = Analysis::new(model, session, &options.fit, control)?;
+    let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * options.scan.len())?;
+    let mut searches = searches(&tester, options, alpha);
+    let mut interrupted = false;
+
+    // Every round asks each open search for one value.
+    loop {
+        let asked: Vec<(usize, f64, bool)> = searches
+            .iter()
+            .enumerate()
+            .filter_map(|(i, s)| s.search.next().map(|value| (i, value, s.n_sigma.is_none())))
+            .collect();
+        if asked.is_empty() {
+            break;
+        }
+        let mut stop = false;
+        for observed in [true, false] {
+            let values: Vec<f64> = asked.iter().filter(|a| a.2 == observed).map(|a| a.1).collect();
+            if values.is_empty() {
+                continue;
+            }
+            match tester.test(&values, observed, Search::Local) {
+                Ok(results) => {
+                    let indices = asked.iter().filter(|a| a.2 == observed).map(|a| a.0);
+                    for (i, tested) in indices.zip(results) {
+                        if let Some(s) = searches.get_mut(i) {
+                            let value = tested
+                                .ok()
+                                .and_then(|tested| level(s.n_sigma, options.statistic, alpha, &tested));
+                            s.search.accept(value);
+                        }
+                    }
+                }
+                Err(InferenceError::Cancelled) => stop = true,
+                Err(error) => return Err(error),
+            }
+        }
+        if stop {
+            interrupted = true;
+            break;
+        }
+    }
+    let scan = if options.scan.is_empty() || interrupted {
+        None
+    } else {
+        let scan = scan::scan(&mut tester, options)?;
+        interrupted |= scan.interrupted;
+        Some(scan)
+    };
+    Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
+}
+
+/// Opens the searches that are wanted.
+fn searches(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> {
+    let (_, upper) = tester.bounds();
+    let asimov = tester.asimov.best_value();
+    let sigma = tester
+        .asimov
+        .best
+        .uncertainties
+        .get(tester.poi)
+        .copied()
+        .flatten()
+        .filter(|s| s.is_finite() && *s > 0.0)
+        .unwrap_or(1.0);
+    let mut list = Vec::new();
+    if !options.observed_only {
+        for n in EXPECTED_SIGMAS {
+            let root = asymptotic::expected_root(n, alpha);
+            let search = Bracket::new(asimov, root, asimov + root * sigma, upper, TOLERANCE);
+            list.push(Wanted { n_sigma: Some(n), search });
+        }
+    }
+    if !options.expected_only {
+        // At the best fit (or at the Asimov value, where CLs is 1) the statistic is 0 and CLs at least 0.5.
+        let best = tester.best_value();
+        let low = best.max(asimov);
+        let value =
+            (-2.0 * alpha.ln()).sqrt() - if best > asimov { (2.0 * 2.0_f64.ln()).sqrt() } else { 0.0 };
+        let shift = 0.5 * (best - asimov);
+        let guess = (asimov + asymptotic::expected_root(0.0, alpha) * sigma + shift).max(low + 0.1 * sigma);
+        let search = Bracket::new(low, value, guess, upper, TOLERANCE);
+        list.push(Wanted { n_sigma: None, search });
+    }
+    list
+}
+
+/// Puts numbers in their places and words on gaps.
+fn name_result(
+    mut tester: Tester<'_>,
+    options: &LimitOptions,
+    alpha: f64,
+    searches: &[Wanted],
+    scan: Option<LimitScan>,
+    interrupted: bool,
+) -> LimitResult {
+    let name = tester.name().to_owned();
+    let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
+    for wanted in searches {
+        let which = match wanted.n_sigma {
+            None => "the observed limit".to_owned(),
+            Some(0.0) => "the median expected limit".to_owned(),
+            Some(n) => format!("the expected limit at {:+} sigma", -n),
+        };
+        let limit = match wanted.search.end() {
+            Some(End::Found(value)) => {
+                tester.judge_at(value);
+                Some(value)
+            }
+            Some(End::NotCrossed { upper }) => {
+                tester.notes.push(format!(
+                    "{which} is null: CLs stays above {alpha:.3} up to the upper bound {upper} of {name}; raise that \
+                     bound in the measurement's \"parameters\""
+                ));
+                None
+            }
+            Some(End::Wall { below }) => {
+                tester.notes.push(format!(
+                    "{which} is null: CLs stays above {alpha:.3} up to {name} = {below}, and beyond it the likelihood is \
+                     not finite"
+                ));
+                None
+            }
+            None => {
+                tester.notes.push(format!("{which} is null: interrupted"));
+                None
+            }
+        };
+        limits.push(limit);
+    }
+    let at = |n_sigma: Option<f64>| {
+        searches.iter().zip(&limits).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, limit)| *limit)
+    };
+    let cls = |n_sigma: Option<f64>| {
+        let tested = tester.known(at(n_sigma)?, n_sigma.is_none())?;
+        match n_sigma {
+            None => asymptotic::observed(options.statistic, tested.q, tested.q_asimov).cls,
+            Some(n) => asymptotic::expected(n, tested.q_asimov).cls,
+        }
+    };
+    let mut jumps = Vec::new();
+    for n_sigma in EXPECTED_SIGMAS.iter().map(|n| Some(*n)).chain([None]) {
+        if let (Some(limit), Some(cls)) = (at(n_sigma), cls(n_sigma)) {
+            if (cls - alpha).abs() > JUMP {
+                jumps.push(format!(
+                    "CLs jumps from {cls:.6} across {alpha:.3} at {name} = {limit}: the fits of the other parameters have \
+                     several minima there"
+                ));
+            }
+        }
+    }
+    let expected = if options.observed_only {
+        Vec::new()
+    } else {
+        EXPECTED_SIGMAS.iter().map(|n| at(Some(*n))).collect()
+    };
+    LimitResult {
+        cl: options.cl,
+        test_stat: options.statistic.name(),
+        observed: at(None),
+        cls_at_limit: ClsAtLimit {
+            observed: cls(None),
+            expected: expected.iter().zip(EXPECTED_SIGMAS).map(|(_, n)| cls(Some(n))).collect(),
+        },
+        expected,
+        mu_hat: tester.best_value(),
+        n_evaluations: tester.n_evaluations,
+        scan,
+        converged: tester.converged,
+        param: name,
+        warnings: tester.notes.into_iter().chain(jumps).collect(),
+        interrupted,
+    }
+}

@@ -1,0 +1,73 @@
+//! CLs along a grid of values: what the picture of a limit shows.
+
+use ns_core::Search;
+use serde::Serialize;
+
+use super::LimitOptions;
+use crate::InferenceError;
+use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
+use crate::hypotest::tester::Tester;
+
+/// Values tested between two looks at the flag that stops the work.
+const CHUNK: usize = 8;
+
+/// CLs along a grid. A point whose fits failed is `None` everywhere.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct LimitScan {
+    /// Tested values.
+    pub mu_values: Vec<f64>,
+    /// Observed CLs.
+    pub observed: Vec<Option<f64>>,
+    /// CLs expected at -2 to +2 standard deviations, five lists along the grid.
+    pub expected: Vec<Vec<Option<f64>>>,
+    /// True if the caller stopped the work.
+    #[serde(skip)]
+    pub interrupted: bool,
+}
+
+/// Tests every value of the grid.
+///
+/// # Errors
+/// If the device fails.
+pub(super) fn scan(tester: &mut Tester<'_>, options: &LimitOptions) -> Result<LimitScan, InferenceError> {
+    let mut result = LimitScan { expected: vec![Vec::new(); EXPECTED_SIGMAS.len()], ..LimitScan::default() };
+    for chunk in options.scan.chunks(CHUNK) {
+        let tested = match tester.test(chunk, !options.expected_only, Search::Local) {
+            Ok(tested) => tested,
+            Err(InferenceError::Cancelled) => {
+                result.interrupted = true;
+                tester.notes.push(format!(
+                    "interrupted after {} of {} points of the scan",
+                    result.mu_values.len(),
+                    options.scan.len()
+                ));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        for (&value, tested) in chunk.iter().zip(tested) {
+            result.mu_values.push(value);
+            let tested = match tested {
+                Ok(tested) => Some(tested),
+                Err(reason) => {
+                    tester.notes.push(format!("no CLs at {} = {value}: {reason}", tester.name()));
+                    None
+                }
+            };
+            if tested.as_ref().is_some_and(|t| !t.converged) {
+                tester.judge_at(value);
+            }
+            result.observed.push(
+                tested
+                    .as_ref()
+                    .filter(|_| !options.expected_only)
+                    .and_then(|t| asymptotic::observed(options.statistic, t.q, t.q_asimov).cls),
+            );
+            for (list, n) in result.expected.iter_mut().zip(EXPECTED_SIGMAS) {
+                list.push(tested.as_ref().and_then(|t| asymptotic::expected(n, t.q_asimov).cls));
+            }
+        }
+    }
+    Ok(result)
+}

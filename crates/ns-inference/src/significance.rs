@@ -1,0 +1,77 @@
+//! Significance of a discovery: how unlikely the data are without a signal.
+//!
+//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727),
+//! whose p-value is `p0` and whose root is `Z`; expected values come from the Asimov set at 1.
+
+use ns_core::{Control, Model, Session};
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::hypotest::TestStatistic;
+use crate::hypotest::tester::Tester;
+use crate::normal::upper_tail;
+use crate::{FitOptions, InferenceError};
+
+/// The result of a discovery test. Serialises to the JSON of `nextstat significance`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SignificanceResult {
+    /// Name of the parameter of interest.
+    pub param: String,
+    /// p-value of the background-only hypothesis.
+    pub p0: Option<f64>,
+    /// Its significance in standard deviations: the root of q0.
+    pub z: Option<f64>,
+    /// Median p-value expected for a signal of strength 1.
+    pub p0_expected: Option<f64>,
+    /// Its significance.
+    pub z_expected: Option<f64>,
+    /// The observed statistic.
+    pub q0: f64,
+    /// Best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+    /// Whether every fit behind these numbers reached its certificate.
+    pub converged: bool,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+}
+
+/// Tests the absence of a signal.
+///
+/// # Errors
+/// As [`crate::hypotest()`].
+pub fn significance(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    control: Control<'_>,
+) -> Result<SignificanceResult, InferenceError> {
+    let analysis = Analysis::new(model, session, options, control)?;
+    let mut tester = Tester::new(analysis, TestStatistic::Q0, "a significance", 2)?;
+    let tested = match tester.test(&[0.0], true, options.search)?.pop() {
+        Some(Ok(tested)) => tested,
+        Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
+        None => return Err(InferenceError::Cancelled),
+    };
+    tester.judge_at(0.0);
+    let name = tester.name().to_owned();
+    let mu_hat = tester.best_value();
+    if mu_hat < 0.0 {
+        tester
+            .notes
+            .push(format!("the best fit {name} = {mu_hat} is below 0: no excess, so Z is 0 and p0 0.5"));
+    }
+    let number = |q: f64| q.is_finite().then(|| (upper_tail(q.sqrt()), q.sqrt()));
+    let (observed, expected) = (number(tested.q), number(tested.q_asimov));
+    Ok(SignificanceResult {
+        param: name,
+        p0: observed.map(|x| x.0),
+        z: observed.map(|x| x.1),
+        p0_expected: expected.map(|x| x.0),
+        z_expected: expected.map(|x| x.1),
+        q0: tested.q,
+        mu_hat,
+        converged: tester.converged,
+        warnings: tester.notes,
+    })
+}
