@@ -66,6 +66,11 @@ impl<'a> Analysis<'a> {
         self.control.is_cancelled()
     }
 
+    /// The caller's control without the observer, for fits whose number nobody knows.
+    pub(crate) fn silent(&self) -> Control<'a> {
+        Control { observer: None, cancel: self.control.cancel }
+    }
+
     /// Says how many fits are still to come, for progress.
     pub(crate) fn expect(&mut self, further: usize) {
         self.total = self.done + further;

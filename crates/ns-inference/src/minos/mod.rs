@@ -3,7 +3,7 @@
 //! Every step of every open search is one conditional fit; a round of them is one batch, so
 //! independent parameters and sides share the session's threads.
 
-mod side;
+pub(crate) mod side;
 
 use std::sync::Arc;
 
@@ -213,24 +213,34 @@ fn read_probe(parent: &Parent<'_>, distance: f64, mut outcome: TaskOutcome) -> P
 /// The crossing value, or why there is none.
 fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
     let which = if side.direction < 0.0 { "lower" } else { "upper" };
+    crossing(end, which, "1", |distance| value_at(parent, side, distance))
+}
+
+/// The crossing of a level, or in words why there is none. `value_at` turns a distance into a value of the
+/// parameter.
+pub(crate) fn crossing(
+    end: &End,
+    which: &str,
+    level: &str,
+    value_at: impl Fn(f64) -> f64,
+) -> Result<f64, String> {
     match *end {
-        End::Found(distance) => Ok(value_at(parent, side, distance)),
+        End::Found(distance) => Ok(value_at(distance)),
         End::Bound { rise } => Err(format!(
             "twice_nll has risen by {rise:.3} only at the {which} bound {}",
-            value_at(parent, side, f64::INFINITY)
+            value_at(f64::INFINITY)
         )),
         End::Wall(distance) => Err(format!(
-            "the likelihood stops being finite at {} before twice_nll has risen by 1",
-            value_at(parent, side, distance)
+            "the likelihood stops being finite at {} before twice_nll has risen by {level}",
+            value_at(distance)
         )),
         End::Jump(distance) => Err(format!(
             "the profile jumps across the level at {}: the fit of the other parameters has several minima there",
-            value_at(parent, side, distance)
+            value_at(distance)
         )),
-        End::Exhausted { below } => Err(format!(
-            "not found within the probe limit; up to {} twice_nll stays below",
-            value_at(parent, side, below)
-        )),
+        End::Exhausted { below } => {
+            Err(format!("not found within the probe limit; up to {} twice_nll stays below", value_at(below)))
+        }
     }
 }
 

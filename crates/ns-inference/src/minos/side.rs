@@ -1,10 +1,11 @@
 //! Bracketed root search on one side of one parameter.
 //!
 //! Searched is the distance `d` from the minimum at which `twice_nll` of the conditional fit has
-//! risen by 1. In `t(d) = sqrt(rise) - 1` a parabola is a straight line, so a secant step lands on
-//! the root of a nearly quadratic profile at once; a bracket keeps every other profile safe.
+//! risen by a level. In `t(d) = sqrt(rise) - sqrt(level)` a parabola is a straight line, so a secant
+//! step lands on the root of a nearly quadratic profile at once; a bracket keeps every other profile
+//! safe.
 
-/// Largest accepted `|rise - 1|`: 5e-9 of the distance on a parabola.
+/// Largest accepted `|rise - level|`: 5e-9 of the distance on a parabola at level 1.
 const TOLERANCE: f64 = 1e-8;
 /// Width of a bracket, relative to the distance, below which the root is pinned down anyway.
 const WIDTH: f64 = 1e-10;
@@ -13,24 +14,18 @@ const MAX_PROBES: usize = 80;
 
 /// A conditional minimum at a distance.
 #[derive(Debug, Clone)]
-pub(super) struct Probe {
+pub(crate) struct Probe {
     /// Distance from the best-fit value.
-    pub(super) distance: f64,
+    pub(crate) distance: f64,
     /// `twice_nll` above the minimum; infinite where the likelihood is not finite.
-    pub(super) rise: f64,
+    pub(crate) rise: f64,
     /// All parameters there; empty where the likelihood is not finite.
-    pub(super) point: Vec<f64>,
-}
-
-impl Probe {
-    fn t(&self) -> f64 {
-        self.rise.max(0.0).sqrt() - 1.0
-    }
+    pub(crate) point: Vec<f64>,
 }
 
 /// How a search ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// The distance of the crossing.
     Found(f64),
     /// No crossing before the bound; the rise that is reached there.
@@ -51,7 +46,9 @@ pub(super) enum End {
 
 /// The state of one search.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(crate) struct Side {
+    /// The rise that is searched for.
+    level: f64,
     /// Largest distance allowed: that of the bound, possibly infinite.
     limit: f64,
     /// Farthest probe below the level; the minimum itself at first.
@@ -68,10 +65,11 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// A search from `best`, the minimum, with a first guess of the distance.
+    /// A search for a rise by 1 from `best`, the minimum, with a first guess of the distance.
     pub(super) fn new(best: Vec<f64>, guess: f64, limit: f64) -> Self {
         let inner = Probe { distance: 0.0, rise: 0.0, point: best };
         Self {
+            level: 1.0,
             limit,
             inner,
             outer: None,
@@ -82,8 +80,29 @@ impl Side {
         }
     }
 
+    /// A search for `level` between two conditional minima on either side of it.
+    pub(crate) fn between(level: f64, inner: Probe, outer: Probe, guess: f64) -> Self {
+        let next = guess.clamp(inner.distance, outer.distance);
+        let limit = outer.distance;
+        Self {
+            level,
+            limit,
+            inner,
+            outer: Some(outer),
+            replaced: None,
+            last_is_inner: true,
+            next,
+            n_probes: 0,
+        }
+    }
+
+    /// Where a rise lies relative to the level, on a scale that straightens a parabola.
+    fn t(&self, rise: f64) -> f64 {
+        rise.max(0.0).sqrt() - self.level.sqrt()
+    }
+
     /// The distance to probe next.
-    pub(super) fn next(&self) -> f64 {
+    pub(crate) fn next(&self) -> f64 {
         self.next
     }
 
@@ -108,21 +127,21 @@ impl Side {
     }
 
     /// Takes the probe at [`Self::next`]; returns the end of the search if it is reached.
-    pub(super) fn accept(&mut self, probe: Probe) -> Option<End> {
+    pub(crate) fn accept(&mut self, probe: Probe) -> Option<End> {
         self.n_probes += 1;
         let (distance, rise) = (probe.distance, probe.rise);
-        if (rise - 1.0).abs() <= TOLERANCE {
+        if (rise - self.level).abs() <= TOLERANCE {
             return Some(End::Found(distance));
         }
-        self.last_is_inner = rise < 1.0;
+        self.last_is_inner = rise < self.level;
         if self.last_is_inner {
             if distance >= self.limit {
                 return Some(End::Bound { rise });
             }
-            self.replaced = Some((self.inner.distance, self.inner.t()));
+            self.replaced = Some((self.inner.distance, self.t(self.inner.rise)));
             self.inner = probe;
         } else {
-            self.replaced = self.outer.as_ref().map(|outer| (outer.distance, outer.t()));
+            self.replaced = self.outer.as_ref().map(|outer| (outer.distance, self.t(outer.rise)));
             self.outer = Some(probe);
         }
         if let Some(end) = self.narrow_enough() {
@@ -156,8 +175,8 @@ impl Side {
 
     /// The next distance outside, before anything lies above the level.
     fn outward(&self) -> f64 {
-        let (d, t) = (self.inner.distance, self.inner.t());
-        let (d0, t0) = self.replaced.unwrap_or((0.0, -1.0));
+        let (d, t) = (self.inner.distance, self.t(self.inner.rise));
+        let (d0, t0) = self.replaced.unwrap_or((0.0, -self.level.sqrt()));
         let secant = d - t * (d - d0) / (t - t0);
         let proposed = if secant.is_finite() && secant > d { secant } else { 4.0 * d };
         // A step that does not move past rounding would never end.
@@ -168,7 +187,8 @@ impl Side {
     /// interpolation where the three last points allow it, else the middle; a straight line where
     /// there are only two (T. R. Chandrupatla, Adv. Eng. Softw. 28 (1997) 145).
     fn inside(&self, outer: &Probe) -> f64 {
-        let (low, high) = ((self.inner.distance, self.inner.t()), (outer.distance, outer.t()));
+        let low = (self.inner.distance, self.t(self.inner.rise));
+        let high = (outer.distance, self.t(outer.rise));
         let ((a, fa), (b, fb)) = if self.last_is_inner { (low, high) } else { (high, low) };
         let fraction = if fa.is_infinite() || fb.is_infinite() {
             0.5

@@ -1,0 +1,155 @@
+//! From the options of an axis to its parameter and its points.
+
+use ns_core::FitOutcome;
+
+use super::options::ScanAxis;
+use crate::analysis::Analysis;
+use crate::minos::{self, Parent, Search};
+use crate::{InferenceError, parameter_index};
+
+/// A parameter that can be scanned.
+pub(super) struct Scanned {
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) bounds: (f64, f64),
+}
+
+impl Scanned {
+    fn refuse(&self, problem: String, remedy: &'static str) -> InferenceError {
+        InferenceError::BadScan { name: self.name.clone(), problem, remedy }
+    }
+}
+
+/// The parameter that an axis names, once everything that can be wrong without a fit has been looked at.
+///
+/// # Errors
+/// For an unknown or a fixed parameter, and for points that make no axis.
+pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scanned, InferenceError> {
+    let index = match &axis.param {
+        Some(name) => parameter_index(analysis.model, name)?,
+        None => analysis.poi("a scan that names no parameter")?,
+    };
+    let p = analysis.model.parameters.get(index);
+    let (name, bounds) =
+        p.map_or_else(|| (String::new(), (f64::NAN, f64::NAN)), |p| (p.name.clone(), p.bounds));
+    let scanned = Scanned { index, name, bounds };
+    if analysis.is_fixed(index) || bounds.0 >= bounds.1 {
+        return Err(scanned.refuse(
+            "it is held fixed, so there is no best fit to compare with".to_owned(),
+            "release it, or scan another parameter",
+        ));
+    }
+    match &axis.values {
+        Some(values) if values.is_empty() => {
+            return Err(scanned.refuse("no points".to_owned(), "give at least one value"));
+        }
+        Some(values) => values.iter().try_for_each(|x| check(&scanned, "the scan point", *x))?,
+        None if axis.points == 0 => {
+            return Err(scanned.refuse("0 points".to_owned(), "ask for at least one point"));
+        }
+        None => {
+            axis.start.map_or(Ok(()), |x| check(&scanned, "the start of the scan", x))?;
+            axis.stop.map_or(Ok(()), |x| check(&scanned, "the end of the scan", x))?;
+            if let (Some(start), Some(stop)) = (axis.start, axis.stop) {
+                check_order(&scanned, start, stop, axis.points)?;
+            }
+        }
+    }
+    Ok(scanned)
+}
+
+/// A point must be a number inside the bounds: the model means nothing outside, and pyhf refuses it as well.
+fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), InferenceError> {
+    let ((lower, upper), name) = (scanned.bounds, scanned.name.clone());
+    if !value.is_finite() {
+        return Err(InferenceError::NotFinite { what, name, value });
+    }
+    if value < lower || value > upper {
+        return Err(InferenceError::OutOfBounds { what, name, value, lower, upper });
+    }
+    Ok(())
+}
+
+fn check_order(scanned: &Scanned, start: f64, stop: f64, points: usize) -> Result<(), InferenceError> {
+    if start > stop {
+        return Err(scanned.refuse(
+            format!("the start {start} lies above the end {stop}"),
+            "give a start below the end",
+        ));
+    }
+    if start == stop && points > 1 {
+        return Err(scanned.refuse(
+            format!("{points} points between {start} and {stop}"),
+            "ask for one point, or for a range",
+        ));
+    }
+    Ok(())
+}
+
+/// The points of an axis, as the user gave them or `reach` uncertainties around the best fit of `parent`.
+///
+/// # Errors
+/// If there is no uncertainty to make a range of, or a range that ends below its start.
+pub(super) fn values(
+    analysis: &Analysis<'_>,
+    axis: &ScanAxis,
+    scanned: &Scanned,
+    parent: &FitOutcome,
+    reach: f64,
+) -> Result<Vec<f64>, InferenceError> {
+    if let Some(values) = &axis.values {
+        return Ok(values.clone());
+    }
+    let (lower, upper) = scanned.bounds;
+    let (start, stop) = match (axis.start, axis.stop) {
+        (Some(start), Some(stop)) => (start, stop),
+        (start, stop) => {
+            let best = parent.parameters.get(scanned.index).copied().unwrap_or(f64::NAN);
+            let (below, above) = widths(analysis, scanned, parent)?;
+            let start = start.unwrap_or_else(|| (best - reach * below).clamp(lower, upper));
+            (start, stop.unwrap_or_else(|| (best + reach * above).clamp(lower, upper)))
+        }
+    };
+    check_order(scanned, start, stop, axis.points)?;
+    let step = (stop - start) / axis.points.saturating_sub(1).max(1) as f64;
+    let last = axis.points.saturating_sub(1);
+    Ok((0..axis.points)
+        .map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 })
+        .collect())
+}
+
+/// One uncertainty to either side: from the covariance, or where there is none (at a bound, on a kink) from
+/// the crossings of twice_nll + 1; a side without a crossing reaches as far as the other.
+fn widths(
+    analysis: &Analysis<'_>,
+    scanned: &Scanned,
+    parent: &FitOutcome,
+) -> Result<(f64, f64), InferenceError> {
+    let index = scanned.index;
+    if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
+        return Ok((sigma, sigma));
+    }
+    let search = Parent {
+        model: analysis.model,
+        data: &analysis.data,
+        request: &analysis.base,
+        outcome: parent,
+        control: analysis.silent(),
+        // What lies lower is found by the scan itself.
+        tolerance: f64::INFINITY,
+    };
+    let found = match minos::crossings(analysis.session, &search, &[index])? {
+        Search::Done(intervals) => minos::with_distances(intervals, &parent.parameters),
+        Search::Lower(..) => Vec::new(),
+    };
+    let interval = found.first().map(|(_, interval)| interval);
+    let below = interval.and_then(|x| x.lower).map(f64::abs);
+    let above = interval.and_then(|x| x.upper);
+    match (below.or(above), above.or(below)) {
+        (Some(below), Some(above)) => Ok((below, above)),
+        _ => Err(scanned.refuse(
+            "it has no uncertainty to make a range of".to_owned(),
+            "give the start and the end of the scan",
+        )),
+    }
+}

@@ -1,0 +1,194 @@
+//! Where `twice_delta_nll` of a scan crosses a level, found exactly between the points of the scan.
+//!
+//! The scan brackets every crossing and the interpolation through its points says where it is to about 1e-5;
+//! one or two more conditional fits, from interpolated start points, pin it down.
+
+use ns_core::{FitRequest, FitTask, Search, Wanted};
+
+use super::Tally;
+use super::grid::Grid;
+use super::order::Along;
+use super::predict::{Node, interpolate, interpolate_value};
+use super::profile::{Centre, starting_at};
+use super::result::ScanInterval;
+use crate::InferenceError;
+use crate::analysis::{Analysis, Fitted};
+use crate::minos::crossing;
+use crate::minos::side::{Probe, Side};
+use crate::present::significant;
+
+/// Levels of `twice_delta_nll`: one and two standard deviations of a parabola.
+pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
+
+/// What the search gives.
+pub(super) enum Crossed {
+    /// One interval per level.
+    Done(Vec<ScanInterval>),
+    /// A point below the minimum, and how far below in `twice_nll`.
+    Lower(Vec<f64>, f64),
+}
+
+/// A point of the profile.
+struct Known {
+    x: f64,
+    rise: f64,
+    point: Vec<f64>,
+}
+
+/// A search between two of them.
+struct Open {
+    level: usize,
+    direction: f64,
+    side: Side,
+}
+
+/// Finds the crossings of [`LEVELS`] nearest to the best fit.
+///
+/// # Errors
+/// If the device fails.
+pub(super) fn crossings(
+    analysis: &mut Analysis<'_>,
+    grid: &Grid,
+    centre: &Centre<'_>,
+    fits: &[Fitted],
+    tally: &mut Tally,
+) -> Result<Crossed, InferenceError> {
+    let index = grid.first.index;
+    let best = centre.fit.parameters.get(index).copied().unwrap_or(f64::NAN);
+    let mut known = profile_points(grid, centre, fits);
+    let mut intervals: Vec<ScanInterval> =
+        LEVELS.iter().map(|level| ScanInterval::new(*level, "interrupted")).collect();
+    let mut open: Vec<Open> = Vec::with_capacity(2 * LEVELS.len());
+    for (level, interval) in intervals.iter_mut().enumerate() {
+        for direction in [-1.0, 1.0] {
+            match bracket(analysis, grid, &known, best, LEVELS[level], direction) {
+                Ok(side) => open.push(Open { level, direction, side }),
+                Err(reason) => interval.record(direction, Err(reason)),
+            }
+        }
+    }
+    while !open.is_empty() && !analysis.is_cancelled() {
+        let requests: Vec<FitRequest> =
+            open.iter().map(|search| request(analysis, centre, index, best, &known, search)).collect();
+        let tasks: Vec<FitTask> = requests
+            .into_iter()
+            .map(|request| FitTask { data: analysis.data.clone(), fits: vec![request] })
+            .collect();
+        let outcomes = analysis.run(&tasks, Wanted::default())?;
+        if analysis.is_cancelled() {
+            break;
+        }
+        let mut still_open = Vec::with_capacity(open.len());
+        for (mut search, outcome) in open.into_iter().zip(outcomes) {
+            let distance = search.side.next();
+            if let Ok(fit) = &outcome {
+                tally.count(fit);
+            }
+            let (rise, point) = match outcome {
+                Ok(fit) if fit.nll.is_finite() => (centre.rise(fit.nll), fit.parameters),
+                _ => (f64::INFINITY, Vec::new()),
+            };
+            if rise < -centre.tolerance {
+                return Ok(Crossed::Lower(point, -rise));
+            }
+            if !point.is_empty() {
+                known.push(Known { x: best + search.direction * distance, rise, point: point.clone() });
+            }
+            match search.side.accept(Probe { distance, rise, point }) {
+                None => still_open.push(search),
+                Some(end) => {
+                    let which = if search.direction < 0.0 { "lower" } else { "upper" };
+                    let level = significant(LEVELS[search.level]);
+                    let value = |d: f64| best + search.direction * d;
+                    if let Some(interval) = intervals.get_mut(search.level) {
+                        interval.record(search.direction, crossing(&end, which, &level, value));
+                    }
+                }
+            }
+        }
+        open = still_open;
+    }
+    Ok(Crossed::Done(intervals))
+}
+
+/// Everything that lies on the profile: the best fit and the points of the scan, ascending.
+fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Known> {
+    let of_fit = |(k, fit): (usize, &Fitted)| {
+        let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;
+        let (x, rise) = (grid.x(k, Along::First), centre.rise(fit.nll).max(0.0));
+        Some(Known { x, rise, point: fit.parameters.clone() })
+    };
+    let mut known: Vec<Known> = fits.iter().enumerate().filter_map(of_fit).collect();
+    if let Some(x) = centre.fit.parameters.get(grid.first.index) {
+        known.retain(|point| point.x != *x);
+        known.push(Known { x: *x, rise: 0.0, point: centre.fit.parameters.clone() });
+    }
+    known.sort_by(|a, b| a.x.total_cmp(&b.x));
+    known
+}
+
+/// Opens the search on one side, or says why the level is not crossed there.
+fn bracket(
+    analysis: &Analysis<'_>,
+    grid: &Grid,
+    known: &[Known],
+    best: f64,
+    level: f64,
+    direction: f64,
+) -> Result<Side, String> {
+    let mut outward: Vec<&Known> = known.iter().filter(|p| direction * (p.x - best) >= 0.0).collect();
+    outward.sort_by(|a, b| (a.x - best).abs().total_cmp(&(b.x - best).abs()));
+    let Some(i) = outward.iter().position(|p| p.rise >= level) else {
+        let bounds = analysis.model.parameters.get(grid.first.index).map(|p| p.bounds);
+        let (which, bound) = match bounds {
+            Some((lower, _)) if direction < 0.0 => ("lower", lower),
+            Some((_, upper)) => ("upper", upper),
+            None => ("", f64::NAN),
+        };
+        let last = outward.last().map_or((best, 0.0), |p| (p.x, p.rise));
+        return Err(if last.0 == bound {
+            format!("twice_delta_nll is {} at the {which} bound {bound}", significant(last.1))
+        } else {
+            let (x, rise) = (significant(last.0), significant(last.1));
+            format!("the scan ends at {x}, where twice_delta_nll is {rise}; widen its range")
+        });
+    };
+    let (Some(inner), Some(outer)) = (i.checked_sub(1).and_then(|i| outward.get(i)), outward.get(i)) else {
+        return Err("the best fit is not on the scan".to_owned());
+    };
+    let probe = |p: &Known| Probe { distance: (p.x - best).abs(), rise: p.rise, point: p.point.clone() };
+    let (inner, outer) = (probe(inner), probe(outer));
+    // In its square root a parabola is a straight line: position as a function of it, through the points
+    // on both sides of the best fit.
+    let root = |p: &Known| (p.rise.sqrt().copysign(p.x - best), p.x);
+    let curve: Vec<(f64, f64)> = known.iter().map(root).collect();
+    let straight = |p: &Probe| (direction * p.rise.sqrt(), best + direction * p.distance);
+    let target = direction * level.sqrt();
+    let between = |x: &f64| {
+        let d = direction * (x - best);
+        d > inner.distance && d < outer.distance
+    };
+    let guess = interpolate_value(&curve, target)
+        .filter(between)
+        .or_else(|| interpolate_value(&[straight(&inner), straight(&outer)], target))
+        .unwrap_or(0.5 * (inner.distance + outer.distance));
+    Ok(Side::between(level, inner, outer, direction * (guess - best)))
+}
+
+/// The conditional fit that a search asks for next.
+fn request(
+    analysis: &Analysis<'_>,
+    centre: &Centre<'_>,
+    index: usize,
+    best: f64,
+    known: &[Known],
+    search: &Open,
+) -> FitRequest {
+    let x = best + search.direction * search.side.next();
+    let held = [(index, x)];
+    let nodes: Vec<Node<'_>> =
+        known.iter().map(|p| Node { x: p.x, point: &p.point, slope: None }).collect();
+    let guess = interpolate(&nodes, x).unwrap_or_else(|| centre.fit.parameters.clone());
+    let start = analysis.admit(centre.fit, &held, guess);
+    FitRequest { search: Search::Local, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
+}

@@ -1,0 +1,290 @@
+//! Profile likelihood scans in one and two parameters.
+
+mod axis;
+mod crossings;
+mod grid;
+mod options;
+mod order;
+mod predict;
+mod profile;
+mod result;
+
+pub use options::{ScanAxis, ScanOptions};
+pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
+
+use ns_core::{Control, FitFailure, FitOutcome, Model, Session, Wanted};
+
+use crate::analysis::{Analysis, Fitted};
+use crate::fit::diagnosis;
+use crate::{InferenceError, minos};
+use axis::Scanned;
+use crossings::{Crossed, crossings};
+use grid::{Grid, Line};
+use profile::{Centre, Profiled, profile, starting_at};
+
+/// How often a lower minimum met on the way may restart a scan.
+const MAX_RESTARTS: usize = 20;
+
+/// Uncertainties to either side of the best fit that a scan covers by default, in one and in two parameters.
+const REACH: [f64; 2] = [3.0, 2.5];
+
+/// Scans the profile likelihood: at every point the scanned parameters are held, all others minimised.
+///
+/// One free fit with its covariance; then the conditional fits in a fixed order, each from an interpolation
+/// of those around it. A minimum below the free fit's that is met on the way restarts the scan there, so
+/// `twice_delta_nll` counts from the lowest point seen.
+///
+/// A point whose fit fails or stops short of its certificate has a reason in [`ScanResult::reasons`]. Points
+/// that were not reached when the caller stopped the work are `None`.
+///
+/// # Errors
+/// For options that do not fit the model, a free fit that cannot start, a device failure, or an interruption
+/// before there was a best fit.
+pub fn scan(
+    model: &Model,
+    session: &dyn Session,
+    options: &ScanOptions,
+    control: Control<'_>,
+) -> Result<ScanResult, InferenceError> {
+    let mut analysis = Analysis::new(model, session, &options.fit, control)?;
+    let first = axis::parameter(&analysis, &options.first)?;
+    let second = options.second.as_ref().map(|axis| axis::parameter(&analysis, axis)).transpose()?;
+    if let Some(second) = second.as_ref().filter(|second| second.index == first.index) {
+        return Err(InferenceError::BadScan {
+            name: second.name.clone(),
+            problem: "it is both the first and the second parameter".to_owned(),
+            remedy: "scan two different parameters",
+        });
+    }
+    let wanted = Wanted { uncertainties: true, covariance: true };
+    let data = analysis.data.clone();
+    let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len);
+    let n_points = points(&options.first) * options.second.as_ref().map_or(1, points);
+    analysis.expect(1 + n_points);
+    let mut parent = analysis.fit(&data, analysis.base.clone(), wanted)?;
+    let mut tolerance = minos::tolerance(parent.nll);
+    let mut tally = Tally { notes: Vec::new(), n_iter: parent.n_iterations, n_fits: 1, restarts: 0 };
+
+    loop {
+        let reach = if second.is_some() { REACH[1] } else { REACH[0] };
+        let (values, values2);
+        values = axis::values(&analysis, &options.first, &first, &parent, reach)?;
+        let mut grid = Grid { first: Line::new(first.index, &values), second: None };
+        values2 = match (&options.second, &second) {
+            (Some(axis), Some(second)) => {
+                let values = axis::values(&analysis, axis, second, &parent, reach)?;
+                grid.second = Some(Line::new(second.index, &values));
+                Some(values)
+            }
+            _ => None,
+        };
+        let centre = Centre::new(&parent, &grid, tolerance);
+        let (fits, lower) = match profile(&mut analysis, &grid, &centre, &mut tally)? {
+            Profiled::Done(fits) => (fits, None),
+            Profiled::Lower(point, depth) => (Vec::new(), Some((point, depth))),
+        };
+        let (intervals, lower) = match lower {
+            None if options.intervals && second.is_none() => {
+                match crossings(&mut analysis, &grid, &centre, &fits, &mut tally)? {
+                    Crossed::Done(intervals) => (intervals, None),
+                    Crossed::Lower(point, depth) => (Vec::new(), Some((point, depth))),
+                }
+            }
+            lower => (Vec::new(), lower),
+        };
+        let Some((point, depth)) = lower else {
+            let shape = Shape { first: &first, second: second.as_ref(), grid: &grid, values, values2 };
+            return Ok(name_result(&analysis, options, &parent, shape, fits, intervals, tally));
+        };
+        tally.restarts += 1;
+        if tally.restarts > MAX_RESTARTS {
+            tally.notes.push(
+                "conditional fits keep falling below the best fit; it may not be the lowest minimum".to_owned(),
+            );
+            tolerance = f64::INFINITY;
+            continue;
+        }
+        analysis.expect(1 + n_points);
+        let next = analysis.fit(&data, starting_at(&analysis.base, point), wanted)?;
+        tally.count(&next);
+        if next.nll < parent.nll {
+            tally.notes.push(format!(
+                "the scan met a minimum lower by {:.3e} in twice_nll than the free fit; it was restarted there",
+                2.0 * (parent.nll - next.nll)
+            ));
+            parent = next;
+        } else {
+            // The free fit does not confirm it: no other minimum, only less exact conditional fits.
+            tolerance = 2.0 * depth;
+        }
+    }
+}
+
+/// What a scan has cost, and what happened on the way.
+struct Tally {
+    notes: Vec<String>,
+    n_iter: usize,
+    n_fits: usize,
+    restarts: usize,
+}
+
+impl Tally {
+    fn count(&mut self, fit: &FitOutcome) {
+        self.n_iter += fit.n_iterations;
+        self.n_fits += 1;
+    }
+}
+
+/// The points of a scan: as fitted, and in the order of the question.
+struct Shape<'a> {
+    first: &'a Scanned,
+    second: Option<&'a Scanned>,
+    grid: &'a Grid,
+    values: Vec<f64>,
+    values2: Option<Vec<f64>>,
+}
+
+impl Shape<'_> {
+    /// For every point asked for, its place among the fitted ones.
+    fn places(&self) -> Vec<usize> {
+        let (n1, _) = self.grid.shape();
+        let columns: Vec<usize> =
+            self.values.iter().filter_map(|x| self.grid.first.position(*x)).collect();
+        let rows: Vec<usize> = match (&self.values2, &self.grid.second) {
+            (Some(values), Some(line)) => values.iter().filter_map(|x| line.position(*x)).collect(),
+            _ => vec![0],
+        };
+        rows.iter().flat_map(|j| columns.iter().map(move |i| j * n1 + i)).collect()
+    }
+
+    /// `mu = 1.5` or `mu = 1.5, alpha = 0.2`, for messages.
+    fn place_name(&self, k: usize) -> String {
+        let names = [Some(self.first), self.second].into_iter().flatten().map(|scanned| &scanned.name);
+        let named = names.zip(self.grid.held(k));
+        named.map(|(name, (_, x))| format!("{name} = {}", crate::present::significant(x))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Puts names on numbers and words on gaps.
+fn name_result(
+    analysis: &Analysis<'_>,
+    options: &ScanOptions,
+    parent: &FitOutcome,
+    shape: Shape<'_>,
+    fits: Vec<Fitted>,
+    intervals: Vec<ScanInterval>,
+    tally: Tally,
+) -> ScanResult {
+    let model = analysis.model;
+    let best = |index: usize| parent.parameters.get(index).copied().unwrap_or(f64::NAN);
+    let sigma = |index: usize| parent.uncertainties.get(index).copied().flatten();
+    let mu_hat = best(shape.first.index);
+    let mut warnings = model.warnings.clone();
+    warnings.extend(tally.notes);
+    if !parent.converged() {
+        warnings.extend(diagnosis::not_converged(model, parent));
+    }
+    warnings.extend(problems(model, &shape, &fits));
+    for interval in &intervals {
+        for (side, reason) in [("lower", &interval.lower_reason), ("upper", &interval.upper_reason)] {
+            if let Some(reason) = reason {
+                warnings.push(format!(
+                    "the {side} crossing of twice_delta_nll = {} is null: {reason}",
+                    interval.level
+                ));
+            }
+        }
+    }
+    for scanned in [Some(shape.first), shape.second].into_iter().flatten() {
+        if sigma(scanned.index).is_none() {
+            warnings.push(format!("{} has no uncertainty at the best fit: {}", scanned.name, inactive(parent, scanned)));
+        }
+    }
+
+    let mut result = ScanResult {
+        param: shape.first.name.clone(),
+        second: None,
+        twice_delta_nll: Vec::new(),
+        q_mu_values: Vec::new(),
+        mu_hat,
+        uncertainty: sigma(shape.first.index),
+        twice_nll: 2.0 * parent.nll,
+        converged: Vec::new(),
+        bestfit_converged: parent.converged(),
+        reasons: Vec::new(),
+        intervals,
+        n_iter: tally.n_iter,
+        n_fits: tally.n_fits,
+        warnings,
+        interrupted: analysis.is_cancelled(),
+        mu_values: Vec::new(),
+    };
+    for k in shape.places() {
+        let fit = fits.get(k).and_then(|fit| fit.as_ref().ok());
+        // Rounding may put a point that is the best fit itself a little below it, as in pyhf.
+        let value = fit.map(|fit| (2.0 * (fit.nll - parent.nll)).max(0.0)).filter(|x| x.is_finite());
+        result.twice_delta_nll.push(value);
+        if shape.second.is_none() {
+            let below = shape.grid.x(k, order::Along::First) < mu_hat;
+            result.q_mu_values.push(value.map(|x| if below { 0.0 } else { x }));
+        }
+        result.converged.push(fit.is_some_and(FitOutcome::converged));
+        result.reasons.push(fits.get(k).and_then(|fit| reason(model, fit)));
+    }
+    if let (Some(second), Some(values)) = (shape.second, shape.values2) {
+        result.second = Some(SecondAxis {
+            param: second.name.clone(),
+            mu_values: values,
+            mu_hat: best(second.index),
+            uncertainty: sigma(second.index),
+        });
+    }
+    result.mu_values = shape.values;
+    if !options.intervals {
+        result.intervals.clear();
+    }
+    result
+}
+
+/// Why a point has no value or no certificate.
+fn reason(model: &Model, fit: &Fitted) -> Option<String> {
+    match fit {
+        Ok(fit) if fit.converged() => None,
+        Ok(fit) => Some(diagnosis::termination(fit)),
+        Err(failure) => Some(diagnosis::failure(model, failure)),
+    }
+}
+
+/// Why the best fit has no symmetric uncertainty.
+fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
+    use ns_core::Inactive::{Flat, Kink, LowerBound, UpperBound};
+    match parent.inactive.iter().find(|(i, _)| *i == scanned.index).map(|(_, why)| why) {
+        Some(LowerBound) => "it is at its lower bound",
+        Some(UpperBound) => "it is at its upper bound",
+        Some(Kink) => "it is on the kink of a piecewise interpolation",
+        Some(Flat) => "the data do not determine it",
+        None => "the curvature there gives none",
+    }
+}
+
+/// Names the points without a value or without a certificate, with the first reason of each kind.
+fn problems(model: &Model, shape: &Shape<'_>, fits: &[Fitted]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut say = |what: &str, wanted: &dyn Fn(&Fitted) -> bool| {
+        let found: Vec<usize> = (0..fits.len()).filter(|k| fits.get(*k).is_some_and(wanted)).collect();
+        let Some(first) = found.first().and_then(|k| fits.get(*k)) else { return };
+        let names: Vec<String> = found.iter().map(|k| shape.place_name(*k)).collect();
+        let why = reason(model, first).unwrap_or_default();
+        warnings.push(format!(
+            "{} of {} points {what} ({}): {why}",
+            found.len(),
+            fits.len(),
+            diagnosis::list(names.iter().map(String::as_str))
+        ));
+    };
+    let cancelled = |fit: &Fitted| matches!(fit, Err(FitFailure::Cancelled));
+    say("are null", &|fit| fit.is_err() && !cancelled(fit));
+    say("did not converge", &|fit| fit.as_ref().is_ok_and(|fit| !fit.converged()));
+    say("were not reached", &cancelled);
+    warnings
+}

@@ -1,0 +1,93 @@
+//! In which order the points of a scan are fitted: from coarse to fine.
+//!
+//! The ends come first, then middles of what lies between, again and again. A point between fitted ones
+//! starts from an interpolation, which is far better than an extrapolation; all points of a wave are
+//! independent, so threads share them; and a scan that is cut short has points over its whole range.
+//! The order is a function of the numbers of points alone.
+
+/// Along which line of the grid a start point is interpolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Along {
+    /// Nothing to interpolate between yet.
+    Nothing,
+    /// Points with the same second value.
+    First,
+    /// Points with the same first value.
+    Second,
+}
+
+/// The round of bisection in which each of `n` points of a line is reached; 0 for its ends.
+fn levels(n: usize) -> Vec<usize> {
+    let mut level = vec![0; n];
+    let mut open = vec![(0, n.saturating_sub(1), 1)];
+    while let Some((low, high, depth)) = open.pop() {
+        if high - low < 2 {
+            continue;
+        }
+        let middle = low.midpoint(high);
+        if let Some(slot) = level.get_mut(middle) {
+            *slot = depth;
+        }
+        open.push((low, middle, depth + 1));
+        open.push((middle, high, depth + 1));
+    }
+    level
+}
+
+/// Waves of points `(index, along)` of a grid of `n1 x n2` points, first value running fastest.
+pub(super) fn waves(n1: usize, n2: usize) -> Vec<Vec<(usize, Along)>> {
+    let (level1, level2) = (levels(n1), levels(n2));
+    let deepest = level1.iter().chain(&level2).copied().max().unwrap_or(0);
+    let pick = |along: Along, wanted: &dyn Fn(usize, usize) -> bool| -> Vec<(usize, Along)> {
+        let mut wave = Vec::new();
+        for (j, b) in level2.iter().enumerate() {
+            for (i, a) in level1.iter().enumerate() {
+                if wanted(*a, *b) {
+                    wave.push((j * n1 + i, along));
+                }
+            }
+        }
+        wave
+    };
+    let mut waves = vec![pick(Along::Nothing, &|a, b| a == 0 && b == 0)];
+    for depth in 1..=deepest {
+        waves.push(pick(Along::Second, &|a, b| a < depth && b == depth));
+        waves.push(pick(Along::First, &|a, b| a == depth && b <= depth));
+    }
+    waves.retain(|wave| !wave.is_empty());
+    waves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_point_comes_once_and_between_fitted_ones() {
+        for (n1, n2) in [(1, 1), (2, 1), (21, 1), (5, 7), (21, 4), (1, 3)] {
+            let mut done = vec![false; n1 * n2];
+            for wave in waves(n1, n2) {
+                for (k, along) in &wave {
+                    let (i, j) = (k % n1, k / n1);
+                    let fitted = |range: &mut dyn Iterator<Item = usize>| range.any(|k| done[k]);
+                    match along {
+                        Along::Nothing => {}
+                        Along::First => {
+                            assert!(fitted(&mut (0..i).map(|i| j * n1 + i)));
+                            assert!(fitted(&mut (i + 1..n1).map(|i| j * n1 + i)));
+                        }
+                        Along::Second => {
+                            assert!(fitted(&mut (0..j).map(|j| j * n1 + i)));
+                            assert!(fitted(&mut (j + 1..n2).map(|j| j * n1 + i)));
+                        }
+                    }
+                }
+                for (k, _) in wave {
+                    assert!(!done[k]);
+                    done[k] = true;
+                }
+            }
+            assert!(done.iter().all(|d| *d), "{n1} x {n2}");
+        }
+    }
+}

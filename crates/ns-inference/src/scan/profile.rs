@@ -1,0 +1,337 @@
+//! The conditional fits of a scan: wave after wave from coarse to fine, then a look whether a neighbour
+//! knows a lower valley.
+
+use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Search, Start, Wanted};
+
+use super::grid::Grid;
+use super::order::{Along, waves};
+use super::Tally;
+use super::predict::{Node, interpolate};
+use crate::InferenceError;
+use crate::analysis::{Analysis, Fitted};
+
+/// The free fit around which a scan goes.
+pub(super) struct Centre<'a> {
+    pub(super) fit: &'a FitOutcome,
+    /// How the other parameters follow the scanned one, in one dimension.
+    pub(super) slope: Option<Vec<f64>>,
+    /// How much lower a conditional fit must be, in `twice_nll`, to be another minimum.
+    pub(super) tolerance: f64,
+}
+
+impl<'a> Centre<'a> {
+    /// The centre of a scan over `grid`.
+    pub(super) fn new(fit: &'a FitOutcome, grid: &Grid, tolerance: f64) -> Self {
+        let index = grid.first.index;
+        let slope = fit.covariance.as_ref().filter(|_| grid.second.is_none()).and_then(|c| {
+            let variance = Some(c.get(index, index)).filter(|v| *v > 0.0 && v.is_finite())?;
+            let row = c.values.get(index * c.n..(index + 1) * c.n)?;
+            Some(row.iter().map(|x| if x.is_finite() { x / variance } else { 0.0 }).collect())
+        });
+        Self { fit, slope, tolerance }
+    }
+
+    /// `twice_nll` above the minimum.
+    pub(super) fn rise(&self, nll: f64) -> f64 {
+        2.0 * (nll - self.fit.nll)
+    }
+}
+
+/// What the fits give.
+pub(super) enum Profiled {
+    /// One entry per point of the grid; cancelled ones are failures.
+    Done(Vec<Fitted>),
+    /// A point below the minimum, and how far below in `twice_nll`.
+    Lower(Vec<f64>, f64),
+}
+
+/// The fits of a scan in progress.
+struct Fits<'a> {
+    grid: &'a Grid,
+    centre: &'a Centre<'a>,
+    done: Vec<Option<Fitted>>,
+    tally: &'a mut Tally,
+}
+
+/// Fits every point of `grid`.
+///
+/// # Errors
+/// If the device fails.
+pub(super) fn profile(
+    analysis: &mut Analysis<'_>,
+    grid: &Grid,
+    centre: &Centre<'_>,
+    tally: &mut Tally,
+) -> Result<Profiled, InferenceError> {
+    let mut fits = Fits { grid, centre, done: vec![None; grid.len()], tally };
+    let (n1, n2) = grid.shape();
+    let mut left = grid.len();
+    for (round, wave) in waves(n1, n2).into_iter().enumerate() {
+        if analysis.is_cancelled() {
+            break;
+        }
+        analysis.expect(left);
+        left -= wave.len();
+        let starts = fits.starts(analysis, &wave)?;
+        // At the ends, far from the best fit, other valleys are looked for as well; what is found there
+        // spreads to the points between.
+        let search = if round == 0 { analysis.base.search } else { Search::Local };
+        let tasks: Vec<(usize, FitRequest)> = wave
+            .iter()
+            .zip(starts)
+            .map(|((k, _), start)| (*k, FitRequest { search, ..analysis.conditional(&grid.held(*k), start) }))
+            .collect();
+        fits.run(analysis, tasks)?;
+        fits.repeat_failed(analysis, &wave)?;
+        if let Some((point, depth)) = fits.lower() {
+            return Ok(Profiled::Lower(point, depth));
+        }
+    }
+    fits.ask_neighbours(analysis)?;
+    if let Some((point, depth)) = fits.lower() {
+        return Ok(Profiled::Lower(point, depth));
+    }
+    let cancelled = |fit: Option<Fitted>| fit.unwrap_or(Err(FitFailure::Cancelled));
+    Ok(Profiled::Done(fits.done.into_iter().map(cancelled).collect()))
+}
+
+impl Fits<'_> {
+    /// The fit at a point, if it stands on a certificate.
+    fn good(&self, k: usize) -> Option<&FitOutcome> {
+        self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
+    }
+
+    /// Fitted points on the line through `k`, in ascending order, with the best fit in one dimension.
+    fn nodes(&self, k: usize, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
+        let on_grid = self.grid.line(k, along).into_iter().filter_map(|other| {
+            let node = Node {
+                x: self.grid.x(other, along),
+                point: &self.good(other)?.parameters,
+                slope: None,
+            };
+            Some((Some(other), node))
+        });
+        let mut nodes: Vec<(Option<usize>, Node<'_>)> = on_grid.collect();
+        if self.grid.second.is_none()
+            && let Some(x) = self.centre.fit.parameters.get(self.grid.first.index)
+        {
+            let slope = self.centre.slope.as_deref();
+            nodes.push((None, Node { x: *x, point: &self.centre.fit.parameters, slope }));
+            nodes.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
+        }
+        nodes
+    }
+
+    /// Start points of a wave: of the interpolation through several neighbours and the straight line through
+    /// the nearest two, whichever is lower. A function of the centre and of earlier waves alone.
+    fn starts(
+        &self,
+        analysis: &Analysis<'_>,
+        wave: &[(usize, Along)],
+    ) -> Result<Vec<Vec<f64>>, InferenceError> {
+        let mut candidates: Vec<(usize, Vec<f64>)> = Vec::with_capacity(2 * wave.len());
+        for (slot, &(k, along)) in wave.iter().enumerate() {
+            let held = self.grid.held(k);
+            let x = self.grid.x(k, along);
+            let mut add = |point: Vec<f64>| candidates.push((slot, analysis.admit(self.centre.fit, &held, point)));
+            if along == Along::Nothing {
+                add(analysis.predict(self.centre.fit, &held));
+                continue;
+            }
+            let nodes: Vec<Node<'_>> = self.nodes(k, along).into_iter().map(|(_, node)| node).collect();
+            let curve = interpolate(&nodes, x);
+            let after = nodes.partition_point(|node| node.x < x);
+            let straight: Vec<Node<'_>> = [after.checked_sub(1).and_then(|i| nodes.get(i)), nodes.get(after)]
+                .into_iter()
+                .flatten()
+                .map(|node| Node { slope: None, ..*node })
+                .collect();
+            let line = interpolate(&straight, x);
+            if curve.is_none() && line.is_none() {
+                add(analysis.predict(self.centre.fit, &held));
+            }
+            curve.into_iter().chain(line).for_each(add);
+        }
+        let points: Vec<f64> = candidates.iter().flat_map(|(_, point)| point.iter().copied()).collect();
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+        let nll = analysis.session.evaluate(&analysis.data, &points, request)?.nll;
+        let mut best: Vec<Option<(f64, Vec<f64>)>> = vec![None; wave.len()];
+        for ((slot, point), nll) in candidates.into_iter().zip(nll) {
+            let value = if nll.is_finite() { nll } else { f64::INFINITY };
+            if let Some(best) = best.get_mut(slot)
+                && best.as_ref().is_none_or(|(lowest, _)| value < *lowest)
+            {
+                *best = Some((value, point));
+            }
+        }
+        Ok(best.into_iter().map(|best| best.map_or_else(Vec::new, |(_, point)| point)).collect())
+    }
+
+    /// Runs fits and keeps the better of old and new; returns the points that became lower.
+    fn run(
+        &mut self,
+        analysis: &mut Analysis<'_>,
+        requests: Vec<(usize, FitRequest)>,
+    ) -> Result<Vec<usize>, InferenceError> {
+        let data = &analysis.data;
+        let (targets, tasks): (Vec<usize>, Vec<FitTask>) = requests
+            .into_iter()
+            .map(|(k, request)| (k, FitTask { data: data.clone(), fits: vec![request] }))
+            .unzip();
+        let mut changed = Vec::new();
+        for (k, new) in targets.into_iter().zip(analysis.run(&tasks, Wanted::default())?) {
+            let Some(slot) = self.done.get_mut(k) else { continue };
+            if let Ok(fit) = &new {
+                self.tally.count(fit);
+            }
+            if better(&new, slot.as_ref(), self.centre.tolerance) {
+                *slot = Some(new);
+                changed.push(k);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// A fit that failed or stopped short from its predicted start point begins again where the free fit did.
+    fn repeat_failed(
+        &mut self,
+        analysis: &mut Analysis<'_>,
+        wave: &[(usize, Along)],
+    ) -> Result<(), InferenceError> {
+        let failed = |k: &usize| match self.done.get(*k) {
+            Some(Some(Ok(fit))) => !fit.converged(),
+            Some(Some(Err(failure))) => *failure != FitFailure::Cancelled,
+            _ => false,
+        };
+        let again: Vec<(usize, FitRequest)> = wave
+            .iter()
+            .map(|(k, _)| *k)
+            .filter(failed)
+            .map(|k| {
+                let start = self.centre.fit.parameters.clone();
+                let request = analysis.conditional(&self.grid.held(k), start);
+                let (start, search) = (analysis.base.start.clone(), analysis.base.search);
+                (k, FitRequest { start, search, ..request })
+            })
+            .collect();
+        if !again.is_empty() {
+            self.run(analysis, again)?;
+        }
+        Ok(())
+    }
+
+    /// The lowest point below the free fit, if any.
+    fn lower(&self) -> Option<(Vec<f64>, f64)> {
+        let fits = self.done.iter().flatten().flatten();
+        let lowest = fits.min_by(|a, b| a.nll.total_cmp(&b.nll))?;
+        let depth = -self.centre.rise(lowest.nll);
+        (depth > self.centre.tolerance).then(|| (lowest.parameters.clone(), depth))
+    }
+
+    /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different
+    /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
+    /// nothing changes. Smooth profiles cost nothing here.
+    fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
+        let mut pairs = self.rough_pairs(analysis);
+        for _ in 0..self.grid.len() {
+            if pairs.is_empty() || analysis.is_cancelled() {
+                break;
+            }
+            let requests: Vec<(usize, FitRequest)> = pairs
+                .iter()
+                .filter_map(|&(to, from)| {
+                    let point = match from {
+                        Some(from) => &self.good(from)?.parameters,
+                        None => &self.centre.fit.parameters,
+                    };
+                    let held = self.grid.held(to);
+                    let start = analysis.admit(self.centre.fit, &held, point.clone());
+                    Some((to, analysis.conditional(&held, start)))
+                })
+                .collect();
+            let changed = self.run(analysis, requests)?;
+            pairs = changed.iter().flat_map(|k| self.around(*k)).filter(|(to, _)| !changed.contains(to)).collect();
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
+        Ok(())
+    }
+
+    /// `(neighbour, Some(k))` for the neighbours of `k` on the grid.
+    fn around(&self, k: usize) -> Vec<(usize, Option<usize>)> {
+        let mut pairs = Vec::with_capacity(4);
+        for along in [Along::First, Along::Second] {
+            let line = self.grid.line(k, along);
+            if let Some(i) = line.iter().position(|other| *other == k) {
+                let near = [i.checked_sub(1).and_then(|i| line.get(i)), line.get(i + 1)];
+                pairs.extend(near.into_iter().flatten().map(|other| (*other, Some(k))));
+            }
+        }
+        pairs
+    }
+
+    /// Pairs `(to, from)` of neighbours among three in a row that are not on a smooth curve.
+    fn rough_pairs(&self, analysis: &Analysis<'_>) -> Vec<(usize, Option<usize>)> {
+        let (n1, n2) = self.grid.shape();
+        let rows = (0..n2).map(|j| (j * n1, Along::First));
+        let columns = (0..n1).map(|i| (i, Along::Second)).filter(|_| self.grid.second.is_some());
+        let mut pairs = Vec::new();
+        for (k, along) in rows.chain(columns) {
+            let nodes = self.nodes(k, along);
+            for window in nodes.windows(3) {
+                let [a, b, c] = window else { continue };
+                if self.bend(analysis, [a.1, b.1, c.1]) > SMOOTH {
+                    for (to, from) in [(a, b), (b, a), (b, c), (c, b)] {
+                        pairs.extend(to.0.map(|to| (to, from.0)));
+                    }
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    }
+
+    /// How far the middle one of three points lies from the line through the outer ones, in uncertainties of
+    /// the parameter that is farthest off.
+    fn bend(&self, analysis: &Analysis<'_>, [a, b, c]: [Node<'_>; 3]) -> f64 {
+        let width = c.x - a.x;
+        if !(width > 0.0) {
+            return 0.0;
+        }
+        let fraction = (b.x - a.x) / width;
+        let far = |(j, ((a, b), c)): (usize, ((&f64, &f64), &f64))| {
+            let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
+            let prefit = analysis.model.parameters.get(j).and_then(|p| p.constraint.prefit_sigma());
+            let scale = sigma.or(prefit).filter(|s| *s > 0.0).unwrap_or_else(|| 0.1 * b.abs().max(1.0));
+            (b - a - fraction * (c - a)).abs() / scale
+        };
+        a.point.iter().zip(b.point).zip(c.point).enumerate().map(far).fold(0.0, f64::max)
+    }
+}
+
+/// Bends of up to so many uncertainties belong to one valley.
+const SMOOTH: f64 = 0.25;
+
+/// Whether a fit is to replace another one of the same point.
+fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
+    match (new, old) {
+        (_, None) => true,
+        (Ok(_), Some(Err(_))) => true,
+        (Err(_), Some(_)) => false,
+        (Ok(new), Some(Ok(old))) => {
+            let gain = 2.0 * (old.nll - new.nll);
+            let margin = if tolerance.is_finite() { tolerance } else { 0.0 };
+            match (new.converged(), old.converged()) {
+                (true, false) => gain > -margin,
+                (false, true) => gain > margin,
+                _ => gain > margin,
+            }
+        }
+    }
+}
+
+/// A request that starts at a point.
+pub(super) fn starting_at(request: &FitRequest, point: Vec<f64>) -> FitRequest {
+    FitRequest { start: Start::At(point.into()), search: Search::Local, ..request.clone() }
+}
