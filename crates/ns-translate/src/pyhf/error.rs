@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::names::{list, quoted};
 use super::problem::Report;
+use super::surgery::Operation;
 
 /// What can go wrong between a file and a model.
 #[derive(Debug, Error)]
@@ -102,14 +103,34 @@ pub enum WorkspaceError {
         /// What to do about it.
         remedy: String,
     },
+    /// An operation on a workspace cannot be done as asked. Holds at least one error.
+    #[error("cannot {}{}", operation.infinitive(), counted(report))]
+    CannotEdit {
+        /// The operation.
+        operation: Operation,
+        /// Everything that stands in its way.
+        report: Report,
+    },
+    /// A valid workspace would not be valid after an operation. Holds at least one error, whose
+    /// places are those of the result.
+    #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
+    InvalidAfterEdit {
+        /// The operation.
+        operation: Operation,
+        /// Everything that would be wrong.
+        report: Report,
+    },
 }
 
 impl WorkspaceError {
-    /// The problems of an invalid workspace or patchset; empty for every other error.
+    /// The problems of an invalid workspace or patchset, or of an operation; empty for every other error.
     #[must_use]
     pub fn problems(&self) -> &[super::Problem] {
         match self {
-            Self::Invalid { report } | Self::InvalidPatchset { report, .. } => &report.problems,
+            Self::Invalid { report }
+            | Self::InvalidPatchset { report, .. }
+            | Self::CannotEdit { report, .. }
+            | Self::InvalidAfterEdit { report, .. } => &report.problems,
             _ => &[],
         }
     }
@@ -117,7 +138,12 @@ impl WorkspaceError {
 
 /// All problems of a report under one headline.
 fn describe(report: &Report) -> String {
+    format!("the workspace has {}", counted(report).trim_start_matches(", "))
+}
+
+/// `, 2 errors:` and the problems.
+fn counted(report: &Report) -> String {
     let errors = report.errors().count() + report.omitted;
     let plural = if errors == 1 { "" } else { "s" };
-    format!("the workspace has {errors} error{plural}:\n{report}")
+    format!(", {errors} error{plural}:\n{report}")
 }

@@ -1,0 +1,164 @@
+//! Systematics that hardly change their sample.
+//!
+//! The measure is that of TRExFitter's pruning: normalisation and shape apart, for each sample of
+//! each channel. A normsys is pure normalisation. Of a histosys, the normalisation effect is the
+//! relative change of the sum over the bins, and the shape effect of a bin its relative change
+//! after the template is scaled back to the nominal sum.
+
+use std::collections::HashSet;
+
+use super::super::document::{Document, Effect};
+use super::super::names::quoted;
+use super::edited::Log;
+use super::prune::for_each_sample;
+
+/// Largest relative effects that are pruned.
+pub(super) struct Thresholds {
+    pub(super) norm: f64,
+    /// `None` leaves every histosys.
+    pub(super) shape: Option<f64>,
+}
+
+/// Largest relative changes over both sides, in absolute value.
+struct Size {
+    norm: f64,
+    shape: f64,
+}
+
+/// Removes what is below the thresholds, one line of the log each, and a count at the end.
+pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
+    let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
+    let (mut norm, mut shape) = (Count::default(), Count::default());
+    for_each_sample(document, |channel, sample| {
+        let place = format!("channel {}, sample {}", quoted(&channel.name), quoted(&sample.name));
+        let path = sample.path(channel);
+        let nominal = &sample.data;
+        sample.modifiers.retain(|modifier| {
+            let (count, what) = match &modifier.effect {
+                Effect::NormSys { lo, hi } => {
+                    let size = (lo - 1.0).abs().max((hi - 1.0).abs());
+                    (&mut norm, (size <= thresholds.norm).then(|| percent("normalisation", size)))
+                }
+                Effect::HistoSys { lo, hi } => {
+                    let size = Size::of(nominal, lo, hi);
+                    let small = thresholds.shape.is_some_and(|t| size.shape <= t);
+                    let small = small && size.norm <= thresholds.norm;
+                    let said = || {
+                        format!("{}, {}", percent("shape", size.shape), percent("normalisation", size.norm))
+                    };
+                    (&mut shape, small.then(said))
+                }
+                _ => return true,
+            };
+            count.all += 1;
+            let Some(what) = what.filter(|_| !pois.contains(&modifier.name)) else { return true };
+            count.pruned += 1;
+            let kind = modifier.effect.kind();
+            log.change(
+                format!("{path}/modifiers/{}", modifier.at),
+                format!("{place}: {kind} {} ({what})", quoted(&modifier.name)),
+            );
+            false
+        });
+    });
+    let histosys = thresholds.shape.map_or(String::new(), |t| {
+        format!(
+            "; {} of {} histosys at or below {} in shape and {} in normalisation",
+            shape.pruned,
+            shape.all,
+            show_percent(t),
+            show_percent(thresholds.norm)
+        )
+    });
+    log.change(
+        "",
+        format!(
+            "by effect: {} of {} normsys at or below {}{histosys}",
+            norm.pruned,
+            norm.all,
+            show_percent(thresholds.norm)
+        ),
+    );
+}
+
+#[derive(Default)]
+struct Count {
+    pruned: usize,
+    all: usize,
+}
+
+impl Size {
+    /// Infinite where a relative effect has no meaning: such a modifier stays.
+    fn of(nominal: &[f64], lo: &[f64], hi: &[f64]) -> Self {
+        let total: f64 = nominal.iter().sum();
+        let mut size = Self { norm: 0.0, shape: 0.0 };
+        for side in [lo, hi] {
+            if side == nominal {
+                continue;
+            }
+            let scale = side.iter().sum::<f64>() / total;
+            let fits = side.len() == nominal.len() && scale.is_finite() && scale > 0.0;
+            if !fits {
+                return Self { norm: f64::INFINITY, shape: f64::INFINITY };
+            }
+            size.norm = size.norm.max((scale - 1.0).abs());
+            for (varied, nominal) in side.iter().zip(nominal) {
+                let change = if varied == nominal && *nominal == 0.0 {
+                    0.0
+                } else {
+                    (varied / (nominal * scale) - 1.0).abs()
+                };
+                // A bin that is empty only nominally has no relative effect.
+                size.shape = size.shape.max(if change.is_nan() { f64::INFINITY } else { change });
+            }
+        }
+        size
+    }
+}
+
+fn percent(what: &str, size: f64) -> String {
+    format!("{what} {}", show_percent(size))
+}
+
+/// Three significant digits of a percentage.
+fn show_percent(x: f64) -> String {
+    let percent = 100.0 * x;
+    let digits = if percent > 0.0 { (2 - percent.log10().floor() as i32).clamp(0, 12) as usize } else { 0 };
+    let text = format!("{percent:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn norm_and_shape_are_told_apart() {
+        // All bins up by a tenth: normalisation alone.
+        let size = Size::of(&[10.0, 20.0], &[10.0, 20.0], &[11.0, 22.0]);
+        assert!((size.norm - 0.1).abs() < 1e-12 && size.shape < 1e-12);
+        // From one bin to the other: shape alone, larger where there is less.
+        let size = Size::of(&[10.0, 20.0], &[11.0, 19.0], &[10.0, 20.0]);
+        assert!(size.norm < 1e-12 && (size.shape - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_has_no_relative_effect_is_large() {
+        for (nominal, lo) in [([0.0, 0.0], [0.0, 1.0]), ([0.0, 5.0], [1e-9, 5.0]), ([1.0, 1.0], [1.0, -1.0])]
+        {
+            assert!(Size::of(&nominal, &lo, &nominal).shape.is_infinite(), "{nominal:?} {lo:?}");
+        }
+        let size = Size::of(&[0.0, 5.0], &[0.0, 5.0], &[0.0, 5.5]);
+        assert!((size.norm - 0.1).abs() < 1e-12 && size.shape < 1e-12);
+    }
+
+    #[test]
+    fn percentages() {
+        for (x, text) in
+            [(0.0, "0 %"), (0.005, "0.5 %"), (0.123_456, "12.3 %"), (1.0, "100 %"), (1e-6, "0.0001 %")]
+        {
+            assert_eq!(show_percent(x), text);
+        }
+    }
+}
