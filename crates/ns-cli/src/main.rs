@@ -3,8 +3,10 @@
 mod args;
 mod commands;
 mod contents;
+mod data_args;
 mod error;
 mod interrupt;
+mod job;
 mod load;
 mod output;
 mod progress;
@@ -33,6 +35,14 @@ struct Cli {
 enum Command {
     /// Find the best fit with its uncertainties
     Fit(commands::fit::FitArgs),
+    /// Test a value of the parameter of interest (asymptotic CLs)
+    Hypotest(commands::hypotest::HypotestArgs),
+    /// Find the CLs upper limit on the parameter of interest
+    UpperLimit(commands::upper_limit::UpperLimitArgs),
+    /// Find the significance of a discovery
+    Significance(commands::significance::SignificanceArgs),
+    /// Judge the fit against the saturated model
+    Gof(commands::gof::GofArgs),
     /// Show what is in a workspace
     Inspect(commands::inspect::InspectArgs),
     /// Find every problem of a workspace
@@ -44,6 +54,10 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Fit(args) => commands::fit::run(&args),
+        Command::Hypotest(args) => commands::hypotest::run(&args),
+        Command::UpperLimit(args) => commands::upper_limit::run(&args),
+        Command::Significance(args) => commands::significance::run(&args),
+        Command::Gof(args) => commands::gof::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Devices(args) => commands::devices::run(&args),

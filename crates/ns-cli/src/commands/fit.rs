@@ -6,14 +6,15 @@ use std::time::Instant;
 use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::present::{fit_rows, significant};
-use ns_inference::{FitData, FitOptions, FitResult, fit, open_session};
+use ns_inference::{FitOptions, FitResult, fit, open_session};
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile};
 use crate::record::{Record, to_json};
-use crate::{interrupt, load, start, table};
+use crate::{interrupt, load, table};
 
 /// Largest model whose covariance is part of the result without being asked for.
 const COVARIANCE_LIMIT: usize = 500;
@@ -23,20 +24,11 @@ const COVARIANCE_LIMIT: usize = 500;
 pub(crate) struct FitArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Fit the data expected at the initial parameters, with the parameter of interest at MU
-    /// [default: its initial value]
-    #[arg(long, help_heading = "Fit", value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
-    asimov: Option<Option<f64>>,
-    /// Hold a parameter at a value; repeatable
-    #[arg(long, help_heading = "Fit", value_name = "NAME=V", value_parser = assignment)]
-    fix: Vec<(String, f64)>,
+    #[command(flatten)]
+    data: DataArgs,
     /// Find the MINOS intervals of these parameters
     #[arg(long, help_heading = "Fit", value_name = "NAME,...", value_delimiter = ',')]
     minos: Vec<String>,
-    /// Start from the values in a JSON file: an object of names and values, a list of all values, or
-    /// the result of an earlier fit
-    #[arg(long, help_heading = "Fit", value_name = "FILE")]
-    init: Option<PathBuf>,
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
     covariance: Option<PathBuf>,
@@ -44,15 +36,6 @@ pub(crate) struct FitArgs {
     execution: ExecutionArgs,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// Reads `NAME=V`.
-fn assignment(text: &str) -> Result<(String, f64), String> {
-    let (name, value) = text.rsplit_once('=').ok_or("expected NAME=VALUE, for example mu=1")?;
-    match value.trim().parse::<f64>() {
-        Ok(number) if number.is_finite() && !name.is_empty() => Ok((name.to_owned(), number)),
-        _ => Err(format!("'{value}' is not a finite number; expected NAME=VALUE, for example mu=1")),
-    }
 }
 
 /// The covariance matrix in a file of its own.
@@ -104,19 +87,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
 
 /// The fit that the flags describe.
 fn options(args: &FitArgs, model: &Model) -> Result<FitOptions, CliError> {
-    let mut options = FitOptions::default()
+    let mut options = args
+        .data
+        .options(model)?
         .covariance(args.covariance.is_some() || model.parameters.len() <= COVARIANCE_LIMIT);
-    if let Some(poi) = args.asimov {
-        options = options.data(FitData::Asimov { poi });
-    }
-    for (name, value) in &args.fix {
-        options = options.fix(name, *value);
-    }
     for name in &args.minos {
         options = options.minos(name);
-    }
-    if let Some(path) = &args.init {
-        options = options.start(start::read(path, model)?);
     }
     Ok(options)
 }

@@ -2,5 +2,9 @@
 
 pub(crate) mod devices;
 pub(crate) mod fit;
+pub(crate) mod gof;
+pub(crate) mod hypotest;
 pub(crate) mod inspect;
+pub(crate) mod significance;
+pub(crate) mod upper_limit;
 pub(crate) mod validate;

@@ -1,0 +1,102 @@
+//! `nextstat hypotest`: asymptotic test of a value of the parameter of interest.
+
+use clap::{Args, ValueEnum};
+use ns_inference::present::significant;
+use ns_inference::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
+
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::table;
+
+/// Flags of `hypotest`.
+#[derive(Debug, Args)]
+pub(crate) struct HypotestArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Value of the parameter of interest to test
+    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true)]
+    mu: f64,
+    /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
+    /// tests 0)
+    #[arg(
+        long,
+        help_heading = "Test",
+        value_name = "NAME",
+        default_value = "qtilde",
+        hide_possible_values = true
+    )]
+    test_stat: StatisticName,
+    /// Show the values expected for background alone; the JSON has them always
+    #[arg(long, help_heading = "Test")]
+    expected_set: bool,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Names of the statistics.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StatisticName {
+    Qtilde,
+    Q,
+    Q0,
+}
+
+impl From<StatisticName> for TestStatistic {
+    fn from(name: StatisticName) -> Self {
+        match name {
+            StatisticName::Qtilde => Self::Qtilde,
+            StatisticName::Q => Self::Q,
+            StatisticName::Q0 => Self::Q0,
+        }
+    }
+}
+
+/// Runs the command. A result on fits that did not converge is written and ends in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
+/// finite, or a result that cannot be written.
+pub(crate) fn run(args: &HypotestArgs) -> Result<Exit, CliError> {
+    if !args.mu.is_finite() {
+        return Err(CliError::Usage("--mu must be a finite number".to_owned()));
+    }
+    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let options =
+        HypotestOptions::default().fit(args.data.options(&job.model)?).statistic(args.test_stat.into());
+    let result =
+        job.work("test", |model, session, control| hypotest(model, session, args.mu, &options, control))?;
+    let exit = if result.converged { Exit::Done } else { Exit::Failed };
+    job.finish(&result, &result.warnings, |_| report(&result, args.expected_set))?;
+    Ok(exit)
+}
+
+/// The test for people.
+fn report(result: &HypotestResult, expected_set: bool) -> String {
+    let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
+    let mut t = table::table(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);
+    t.add_row(vec!["observed".to_owned(), number(result.cls), number(result.clsb), number(result.clb)]);
+    if expected_set {
+        let set = &result.expected_set;
+        for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {
+            let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
+            t.add_row(vec![format!("expected {label}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
+        }
+    }
+    format!(
+        "{} = {} tested with {}\n{}\nq {}, Asimov q {}, best fit {} = {}",
+        result.param,
+        significant(result.mu_test),
+        result.test_stat,
+        table::text(&t),
+        significant(result.q_obs),
+        significant(result.q_asimov),
+        result.param,
+        significant(result.mu_hat),
+    )
+}

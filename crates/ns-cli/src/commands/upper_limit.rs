@@ -1,0 +1,132 @@
+//! `nextstat upper-limit`: CLs upper limit, observed and expected.
+
+use clap::Args;
+use ns_inference::present::significant;
+use ns_inference::{LimitOptions, LimitResult, upper_limit};
+
+use super::hypotest::StatisticName;
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::table;
+
+/// Flags of `upper-limit`.
+#[derive(Debug, Args)]
+pub(crate) struct UpperLimitArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Confidence level
+    #[arg(long, help_heading = "Limit", value_name = "CL", default_value_t = 0.95)]
+    cl: f64,
+    /// Test statistic: qtilde or q
+    #[arg(
+        long,
+        help_heading = "Limit",
+        value_name = "NAME",
+        default_value = "qtilde",
+        hide_possible_values = true
+    )]
+    test_stat: StatisticName,
+    /// Only the expected limits
+    #[arg(long, help_heading = "Limit")]
+    expected: bool,
+    /// Only the observed limit
+    #[arg(long, help_heading = "Limit", conflicts_with = "expected")]
+    observed: bool,
+    /// Give CLs along a grid too: its first value
+    #[arg(
+        long,
+        help_heading = "Limit",
+        value_name = "MU",
+        allow_negative_numbers = true,
+        requires = "scan_stop"
+    )]
+    scan_start: Option<f64>,
+    /// The last value of the grid
+    #[arg(
+        long,
+        help_heading = "Limit",
+        value_name = "MU",
+        allow_negative_numbers = true,
+        requires = "scan_start"
+    )]
+    scan_stop: Option<f64>,
+    /// Points of the grid
+    #[arg(long, help_heading = "Limit", value_name = "N", default_value_t = 41,
+          value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    scan_points: u32,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command. A limit that is not crossed is null with a warning; fits that did not converge end
+/// in [`Exit::Failed`], as does a result without any limit.
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
+/// finite, or a result that cannot be written.
+pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
+    let grid = grid(args)?;
+    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let options = LimitOptions::default()
+        .fit(args.data.options(&job.model)?)
+        .statistic(args.test_stat.into())
+        .cl(args.cl)
+        .expected_only(args.expected)
+        .observed_only(args.observed)
+        .scan(grid);
+    let result =
+        job.work("limit", |model, session, control| upper_limit(model, session, &options, control))?;
+    let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
+    let exit = match (result.interrupted, result.converged && found) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    };
+    job.finish(&result, &result.warnings, |_| report(&result))?;
+    Ok(exit)
+}
+
+/// Values from start to stop, both included.
+fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
+    let (Some(start), Some(stop)) = (args.scan_start, args.scan_stop) else { return Ok(Vec::new()) };
+    if !(start.is_finite() && stop.is_finite() && start < stop) {
+        return Err(CliError::Usage(format!(
+            "--scan-start {start} must lie below --scan-stop {stop}, and both must be finite"
+        )));
+    }
+    let last = f64::from(args.scan_points - 1);
+    Ok((0..args.scan_points)
+        .map(|i| if i + 1 == args.scan_points { stop } else { start + (stop - start) * f64::from(i) / last })
+        .collect())
+}
+
+/// The limits for people.
+fn report(result: &LimitResult) -> String {
+    let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
+    let mut t = table::table(&["", "limit", "CLs there"], &[1, 2]);
+    if result.expected.is_empty() || result.observed.is_some() {
+        t.add_row(vec!["observed".to_owned(), number(result.observed), number(result.cls_at_limit.observed)]);
+    }
+    for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {
+        if let Some(limit) = result.expected.get(i) {
+            let cls = result.cls_at_limit.expected.get(i).copied().flatten();
+            t.add_row(vec![format!("expected {label}"), number(*limit), number(cls)]);
+        }
+    }
+    format!(
+        "upper limit on {} at {} % confidence, CLs with {}\n{}\nbest fit {} = {}, {}",
+        result.param,
+        significant(100.0 * result.cl),
+        result.test_stat,
+        table::text(&t),
+        result.param,
+        significant(result.mu_hat),
+        table::count(result.n_evaluations, "tested value"),
+    )
+}

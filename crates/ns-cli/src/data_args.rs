@@ -1,0 +1,56 @@
+//! Flags that every analysis shares: which data, what is held, where fits start.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ns_core::Model;
+use ns_inference::{FitData, FitOptions};
+
+use crate::error::CliError;
+use crate::start;
+
+/// Data, fixed parameters and start point of all fits of an analysis.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fit")]
+pub(crate) struct DataArgs {
+    /// Use the data expected at the initial parameters, with the parameter of interest at MU
+    /// [default: its initial value]
+    #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
+    asimov: Option<Option<f64>>,
+    /// Hold a parameter at a value; repeatable
+    #[arg(long, value_name = "NAME=V", value_parser = assignment)]
+    fix: Vec<(String, f64)>,
+    /// Start from the values in a JSON file: an object of names and values, a list of all values, or
+    /// the result of an earlier fit
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+}
+
+/// Reads `NAME=V`.
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.rsplit_once('=').ok_or("expected NAME=VALUE, for example mu=1")?;
+    match value.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && !name.is_empty() => Ok((name.to_owned(), number)),
+        _ => Err(format!("'{value}' is not a finite number; expected NAME=VALUE, for example mu=1")),
+    }
+}
+
+impl DataArgs {
+    /// The fit that the flags describe.
+    ///
+    /// # Errors
+    /// If the start file cannot be read.
+    pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, CliError> {
+        let mut options = FitOptions::default();
+        if let Some(poi) = self.asimov {
+            options = options.data(FitData::Asimov { poi });
+        }
+        for (name, value) in &self.fix {
+            options = options.fix(name, *value);
+        }
+        if let Some(path) = &self.init {
+            options = options.start(start::read(path, model)?);
+        }
+        Ok(options)
+    }
+}
