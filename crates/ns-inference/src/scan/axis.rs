@@ -72,10 +72,8 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
 
 fn check_order(scanned: &Scanned, start: f64, stop: f64, points: usize) -> Result<(), InferenceError> {
     if start > stop {
-        return Err(scanned.refuse(
-            format!("the start {start} lies above the end {stop}"),
-            "give a start below the end",
-        ));
+        return Err(scanned
+            .refuse(format!("the start {start} lies above the end {stop}"), "give a start below the end"));
     }
     if start == stop && points > 1 {
         return Err(scanned.refuse(
@@ -113,9 +111,7 @@ pub(super) fn values(
     check_order(scanned, start, stop, axis.points)?;
     let step = (stop - start) / axis.points.saturating_sub(1).max(1) as f64;
     let last = axis.points.saturating_sub(1);
-    Ok((0..axis.points)
-        .map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 })
-        .collect())
+    Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
 /// One uncertainty to either side: from the covariance, or where there is none (at a bound, on a kink) from

@@ -99,7 +99,8 @@ pub fn scan(
         tally.restarts += 1;
         if tally.restarts > MAX_RESTARTS {
             tally.notes.push(
-                "conditional fits keep falling below the best fit; it may not be the lowest minimum".to_owned(),
+                "conditional fits keep falling below the best fit; it may not be the lowest minimum"
+                    .to_owned(),
             );
             tolerance = f64::INFINITY;
             continue;
@@ -148,8 +149,7 @@ impl Shape<'_> {
     /// For every point asked for, its place among the fitted ones.
     fn places(&self) -> Vec<usize> {
         let (n1, _) = self.grid.shape();
-        let columns: Vec<usize> =
-            self.values.iter().filter_map(|x| self.grid.first.position(*x)).collect();
+        let columns: Vec<usize> = self.values.iter().filter_map(|x| self.grid.first.position(*x)).collect();
         let rows: Vec<usize> = match (&self.values2, &self.grid.second) {
             (Some(values), Some(line)) => values.iter().filter_map(|x| line.position(*x)).collect(),
             _ => vec![0],
@@ -161,7 +161,10 @@ impl Shape<'_> {
     fn place_name(&self, k: usize) -> String {
         let names = [Some(self.first), self.second].into_iter().flatten().map(|scanned| &scanned.name);
         let named = names.zip(self.grid.held(k));
-        named.map(|(name, (_, x))| format!("{name} = {}", crate::present::significant(x))).collect::<Vec<_>>().join(", ")
+        named
+            .map(|(name, (_, x))| format!("{name} = {}", crate::present::significant(x)))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
@@ -197,7 +200,11 @@ fn name_result(
     }
     for scanned in [Some(shape.first), shape.second].into_iter().flatten() {
         if sigma(scanned.index).is_none() {
-            warnings.push(format!("{} has no uncertainty at the best fit: {}", scanned.name, inactive(parent, scanned)));
+            warnings.push(format!(
+                "{} has no uncertainty at the best fit: {}",
+                scanned.name,
+                inactive(parent, scanned)
+            ));
         }
     }
 

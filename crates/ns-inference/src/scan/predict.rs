@@ -93,10 +93,8 @@ mod tests {
     #[test]
     fn polynomials_come_back_exactly() {
         let f = |x: f64| 1.0 - 2.0 * x + 0.5 * x.powi(3) - 0.1 * x.powi(5);
-        let points: Vec<[f64; 2]> =
-            [-2.0, -1.0, 0.0, 1.0, 2.5, 4.0].iter().map(|x| [*x, f(*x)]).collect();
-        let nodes: Vec<Node<'_>> =
-            points.iter().map(|p| Node { x: p[0], point: p, slope: None }).collect();
+        let points: Vec<[f64; 2]> = [-2.0, -1.0, 0.0, 1.0, 2.5, 4.0].iter().map(|x| [*x, f(*x)]).collect();
+        let nodes: Vec<Node<'_>> = points.iter().map(|p| Node { x: p[0], point: p, slope: None }).collect();
         for x in [-1.7, 0.3, 3.9] {
             let at = interpolate(&nodes, x).unwrap();
             assert!((at[0] - x).abs() < 1e-12 && (at[1] - f(x)).abs() < 1e-12, "{at:?}");

@@ -3,9 +3,9 @@
 
 use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Search, Start, Wanted};
 
+use super::Tally;
 use super::grid::Grid;
 use super::order::{Along, waves};
-use super::Tally;
 use super::predict::{Node, interpolate};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
@@ -104,11 +104,8 @@ impl Fits<'_> {
     /// Fitted points on the line through `k`, in ascending order, with the best fit in one dimension.
     fn nodes(&self, k: usize, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let on_grid = self.grid.line(k, along).into_iter().filter_map(|other| {
-            let node = Node {
-                x: self.grid.x(other, along),
-                point: &self.good(other)?.parameters,
-                slope: None,
-            };
+            let node =
+                Node { x: self.grid.x(other, along), point: &self.good(other)?.parameters, slope: None };
             Some((Some(other), node))
         });
         let mut nodes: Vec<(Option<usize>, Node<'_>)> = on_grid.collect();
@@ -122,8 +119,9 @@ impl Fits<'_> {
         nodes
     }
 
-    /// Start points of a wave: of the interpolation through several neighbours and the straight line through
-    /// the nearest two, whichever is lower. A function of the centre and of earlier waves alone.
+    /// Start points of a wave: the interpolation through several neighbours; where it differs much from the
+    /// straight line through the nearest two, whichever of them is lower. A function of the centre and of
+    /// earlier waves alone.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -133,7 +131,8 @@ impl Fits<'_> {
         for (slot, &(k, along)) in wave.iter().enumerate() {
             let held = self.grid.held(k);
             let x = self.grid.x(k, along);
-            let mut add = |point: Vec<f64>| candidates.push((slot, analysis.admit(self.centre.fit, &held, point)));
+            let mut add =
+                |point: Vec<f64>| candidates.push((slot, analysis.admit(self.centre.fit, &held, point)));
             if along == Along::Nothing {
                 add(analysis.predict(self.centre.fit, &held));
                 continue;
@@ -147,10 +146,14 @@ impl Fits<'_> {
                 .map(|node| Node { slope: None, ..*node })
                 .collect();
             let line = interpolate(&straight, x);
-            if curve.is_none() && line.is_none() {
-                add(analysis.predict(self.centre.fit, &held));
+            match (curve, line) {
+                (None, None) => add(analysis.predict(self.centre.fit, &held)),
+                (Some(curve), Some(line)) if self.distance(analysis, &curve, &line) < SMOOTH => add(curve),
+                (curve, line) => curve.into_iter().chain(line).for_each(add),
             }
-            curve.into_iter().chain(line).for_each(add);
+        }
+        if candidates.len() == wave.len() {
+            return Ok(candidates.into_iter().map(|(_, point)| point).collect());
         }
         let points: Vec<f64> = candidates.iter().flat_map(|(_, point)| point.iter().copied()).collect();
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
@@ -250,7 +253,11 @@ impl Fits<'_> {
                 })
                 .collect();
             let changed = self.run(analysis, requests)?;
-            pairs = changed.iter().flat_map(|k| self.around(*k)).filter(|(to, _)| !changed.contains(to)).collect();
+            pairs = changed
+                .iter()
+                .flat_map(|k| self.around(*k))
+                .filter(|(to, _)| !changed.contains(to))
+                .collect();
             pairs.sort_unstable();
             pairs.dedup();
         }
@@ -300,13 +307,19 @@ impl Fits<'_> {
             return 0.0;
         }
         let fraction = (b.x - a.x) / width;
-        let far = |(j, ((a, b), c)): (usize, ((&f64, &f64), &f64))| {
+        let chord: Vec<f64> = a.point.iter().zip(c.point).map(|(a, c)| a + fraction * (c - a)).collect();
+        self.distance(analysis, b.point, &chord)
+    }
+
+    /// How far two points are apart, in uncertainties of the parameter that differs most.
+    fn distance(&self, analysis: &Analysis<'_>, a: &[f64], b: &[f64]) -> f64 {
+        let far = |(j, (a, b)): (usize, (&f64, &f64))| {
             let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
             let prefit = analysis.model.parameters.get(j).and_then(|p| p.constraint.prefit_sigma());
-            let scale = sigma.or(prefit).filter(|s| *s > 0.0).unwrap_or_else(|| 0.1 * b.abs().max(1.0));
-            (b - a - fraction * (c - a)).abs() / scale
+            let scale = sigma.or(prefit).filter(|s| *s > 0.0).unwrap_or_else(|| 0.1 * a.abs().max(1.0));
+            (a - b).abs() / scale
         };
-        a.point.iter().zip(b.point).zip(c.point).enumerate().map(far).fold(0.0, f64::max)
+        a.iter().zip(b).enumerate().map(far).fold(0.0, f64::max)
     }
 }
 
