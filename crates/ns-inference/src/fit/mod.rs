@@ -244,7 +244,12 @@ fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::
 }
 
 /// `(value - auxiliary datum) / pre-fit width` of free, constrained parameters.
-fn pulls(model: &Model, data: &Data, values: &[f64], is_fixed: impl Fn(usize) -> bool) -> Vec<Option<f64>> {
+pub(crate) fn pulls(
+    model: &Model,
+    data: &Data,
+    values: &[f64],
+    is_fixed: impl Fn(usize) -> bool,
+) -> Vec<Option<f64>> {
     let aux = match data {
         Data::Binned(data) => &data.aux,
         _ => &model.observed.aux,
