@@ -1,0 +1,47 @@
+//! Times rankings of a workspace: `profile_ranking WORKSPACE [REPETITIONS] [THREADS]`.
+#![allow(clippy::print_stdout)]
+
+use std::time::Instant;
+
+use ns_core::{Control, Execution};
+use ns_inference::{Impact, RankingOptions, open_session, ranking};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// Seconds of processor time of this process.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();
+    let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+    Some(ticks / 100.0)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let path = args.next().ok_or("usage: profile_ranking WORKSPACE [REPETITIONS] [THREADS]")?;
+    let repetitions: usize = args.next().map_or(Ok(10), |n| n.parse())?;
+    let threads: usize = args.next().map_or(Ok(1), |n| n.parse())?;
+    let model = Workspace::from_path(path)?.model(&ModelOptions::default())?;
+    let session = open_session(&model, &Execution { threads, ..Execution::default() })?;
+    let post = RankingOptions::default();
+    for (what, options) in [
+        ("covariance", post.clone().impacts([Impact::Covariance])),
+        ("refit", post.clone()),
+        ("refit with pre-fit", post.clone().prefit(true)),
+        ("global", post.clone().impacts([Impact::Global])),
+    ] {
+        let (started, before) = (Instant::now(), processor_seconds());
+        let mut n_fits = 0;
+        for _ in 0..repetitions {
+            n_fits = ranking(&model, session.as_ref(), &options, Control::default())?.n_fits;
+        }
+        let per_call = |seconds: f64| 1e3 * seconds / repetitions as f64;
+        let wall = per_call(started.elapsed().as_secs_f64());
+        let processor = processor_seconds().zip(before).map(|(after, before)| per_call(after - before));
+        println!(
+            "{what}: {n_fits} fits, {wall:.1} ms ({} ms of processor), {:.3} ms per fit",
+            processor.map_or_else(|| "?".to_owned(), |ms| format!("{ms:.1}")),
+            wall / n_fits as f64
+        );
+    }
+    Ok(())
+}
