@@ -19,6 +19,12 @@ pub(crate) struct ModelArgs {
     /// JSON Patch to apply, or a patchset and the name of its patch; repeatable, applied in order
     #[arg(long, value_name = "FILE[:NAME]")]
     pub(crate) patch: Vec<PatchArgument>,
+    /// Use only these channels; repeatable
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) channels: Vec<String>,
+    /// Leave these channels out; repeatable
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) mask: Vec<String>,
     /// Apply a patchset although its digest says that it was made for another workspace
     #[arg(long)]
     pub(crate) no_digest_check: bool,

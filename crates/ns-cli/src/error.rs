@@ -71,7 +71,9 @@ fn place(origin: &str, error: &WorkspaceError) -> String {
         WorkspaceError::Invalid { .. }
         | WorkspaceError::Syntax { .. }
         | WorkspaceError::NoSuchMeasurement { .. }
-        | WorkspaceError::BadPoi { .. } => format!("{origin}: "),
+        | WorkspaceError::BadPoi { .. }
+        | WorkspaceError::CannotEdit { .. }
+        | WorkspaceError::InvalidAfterEdit { .. } => format!("{origin}: "),
         _ => String::new(),
     }
 }

@@ -4,18 +4,25 @@ use std::io::Read;
 use std::path::Path;
 
 use ns_core::Model;
-use ns_translate::pyhf::{DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError};
+use ns_translate::pyhf::{
+    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError,
+};
 
 use crate::args::ModelArgs;
 use crate::error::CliError;
 
 /// What a user calls the input.
 pub(crate) fn origin(args: &ModelArgs) -> String {
-    if is_stdin(&args.input) { "standard input".to_owned() } else { args.input.display().to_string() }
+    shown(&args.input)
+}
+
+/// A path as users call it.
+pub(crate) fn shown(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Whether a path means standard input.
-fn is_stdin(path: &Path) -> bool {
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
@@ -34,15 +41,33 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     }
 }
 
-/// The workspace with its patches applied.
+/// The workspace with its patches applied and without the channels that the flags leave out.
 ///
 /// # Errors
-/// If the file or a patch cannot be read, or is not what it should be.
+/// If the file or a patch cannot be read, or is not what it should be; if there is no such channel.
 pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
     let text = read(&args.input)?;
     let patches = args.patch.iter().map(PatchArgument::load).collect::<Result<Vec<_>, _>>()?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
-    Workspace::from_slice_patched(&text, &patches, check)
+    let workspace = Workspace::from_slice_patched(&text, &patches, check)?;
+    let selection = ChannelSelection {
+        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &workspace.channel_names())),
+        mask: names(&args.mask, &workspace.channel_names()),
+    };
+    if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
+}
+
+/// The names in lists separated by commas; a comma may also be part of a name.
+fn names(lists: &[String], known: &[&str]) -> Vec<String> {
+    let mut names = Vec::new();
+    for list in lists {
+        if known.contains(&list.as_str()) {
+            names.push(list.clone());
+        } else {
+            names.extend(list.split(',').map(|name| name.trim().to_owned()));
+        }
+    }
+    names
 }
 
 /// The model that the flags describe.

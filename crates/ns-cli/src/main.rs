@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod contents;
 mod data_args;
+mod document;
 mod error;
 mod interrupt;
 mod job;
@@ -47,6 +48,12 @@ enum Command {
     Inspect(commands::inspect::InspectArgs),
     /// Find every problem of a workspace
     Validate(commands::validate::ValidateArgs),
+    /// Remove channels, samples, modifiers or small systematics from a workspace
+    Prune(commands::prune::PruneArgs),
+    /// Rename channels, samples, modifiers or measurements of a workspace
+    Rename(commands::rename::RenameArgs),
+    /// Combine workspaces into one
+    Combine(commands::combine::CombineArgs),
     /// List what this machine and this build can run on, and why not
     Devices(commands::devices::DevicesArgs),
 }
@@ -60,6 +67,9 @@ fn main() -> ExitCode {
         Command::Gof(args) => commands::gof::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
+        Command::Prune(args) => commands::prune::run(&args),
+        Command::Rename(args) => commands::rename::run(&args),
+        Command::Combine(args) => commands::combine::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
     };
     match outcome {

@@ -66,11 +66,19 @@ impl Output {
             Format::Json => crate::record::to_json(record)?,
             Format::Table => (table() + "\n").into_bytes(),
         };
+        self.deliver(&bytes)
+    }
+
+    /// Writes bytes as they are.
+    ///
+    /// # Errors
+    /// As [`Output::write`].
+    pub(crate) fn deliver(self, bytes: &[u8]) -> Result<(), CliError> {
         match self.target {
-            Target::File(file) => file.finish(&bytes),
+            Target::File(file) => file.finish(bytes),
             Target::Stdout => {
                 let mut out = io::stdout().lock();
-                match out.write_all(&bytes).and_then(|()| out.flush()) {
+                match out.write_all(bytes).and_then(|()| out.flush()) {
                     Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                         Err(CliError::Write { path: PathBuf::from("standard output"), source: error })
                     }

@@ -1,10 +1,13 @@
 //! One file per command: read the flags, call the library, present.
 
+pub(crate) mod combine;
 pub(crate) mod devices;
 pub(crate) mod fit;
 pub(crate) mod gof;
 pub(crate) mod hypotest;
 pub(crate) mod inspect;
+pub(crate) mod prune;
+pub(crate) mod rename;
 pub(crate) mod significance;
 pub(crate) mod upper_limit;
 pub(crate) mod validate;

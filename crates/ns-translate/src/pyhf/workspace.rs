@@ -35,6 +35,13 @@ pub struct Workspace {
     pub(crate) document: Document,
 }
 
+/// Writes the workspace in pyhf's format, keys in their usual order.
+impl serde::Serialize for Workspace {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.document.serialize(serializer)
+    }
+}
+
 impl Workspace {
     /// Reads a file.
     ///

@@ -1,0 +1,64 @@
+//! `nextstat prune`: a workspace without some of its parts.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ns_translate::pyhf::{Operation, Prune};
+
+use crate::document::{self, DocumentArgs};
+use crate::error::{CliError, Exit};
+
+/// Flags of `prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Workspace file in pyhf's JSON; `-` reads standard input
+    #[arg(short, long, value_name = "FILE")]
+    input: PathBuf,
+    /// Remove a channel and its observation; repeatable
+    #[arg(long, value_name = "NAME")]
+    channel: Vec<String>,
+    /// Remove a sample from every channel; repeatable
+    #[arg(long, value_name = "NAME")]
+    sample: Vec<String>,
+    /// Remove all modifiers of this name and their settings; repeatable
+    #[arg(long, value_name = "NAME")]
+    modifier: Vec<String>,
+    /// Remove all modifiers of this type, such as staterror; repeatable
+    #[arg(long, value_name = "TYPE")]
+    modifier_type: Vec<String>,
+    /// Remove a measurement; repeatable
+    #[arg(long, value_name = "NAME")]
+    measurement: Vec<String>,
+    /// Remove every normsys that changes its sample by no more than this relative amount
+    /// (0.005: half a percent)
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    norm_threshold: Option<f64>,
+    /// Remove every histosys that changes the sum of its sample by no more than the norm threshold
+    /// and, that change divided out, no bin by more than this
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    shape_threshold: Option<f64>,
+    #[command(flatten)]
+    output: DocumentArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the workspace cannot be read, a name is not in it, or nothing valid would be left.
+pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
+    let output = args.output.open()?;
+    let workspace = document::read(&args.input)?;
+    let prune = Prune {
+        channels: args.channel.clone(),
+        samples: args.sample.clone(),
+        modifiers: args.modifier.clone(),
+        modifier_types: args.modifier_type.clone(),
+        measurements: args.measurement.clone(),
+        norm_threshold: args.norm_threshold,
+        shape_threshold: args.shape_threshold,
+    };
+    let edited = workspace.prune(&prune).map_err(|source| document::failed(&args.input, source))?;
+    args.output.tell(Operation::Prune, &edited);
+    document::write(output, &edited.workspace)?;
+    Ok(Exit::Done)
+}
