@@ -44,6 +44,22 @@ impl Profile {
         FitTask { data: self.data.clone(), fits: vec![request] }
     }
 
+    /// The conditional fit at a value already known once more, from where it ended but with a search for
+    /// lower minima.
+    pub(crate) fn recheck(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitTask> {
+        let start = self.at(value)?.fit.parameters.clone();
+        let request = FitRequest {
+            search: Search::Standard,
+            ..analysis.conditional(&[(self.parameter, value)], start)
+        };
+        Some(FitTask { data: self.data.clone(), fits: vec![request] })
+    }
+
+    /// Forgets every conditional fit but those at the given values.
+    pub(crate) fn keep(&mut self, values: &[f64]) {
+        self.known.retain(|k| values.contains(&k.value));
+    }
+
     /// Takes the result of [`Self::task`]. A conditional fit below the free one shows a lower
     /// minimum; the caller decides what to do about it.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted) {

@@ -180,6 +180,53 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
+    /// Looks once more for lower minima at values already tested (with their observed fits, where the
+    /// flag says so). Where one is found, everything at other values is forgotten, since it may have
+    /// missed its own; true then.
+    ///
+    /// # Errors
+    /// If the device fails or the caller stopped the work.
+    pub(crate) fn recheck(&mut self, places: &[(f64, bool)]) -> Result<bool, InferenceError> {
+        let mut tasks: Vec<FitTask> = Vec::new();
+        let mut asked: Vec<(bool, f64)> = Vec::new();
+        for &(value, observed) in places {
+            for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
+                if (is_asimov || observed) && !asked.contains(&(is_asimov, value)) {
+                    if let Some(task) = profile.recheck(&self.analysis, value) {
+                        tasks.push(task);
+                        asked.push((is_asimov, value));
+                    }
+                }
+            }
+        }
+        let fits = self.analysis.run(&tasks, Wanted::default())?;
+        if self.analysis.is_cancelled() {
+            return Err(InferenceError::Cancelled);
+        }
+        let mut improved = false;
+        for ((is_asimov, value), fitted) in asked.iter().zip(&fits) {
+            let profile = if *is_asimov { &mut self.asimov } else { &mut self.observed };
+            let (Some(before), Ok(fit)) = (profile.at(*value).map(|known| known.fit.nll), fitted) else {
+                continue;
+            };
+            if 2.0 * (before - fit.nll) > minos::tolerance(before) {
+                improved = true;
+                profile.learn(*value, fitted);
+            }
+        }
+        if improved {
+            let kept: Vec<f64> = places.iter().map(|p| p.0).chain([self.statistic.asimov_value()]).collect();
+            self.observed.keep(&kept);
+            self.asimov.keep(&kept);
+            for &(value, observed) in places {
+                if observed {
+                    self.look_lower(value)?;
+                }
+            }
+        }
+        Ok(improved)
+    }
+
     /// The statistics at a value that has been tested.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;

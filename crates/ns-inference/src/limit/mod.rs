@@ -23,6 +23,12 @@ use bracket::{Bracket, End};
 /// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
+/// Models so small that every fit can afford a search for lower minima.
+const SMALL_MODEL: usize = 24;
+
+/// Runs of all searches: the second one looks for lower minima in every fit.
+const MOST_ATTEMPTS: usize = 2;
+
 /// How far CLs at a limit may be from `1 - cl` before it is said.
 const JUMP: f64 = 1e-7;
 
@@ -182,58 +188,91 @@ pub fn upper_limit(
     let alpha = 1.0 - options.cl;
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * options.scan.len())?;
-    let mut searches = searches(&tester, options, alpha);
+    let small = model.parameters.len() <= SMALL_MODEL;
+    let mut how = if small { options.fit.search } else { Search::Local };
+    let mut searches = open(&tester, options, alpha);
     let mut interrupted = false;
-
-    // Every round asks each open search for one value.
-    loop {
-        let asked: Vec<(usize, f64, bool)> = searches
+    for attempt in 0..MOST_ATTEMPTS {
+        interrupted = !follow(&mut tester, &mut searches, options, alpha, how)?;
+        if interrupted || how != Search::Local || options.fit.search == Search::Local {
+            break;
+        }
+        // The steps trusted their neighbours; the limits themselves are looked at once more.
+        let found: Vec<(f64, bool)> = searches
             .iter()
-            .enumerate()
-            .filter_map(|(i, s)| s.search.next().map(|value| (i, value, s.n_sigma.is_none())))
+            .filter_map(|s| match s.search.end() {
+                Some(End::Found(value)) => Some((value, s.n_sigma.is_none())),
+                _ => None,
+            })
             .collect();
-        if asked.is_empty() {
-            break;
-        }
-        let mut stop = false;
-        for observed in [true, false] {
-            let values: Vec<f64> = asked.iter().filter(|a| a.2 == observed).map(|a| a.1).collect();
-            if values.is_empty() {
-                continue;
+        match tester.recheck(&found) {
+            Ok(false) => break,
+            Ok(true) if attempt + 1 < MOST_ATTEMPTS => {
+                how = options.fit.search;
+                searches = open(&tester, options, alpha);
             }
-            match tester.test(&values, observed, Search::Local) {
-                Ok(results) => {
-                    let indices = asked.iter().filter(|a| a.2 == observed).map(|a| a.0);
-                    for (i, tested) in indices.zip(results) {
-                        if let Some(s) = searches.get_mut(i) {
-                            let value = tested
-                                .ok()
-                                .and_then(|tested| level(s.n_sigma, options.statistic, alpha, &tested));
-                            s.search.accept(value);
-                        }
-                    }
-                }
-                Err(InferenceError::Cancelled) => stop = true,
-                Err(error) => return Err(error),
+            Ok(true) => {}
+            Err(InferenceError::Cancelled) => {
+                interrupted = true;
+                break;
             }
-        }
-        if stop {
-            interrupted = true;
-            break;
+            Err(error) => return Err(error),
         }
     }
     let scan = if options.scan.is_empty() || interrupted {
         None
     } else {
-        let scan = scan::scan(&mut tester, options)?;
+        let scan = scan::scan(&mut tester, options, how)?;
         interrupted |= scan.interrupted;
         Some(scan)
     };
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
+/// Runs the searches to their ends; each round asks every open one for a value. False if the caller
+/// stopped the work.
+fn follow(
+    tester: &mut Tester<'_>,
+    searches: &mut [Wanted],
+    options: &LimitOptions,
+    alpha: f64,
+    how: Search,
+) -> Result<bool, InferenceError> {
+    loop {
+        let mut open = false;
+        for observed in [true, false] {
+            let asked: Vec<(usize, f64)> = searches
+                .iter()
+                .enumerate()
+                .filter(|(_, s)| s.n_sigma.is_none() == observed)
+                .filter_map(|(i, s)| Some((i, s.search.next()?)))
+                .collect();
+            if asked.is_empty() {
+                continue;
+            }
+            open = true;
+            let values: Vec<f64> = asked.iter().map(|a| a.1).collect();
+            let results = match tester.test(&values, observed, how) {
+                Ok(results) => results,
+                Err(InferenceError::Cancelled) => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            for ((i, _), tested) in asked.into_iter().zip(results) {
+                if let Some(s) = searches.get_mut(i) {
+                    let value =
+                        tested.ok().and_then(|tested| level(s.n_sigma, options.statistic, alpha, &tested));
+                    s.search.accept(value);
+                }
+            }
+        }
+        if !open {
+            return Ok(true);
+        }
+    }
+}
+
 /// Opens the searches that are wanted.
-fn searches(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> {
+fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> {
     let (_, upper) = tester.bounds();
     let asimov = tester.asimov.best_value();
     let sigma = tester

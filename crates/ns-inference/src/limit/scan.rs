@@ -30,10 +30,14 @@ pub struct LimitScan {
 ///
 /// # Errors
 /// If the device fails.
-pub(super) fn scan(tester: &mut Tester<'_>, options: &LimitOptions) -> Result<LimitScan, InferenceError> {
+pub(super) fn scan(
+    tester: &mut Tester<'_>,
+    options: &LimitOptions,
+    how: Search,
+) -> Result<LimitScan, InferenceError> {
     let mut result = LimitScan { expected: vec![Vec::new(); EXPECTED_SIGMAS.len()], ..LimitScan::default() };
     for chunk in options.scan.chunks(CHUNK) {
-        let tested = match tester.test(chunk, !options.expected_only, Search::Local) {
+        let tested = match tester.test(chunk, !options.expected_only, how) {
             Ok(tested) => tested,
             Err(InferenceError::Cancelled) => {
                 result.interrupted = true;
