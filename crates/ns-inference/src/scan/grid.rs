@@ -12,6 +12,8 @@ impl Line {
     /// Sorts the points and drops repetitions.
     pub(super) fn new(index: usize, values: &[f64]) -> Self {
         let mut values = values.to_vec();
+        // One zero only: -0 and 0 are the same point.
+        values.iter_mut().for_each(|x| *x += 0.0);
         values.sort_by(f64::total_cmp);
         values.dedup();
         Self { index, values }
@@ -19,7 +21,7 @@ impl Line {
 
     /// Where a value is among the points.
     pub(super) fn position(&self, value: f64) -> Option<usize> {
-        self.values.iter().position(|x| *x == value)
+        self.values.binary_search_by(|x| x.total_cmp(&value)).ok()
     }
 }
 
@@ -60,13 +62,28 @@ impl Grid {
         line.and_then(|line| line.values.get(i)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The points on the line through `k`, in ascending order.
-    pub(super) fn line(&self, k: usize, along: Along) -> Vec<usize> {
+    /// Place on a line, number of points on it, and the step from one to the next.
+    fn place(&self, k: usize, along: Along) -> (usize, usize, usize) {
         let (n1, n2) = self.shape();
         match along {
-            Along::Nothing => Vec::new(),
-            Along::First => (0..n1).map(|i| k / n1.max(1) * n1 + i).collect(),
-            Along::Second => (0..n2).map(|j| j * n1 + k % n1.max(1)).collect(),
+            Along::Second => (k / n1.max(1), n2, n1),
+            _ => (k % n1.max(1), n1, 1),
         }
+    }
+
+    /// The points on the line through `k`, in ascending order.
+    pub(super) fn line(&self, k: usize, along: Along) -> impl Iterator<Item = usize> {
+        let (i, n, step) = self.place(k, along);
+        (0..n).map(move |j| k - i * step + j * step)
+    }
+
+    /// The points on either side of `k` on a line, nearest first.
+    pub(super) fn sides(
+        &self,
+        k: usize,
+        along: Along,
+    ) -> (impl Iterator<Item = usize>, impl Iterator<Item = usize>) {
+        let (i, n, step) = self.place(k, along);
+        ((1..=i).map(move |j| k - j * step), (1..n - i).map(move |j| k + j * step))
     }
 }

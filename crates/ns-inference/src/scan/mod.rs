@@ -149,9 +149,10 @@ impl Shape<'_> {
     /// For every point asked for, its place among the fitted ones.
     fn places(&self) -> Vec<usize> {
         let (n1, _) = self.grid.shape();
-        let columns: Vec<usize> = self.values.iter().filter_map(|x| self.grid.first.position(*x)).collect();
+        let columns: Vec<usize> =
+            self.values.iter().filter_map(|x| self.grid.first.position(*x + 0.0)).collect();
         let rows: Vec<usize> = match (&self.values2, &self.grid.second) {
-            (Some(values), Some(line)) => values.iter().filter_map(|x| line.position(*x)).collect(),
+            (Some(values), Some(line)) => values.iter().filter_map(|x| line.position(*x + 0.0)).collect(),
             _ => vec![0],
         };
         rows.iter().flat_map(|j| columns.iter().map(move |i| j * n1 + i)).collect()

@@ -1,7 +1,7 @@
 //! Where a conditional minimum is expected, from those around it.
 
 /// Most fitted points that an interpolation uses.
-const MOST: usize = 6;
+pub(super) const MOST: usize = 6;
 
 /// A fitted point on the line of a scan.
 #[derive(Clone, Copy)]

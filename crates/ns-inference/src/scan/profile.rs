@@ -6,7 +6,7 @@ use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Se
 use super::Tally;
 use super::grid::Grid;
 use super::order::{Along, waves};
-use super::predict::{Node, interpolate};
+use super::predict::{MOST, Node, interpolate};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 
@@ -101,22 +101,29 @@ impl Fits<'_> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
 
-    /// Fitted points on the line through `k`, in ascending order, with the best fit in one dimension.
-    fn nodes(&self, k: usize, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
-        let on_grid = self.grid.line(k, along).into_iter().filter_map(|other| {
-            let node =
-                Node { x: self.grid.x(other, along), point: &self.good(other)?.parameters, slope: None };
-            Some((Some(other), node))
-        });
-        let mut nodes: Vec<(Option<usize>, Node<'_>)> = on_grid.collect();
+    /// The fitted ones of some points on a line, and the best fit in one dimension; ascending.
+    fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
+        let node = |k: usize| {
+            let point = &self.good(k)?.parameters;
+            Some((Some(k), Node { x: self.grid.x(k, along), point, slope: None }))
+        };
+        let mut nodes: Vec<(Option<usize>, Node<'_>)> = points.filter_map(node).collect();
         if self.grid.second.is_none()
             && let Some(x) = self.centre.fit.parameters.get(self.grid.first.index)
         {
             let slope = self.centre.slope.as_deref();
             nodes.push((None, Node { x: *x, point: &self.centre.fit.parameters, slope }));
-            nodes.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
         }
+        nodes.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
         nodes
+    }
+
+    /// The fitted points nearest to `k` on either side, as many as an interpolation may use.
+    fn near(&self, k: usize, along: Along) -> Vec<Node<'_>> {
+        let (before, after) = self.grid.sides(k, along);
+        let fitted = |k: &usize| self.good(*k).is_some();
+        let points = before.filter(fitted).take(MOST).chain(after.filter(fitted).take(MOST));
+        self.nodes(points, along).into_iter().map(|(_, node)| node).collect()
     }
 
     /// Start points of a wave: the interpolation through several neighbours; where it differs much from the
@@ -137,7 +144,7 @@ impl Fits<'_> {
                 add(analysis.predict(self.centre.fit, &held));
                 continue;
             }
-            let nodes: Vec<Node<'_>> = self.nodes(k, along).into_iter().map(|(_, node)| node).collect();
+            let nodes = self.near(k, along);
             let curve = interpolate(&nodes, x);
             let after = nodes.partition_point(|node| node.x < x);
             let straight: Vec<Node<'_>> = [after.checked_sub(1).and_then(|i| nodes.get(i)), nodes.get(after)]
@@ -253,11 +260,7 @@ impl Fits<'_> {
                 })
                 .collect();
             let changed = self.run(analysis, requests)?;
-            pairs = changed
-                .iter()
-                .flat_map(|k| self.around(*k))
-                .filter(|(to, _)| !changed.contains(to))
-                .collect();
+            pairs = changed.iter().flat_map(|k| self.around(*k)).collect();
             pairs.sort_unstable();
             pairs.dedup();
         }
@@ -268,11 +271,8 @@ impl Fits<'_> {
     fn around(&self, k: usize) -> Vec<(usize, Option<usize>)> {
         let mut pairs = Vec::with_capacity(4);
         for along in [Along::First, Along::Second] {
-            let line = self.grid.line(k, along);
-            if let Some(i) = line.iter().position(|other| *other == k) {
-                let near = [i.checked_sub(1).and_then(|i| line.get(i)), line.get(i + 1)];
-                pairs.extend(near.into_iter().flatten().map(|other| (*other, Some(k))));
-            }
+            let (mut before, mut after) = self.grid.sides(k, along);
+            pairs.extend(before.next().into_iter().chain(after.next()).map(|other| (other, Some(k))));
         }
         pairs
     }
@@ -284,7 +284,7 @@ impl Fits<'_> {
         let columns = (0..n1).map(|i| (i, Along::Second)).filter(|_| self.grid.second.is_some());
         let mut pairs = Vec::new();
         for (k, along) in rows.chain(columns) {
-            let nodes = self.nodes(k, along);
+            let nodes = self.nodes(self.grid.line(k, along), along);
             for window in nodes.windows(3) {
                 let [a, b, c] = window else { continue };
                 if self.bend(analysis, [a.1, b.1, c.1]) > SMOOTH {

@@ -1,0 +1,145 @@
+//! `nextstat scan`: profile likelihood in one or two parameters.
+
+use clap::Args;
+use ns_inference::present::significant;
+use ns_inference::scan::SecondAxis;
+use ns_inference::{ScanAxis, ScanOptions, ScanResult, scan};
+
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::table;
+
+/// Most columns of the table of a scan in two parameters.
+const COLUMNS: usize = 11;
+
+/// Flags of `scan`.
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Parameter to scan [default: the parameter of interest]
+    #[arg(long, help_heading = "Scan", value_name = "NAME")]
+    param: Option<String>,
+    /// First value [default: 3 uncertainties below the best fit (2.5 in two parameters), or the bound]
+    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true)]
+    start: Option<f64>,
+    /// Last value [default: as many uncertainties above]
+    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true)]
+    stop: Option<f64>,
+    /// Number of equidistant values
+    #[arg(long, help_heading = "Scan", value_name = "N", default_value_t = 21)]
+    points: usize,
+    /// Second parameter, for a scan in two
+    #[arg(long, help_heading = "Scan", value_name = "NAME")]
+    param2: Option<String>,
+    /// First value of the second parameter
+    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, requires = "param2")]
+    start2: Option<f64>,
+    /// Last value of the second parameter
+    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, requires = "param2")]
+    stop2: Option<f64>,
+    /// Number of values of the second parameter [default: 21]
+    #[arg(long, help_heading = "Scan", value_name = "N", requires = "param2")]
+    points2: Option<usize>,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command. An interrupted scan is written with the points that were finished; one whose best fit
+/// or all of whose points did not converge ends in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
+/// result that cannot be written.
+pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
+    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
+    let axis = axis.range(args.start, args.stop).points(args.points);
+    let mut options = ScanOptions::new(axis).fit(args.data.options(&job.model)?);
+    if let Some(name) = &args.param2 {
+        let second = ScanAxis::param(name).range(args.start2, args.stop2).points(args.points2.unwrap_or(21));
+        options = options.second(second);
+    }
+    let result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;
+    let exit = match (result.interrupted, result.usable()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    };
+    job.finish(&result, &result.warnings, |_| report(&result))?;
+    Ok(exit)
+}
+
+/// The scan for people.
+fn report(result: &ScanResult) -> String {
+    let best = |name: &str, value: f64, sigma: Option<f64>| match sigma {
+        Some(sigma) => format!("{name} = {}", ns_inference::present::measurement(value, sigma)),
+        None => format!("{name} = {}", significant(value)),
+    };
+    let first = best(&result.param, result.mu_hat, result.uncertainty);
+    let (points, mut lines) = match &result.second {
+        None => {
+            (line(result), vec![format!("best fit {first}, twice_nll {}", significant(result.twice_nll))])
+        }
+        Some(second) => {
+            let second_best = best(&second.param, second.mu_hat, second.uncertainty);
+            let twice_nll = significant(result.twice_nll);
+            (plane(result, second), vec![format!("best fit {first}, {second_best}, twice_nll {twice_nll}")])
+        }
+    };
+    for interval in &result.intervals {
+        lines.push(format!(
+            "twice_delta_nll = {} ({:.1} %): {} to {}",
+            interval.level,
+            100.0 * interval.confidence_level,
+            number(interval.lower),
+            number(interval.upper),
+        ));
+    }
+    let converged = result.converged.iter().filter(|c| **c).count();
+    lines.push(format!("{converged} of {} converged", table::count(result.converged.len(), "point")));
+    format!("{points}\n{}", lines.join("\n"))
+}
+
+fn number(x: Option<f64>) -> String {
+    x.map_or_else(|| "none".to_owned(), significant)
+}
+
+/// One row per point.
+fn line(result: &ScanResult) -> String {
+    let mut t = table::table(&[&result.param, "twice_delta_nll", "q_mu", ""], &[0, 1, 2]);
+    let values = result.twice_delta_nll.iter().zip(&result.q_mu_values).zip(&result.converged);
+    for (x, ((delta, q), converged)) in result.mu_values.iter().zip(values) {
+        let note = match (delta, converged) {
+            (None, _) => "no value",
+            (_, false) => "not converged",
+            _ => "",
+        };
+        t.add_row(vec![significant(*x), number(*delta), number(*q), note.to_owned()]);
+    }
+    table::text(&t)
+}
+
+/// One row per value of the second parameter, with as many columns as fit.
+fn plane(result: &ScanResult, second: &SecondAxis) -> String {
+    let step = result.mu_values.len().div_ceil(COLUMNS).max(1);
+    let mut header = vec![format!("{} \\ {}", second.param, result.param)];
+    header.extend(result.mu_values.iter().step_by(step).map(|x| significant(*x)));
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let columns: Vec<usize> = (0..header.len()).collect();
+    let mut t = table::table(&header, &columns);
+    let rows = result.twice_delta_nll.chunks(result.row_length());
+    for (y, row) in second.mu_values.iter().zip(rows) {
+        let cells =
+            row.iter().step_by(step).map(|x| x.map_or_else(|| "none".to_owned(), |x| format!("{x:.3}")));
+        t.add_row(std::iter::once(significant(*y)).chain(cells));
+    }
+    let note = if step > 1 { format!(" (one of {step} columns)") } else { String::new() };
+    format!("twice_delta_nll{note}\n{}", table::text(&t))
+}
