@@ -80,14 +80,14 @@ fn fixed(value: f64, n: usize) -> String {
 }
 
 /// `n` digits after the point with a sign, but none before a zero.
-fn sign(value: f64, n: usize) -> String {
+pub(crate) fn sign(value: f64, n: usize) -> String {
     let text = fixed(value, n);
     let positive = !text.starts_with('-') && text.bytes().any(|b| (b'1'..=b'9').contains(&b));
     if positive { format!("+{text}") } else { text }
 }
 
 /// A signed distance to the precision of `scale`.
-fn signed(value: f64, scale: Option<f64>) -> String {
+pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => sign(value, n),
         None => format!("{value:+.2e}"),
