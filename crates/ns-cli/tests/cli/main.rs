@@ -4,7 +4,9 @@
 mod devices;
 mod fit;
 mod inspect;
+mod scan;
 mod streams;
+mod surgery;
 mod validate;
 
 use std::path::PathBuf;
