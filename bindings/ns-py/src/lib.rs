@@ -10,6 +10,8 @@ mod load;
 mod model;
 mod options;
 mod result;
+mod scan;
+mod surgery;
 mod table;
 mod work;
 
@@ -28,10 +30,16 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<result::FitResult>()?;
     m.add_class::<result::Interval>()?;
     m.add_class::<batch::BatchResult>()?;
+    m.add_class::<scan::ScanResult>()?;
+    m.add_class::<scan::ScanInterval>()?;
     m.add_class::<device::DeviceInfo>()?;
     m.add_function(wrap_pyfunction!(load::load_workspace, m)?)?;
+    m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
+    m.add_function(wrap_pyfunction!(surgery::rename, m)?)?;
+    m.add_function(wrap_pyfunction!(surgery::combine, m)?)?;
     m.add_function(wrap_pyfunction!(fit::fit, m)?)?;
     m.add_function(wrap_pyfunction!(batch::fit_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(scan::profile_scan, m)?)?;
     m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_cuda, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_metal, m)?)?;

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,12 @@ class Problem(TypedDict):
     path: str
     message: str
     remedy: str
+
+Join: TypeAlias = Literal["none", "outer", "left outer", "right outer", "left-outer", "right-outer"]
+
+class Report(TypedDict):
+    changes: list[str]
+    warnings: list[str]
 
 class NextstatError(Exception):
     """Base of the package's own exceptions."""
@@ -184,6 +190,73 @@ class BatchResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+class ScanInterval:
+    """Where twice_delta_nll crosses a level on either side of the best fit."""
+
+    @property
+    def level(self) -> float: ...
+    @property
+    def confidence_level(self) -> float: ...
+    @property
+    def lower(self) -> float | None: ...
+    @property
+    def upper(self) -> float | None: ...
+    @property
+    def lower_reason(self) -> str | None: ...
+    @property
+    def upper_reason(self) -> str | None: ...
+
+class ScanResult:
+    """A profile likelihood scan; in two parameters arrays per point have one row per value of the second."""
+
+    @property
+    def param(self) -> str: ...
+    @property
+    def mu_values(self) -> Floats: ...
+    @property
+    def param2(self) -> str | None: ...
+    @property
+    def mu2_values(self) -> Floats | None: ...
+    @property
+    def twice_delta_nll(self) -> Floats: ...
+    @property
+    def q_mu_values(self) -> Floats | None: ...
+    @property
+    def mu_hat(self) -> float: ...
+    @property
+    def uncertainty(self) -> float | None: ...
+    @property
+    def mu2_hat(self) -> float | None: ...
+    @property
+    def uncertainty2(self) -> float | None: ...
+    @property
+    def levels(self) -> list[tuple[float, float]] | None: ...
+    @property
+    def intervals(self) -> list[ScanInterval]: ...
+    @property
+    def twice_nll(self) -> float: ...
+    @property
+    def converged(self) -> NDArray[np.bool_]: ...
+    @property
+    def bestfit_converged(self) -> bool: ...
+    @property
+    def reasons(self) -> list[Any]: ...
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def interpolation(self) -> str: ...
+    @property
+    def model_digest(self) -> str: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def wall_s(self) -> float: ...
+    def __len__(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
 def load_workspace(
     source: Source,
     measurement: str | None = None,
@@ -194,7 +267,63 @@ def load_workspace(
     histosys_code: str | None = None,
     poi: str | None = None,
     digest_check: bool = True,
+    channels: str | Sequence[str] | None = None,
+    mask: str | Sequence[str] | None = None,
 ) -> Model: ...
+@overload
+def prune(
+    workspace: Source,
+    *,
+    channels: str | Sequence[str] | None = None,
+    samples: str | Sequence[str] | None = None,
+    modifiers: str | Sequence[str] | None = None,
+    modifier_types: str | Sequence[str] | None = None,
+    measurements: str | Sequence[str] | None = None,
+    norm_threshold: float | None = None,
+    shape_threshold: float | None = None,
+    return_report: Literal[False] = False,
+) -> dict[str, Any]: ...
+@overload
+def prune(
+    workspace: Source,
+    *,
+    channels: str | Sequence[str] | None = None,
+    samples: str | Sequence[str] | None = None,
+    modifiers: str | Sequence[str] | None = None,
+    modifier_types: str | Sequence[str] | None = None,
+    measurements: str | Sequence[str] | None = None,
+    norm_threshold: float | None = None,
+    shape_threshold: float | None = None,
+    return_report: Literal[True],
+) -> tuple[dict[str, Any], Report]: ...
+@overload
+def rename(
+    workspace: Source,
+    *,
+    channels: dict[str, str] | None = None,
+    samples: dict[str, str] | None = None,
+    modifiers: dict[str, str] | None = None,
+    measurements: dict[str, str] | None = None,
+    return_report: Literal[False] = False,
+) -> dict[str, Any]: ...
+@overload
+def rename(
+    workspace: Source,
+    *,
+    channels: dict[str, str] | None = None,
+    samples: dict[str, str] | None = None,
+    modifiers: dict[str, str] | None = None,
+    measurements: dict[str, str] | None = None,
+    return_report: Literal[True],
+) -> tuple[dict[str, Any], Report]: ...
+@overload
+def combine(
+    left: Source, right: Source, join: Join = "none", merge_channels: bool = False, *, return_report: Literal[False] = False
+) -> dict[str, Any]: ...
+@overload
+def combine(
+    left: Source, right: Source, join: Join = "none", merge_channels: bool = False, *, return_report: Literal[True]
+) -> tuple[dict[str, Any], Report]: ...
 def fit(
     model: Model | Source,
     *,
@@ -224,6 +353,25 @@ def fit_batch(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> BatchResult: ...
+def profile_scan(
+    model: Model | Source,
+    mu_values: ArrayLike | None = None,
+    *,
+    param: str | None = None,
+    points: int = 21,
+    param2: str | None = None,
+    mu2_values: ArrayLike | None = None,
+    points2: int = 21,
+    intervals: bool = True,
+    device: str = "auto",
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> ScanResult: ...
 def devices() -> list[DeviceInfo]: ...
 def has_cuda() -> bool: ...
 def has_metal() -> bool: ...
