@@ -1,0 +1,353 @@
+//! Made-up inputs that look like those of real analyses, easy and hard ones; also used by the tests.
+
+use ns_viz::{
+    ChannelYields, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking, RankingRow,
+    SampleYields, Scan, Yields,
+};
+
+/// Numbers that look random and are the same everywhere (a linear congruential generator).
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Between 0 and 1.
+    pub fn flat(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Roughly a unit normal.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.flat()).sum::<f64>() - 6.0
+    }
+}
+
+fn names(count: usize) -> Vec<String> {
+    let stems = [
+        "JES_EffectiveNP_Modelling",
+        "JER_DataVsMC_MC16",
+        "FT_EFF_Eigen_B",
+        "EL_EFF_ID_TOTAL_1NPCOR",
+        "MUON_ID",
+        "ttbar_PhaseSpace_hdamp",
+        "Wjets_scale_muR_muF",
+        "lumi",
+        "PRW_DATASF",
+        "MET_SoftTrk_ResoPara",
+        "ttH_parton_shower_Herwig7",
+        "singletop_DRvsDS",
+        "gamma_stat_SR_highmass_bin",
+    ];
+    (0..count)
+        .map(|i| {
+            let stem = stems[i % stems.len()];
+            if i < stems.len() { stem.to_owned() } else { format!("{stem}_{}", i / stems.len()) }
+        })
+        .collect()
+}
+
+pub fn long_name(index: usize) -> String {
+    let name = format!(
+        "alpha_ATLAS_JES_EffectiveNP_Modelling{index}_AFII_ttbar_PowhegPythia8_vs_Sherpa_SR_highmass_x"
+    );
+    name.chars().take(80).collect()
+}
+
+pub fn scan() -> Scan {
+    let x: Vec<f64> = (0..21).map(|i| 0.15 * f64::from(i)).collect();
+    let q = |x: f64| if x < 1.32 { ((x - 1.32) / 0.41).powi(2) } else { ((x - 1.32) / 0.52).powi(2) };
+    let mut values: Vec<_> = x.iter().map(|x| Some(q(*x))).collect();
+    values[16] = None;
+    Scan {
+        parameter: "mu_ttH".into(),
+        title: "Profile likelihood scan".into(),
+        subtitle: "observed data, 139 fb⁻¹".into(),
+        x,
+        twice_delta_nll: values,
+        best_fit: Some(1.32),
+        ..Scan::default()
+    }
+}
+
+pub fn contour(nodes: usize) -> Contour {
+    let along = |from: f64, to: f64| -> Vec<f64> {
+        (0..nodes).map(|i| from + (to - from) * i as f64 / (nodes - 1) as f64).collect()
+    };
+    let (x, y) = (along(0.0, 2.6), along(-1.0, 3.5));
+    let q = |x: f64, y: f64| {
+        let (u, v) = ((x - 1.2) / 0.38, (y - 1.1) / 0.7);
+        (u * u + v * v + 1.1 * u * v) / 0.7 + 0.12 * u * u * u.max(0.0)
+    };
+    let values = y.iter().map(|y| x.iter().map(|x| Some(q(*x, *y))).collect()).collect();
+    Contour {
+        x_parameter: "mu_ttH".into(),
+        y_parameter: "mu_ttZ".into(),
+        title: "Likelihood contours".into(),
+        subtitle: "observed data".into(),
+        x,
+        y,
+        twice_delta_nll: values,
+        best_fit: Some([1.2, 1.1]),
+        ..Contour::default()
+    }
+}
+
+pub fn ranking(rows: usize, long: bool) -> Ranking {
+    let mut dice = Dice::new(7);
+    let rows = names(rows)
+        .into_iter()
+        .enumerate()
+        .map(|(i, name)| {
+            let size = 0.16 * (-(i as f64) / 9.0).exp() + 0.004;
+            let sign = if dice.flat() < 0.5 { -1.0 } else { 1.0 };
+            let constraint = 0.55 + 0.45 * dice.flat();
+            let free = i == 4;
+            RankingRow {
+                parameter: if long && i % 3 == 0 { long_name(i) } else { name },
+                pull: (!free).then(|| 0.7 * dice.normal()),
+                constraint: (!free).then_some(constraint),
+                prefit_up: (!free).then_some(sign * size),
+                prefit_down: (!free).then_some(-sign * size * (0.7 + 0.5 * dice.flat())),
+                postfit_up: Some(sign * size * constraint),
+                postfit_down: Some(-sign * size * constraint * (0.8 + 0.3 * dice.flat())),
+                clipped: i == 6,
+                note: if free { "1.08 ± 0.12".into() } else { String::new() },
+            }
+        })
+        .collect();
+    Ranking {
+        poi: "mu_ttH".into(),
+        title: "Ranking of nuisance parameters".into(),
+        subtitle: "ttH multilepton, observed data".into(),
+        rows,
+        max_rows: None,
+    }
+}
+
+pub fn pulls(count: usize) -> Pulls {
+    let mut dice = Dice::new(11);
+    let row = |parameter: String| PullRow {
+        parameter,
+        pull: Some(0.6 * dice.normal()),
+        constraint: Some(0.4 + 0.6 * dice.flat()),
+    };
+    let mut rows: Vec<_> = names(count).into_iter().map(row).collect();
+    if let Some(outlier) = rows.get_mut(7) {
+        outlier.pull = Some(2.6);
+    }
+    Pulls { title: "Pulls".into(), subtitle: "fit to the observed data".into(), rows, columns: None }
+}
+
+pub fn correlation(count: usize) -> Correlation {
+    let mut dice = Dice::new(3);
+    let mut matrix = vec![vec![Some(0.0); count]; count];
+    for row in 0..count {
+        for column in 0..row {
+            let near = (-((row - column) as f64) / 3.0).exp();
+            let value = (0.5 * near * dice.normal() + 0.02 * dice.normal()).clamp(-0.95, 0.95);
+            matrix[row][column] = Some(value);
+            matrix[column][row] = Some(value);
+        }
+        matrix[row][row] = Some(1.0);
+    }
+    Correlation {
+        title: "Correlation matrix".into(),
+        subtitle: "post-fit".into(),
+        parameters: names(count),
+        matrix,
+        threshold: None,
+    }
+}
+
+pub fn limit(log_y: bool) -> Limit {
+    let mu: Vec<f64> = (0..26).map(|i| 0.1 * f64::from(i)).collect();
+    let cls = |mu: f64, scale: f64| (-(mu / scale) * 3.0 - 0.3 * (mu / scale).powi(2)).exp();
+    let scales = [0.62, 0.85, 1.2, 1.7, 2.4];
+    let limits = scales.map(|scale| {
+        let (mut low, mut high) = (0.0, 20.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if cls(middle, scale) > 0.05 { low = middle } else { high = middle }
+        }
+        Some(low)
+    });
+    Limit {
+        poi: "mu_tHu".into(),
+        title: "Upper limit at 95 % confidence level".into(),
+        subtitle: "asymptotic CLₛ, test statistic q\u{303}".into(),
+        observed: mu.iter().map(|mu| Some(cls(*mu, 1.45))).collect(),
+        expected: mu.iter().map(|mu| scales.map(|scale| Some(cls(*mu, scale)))).collect(),
+        mu,
+        observed_limit: Some(1.257),
+        expected_limits: limits,
+        log_y,
+        ..Limit::default()
+    }
+}
+
+pub fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelYields {
+    let mut dice = Dice::new(seed);
+    let shape = |at: f64, width: f64, total: f64, tail: f64| -> Vec<f64> {
+        (0..bins)
+            .map(|bin| {
+                let x = (bin as f64 + 0.5) / bins as f64;
+                total / bins as f64 * ((-(x - at).powi(2) / width).exp() + tail * (-3.0 * x).exp())
+            })
+            .collect()
+    };
+    let sample =
+        |name: &str, counts: Vec<f64>, signal: bool| SampleYields { name: name.into(), counts, signal };
+    let samples = vec![
+        sample("ttbar", shape(0.3, 0.08, 5.0 * size, 0.6), false),
+        sample("W + jets", shape(0.2, 0.1, 2.0 * size, 1.0), false),
+        sample("single top", shape(0.35, 0.1, size, 0.3), false),
+        sample("diboson", shape(0.4, 0.2, 0.5 * size, 0.2), false),
+        sample("fakes", shape(0.1, 0.03, 0.6 * size, 0.9), false),
+        sample("ttH", shape(0.75, 0.02, 0.9 * size, 0.0), true),
+    ];
+    let total: Vec<f64> = (0..bins).map(|bin| samples.iter().map(|s| s.counts[bin]).sum()).collect();
+    let mut observe = |mean: f64| (mean + mean.sqrt() * dice.normal()).round().max(0.0);
+    ChannelYields {
+        name: name.into(),
+        x_title: "BDT score".into(),
+        bin_edges: (0..=bins).map(|edge| -1.0 + 2.0 * edge as f64 / bins as f64).collect(),
+        data: total.iter().map(|mean| Some(observe(*mean))).collect(),
+        uncertainty: total.iter().map(|mean| Some(0.07 * mean + 0.3)).collect(),
+        samples,
+    }
+}
+
+pub fn yields(log_y: bool) -> Yields {
+    Yields {
+        title: "Post-fit".into(),
+        subtitle: "ttH multilepton, 139 fb⁻¹".into(),
+        channels: vec![channel("SR_2l_highmass", 20, 900.0, 5)],
+        log_y,
+        ..Yields::default()
+    }
+}
+
+pub fn yields_page() -> Yields {
+    let mut channels: Vec<_> =
+        [("SR_2l", 12, 300.0), ("SR_3l", 8, 60.0), ("CR_ttbar", 10, 40_000.0), ("CR_Wjets", 6, 9_000.0)]
+            .into_iter()
+            .enumerate()
+            .map(|(i, (name, bins, size))| channel(name, bins, size, 20 + i as u64))
+            .collect();
+    channels.push(ChannelYields {
+        bin_edges: Vec::new(),
+        x_title: String::new(),
+        ..channel("VR_one_bin", 1, 200.0, 31)
+    });
+    Yields { title: "Pre-fit".into(), channels, ..Yields::default() }
+}
+
+/// Pictures that are hard to draw well.
+pub fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
+    let mut flat = scan();
+    flat.twice_delta_nll = vec![Some(0.0); flat.x.len()];
+    flat.parameter = long_name(1);
+    let mut broken = scan();
+    broken.title = format!("Scan of {}", long_name(2));
+    broken.twice_delta_nll = broken
+        .twice_delta_nll
+        .into_iter()
+        .enumerate()
+        .map(|(i, v)| match i {
+            3 => Some(f64::NAN),
+            9 => None,
+            14 => Some(f64::INFINITY),
+            _ => v.map(|v| 1e3 * v),
+        })
+        .collect();
+    broken.x = broken.x.iter().map(|x| 1e7 + 1e6 * x).collect();
+    broken.best_fit = Some(1.132e7);
+    let point =
+        Scan { parameter: "mu".into(), x: vec![1.0], twice_delta_nll: vec![Some(0.3)], ..Scan::default() };
+    let mut holes = contour(15);
+    for (i, j) in [(3, 3), (7, 8), (8, 8), (12, 2)] {
+        holes.twice_delta_nll[j][i] = None;
+    }
+    holes.y_parameter = long_name(4);
+    let mut small = contour(2);
+    small.best_fit = None;
+    let mut empty_rows = ranking(5, true);
+    empty_rows.rows[0].prefit_up = Some(f64::NAN);
+    empty_rows.rows[1] =
+        RankingRow { parameter: "k_ttbar".into(), note: "1.02 ± 0.08".into(), ..RankingRow::default() };
+    empty_rows.rows[2].pull = Some(7.3);
+    let mut long_pulls = pulls(12);
+    for (i, row) in long_pulls.rows.iter_mut().enumerate() {
+        row.parameter = long_name(i);
+    }
+    long_pulls.rows[3].pull = None;
+    long_pulls.rows[5].pull = Some(-40.0);
+    let mut long_correlation = correlation(8);
+    long_correlation.parameters = (0..8).map(long_name).collect();
+    long_correlation.matrix[2][5] = None;
+    let mut thinned = correlation(120);
+    thinned.threshold = Some(0.6);
+    let mut expected_only = limit(false);
+    expected_only.observed = Vec::new();
+    expected_only.observed_limit = None;
+    expected_only.expected[7] = [None; 5];
+    let mut zero =
+        channel("empty_region_with_a_very_long_name_that_goes_on_and_on_and_on_until_the_end", 4, 0.0, 1);
+    zero.data = vec![Some(0.0), Some(1.0), None, Some(0.0)];
+    zero.uncertainty = vec![Some(0.0), None, Some(0.2), Some(f64::NAN)];
+    let blind = ChannelYields { data: Vec::new(), ..channel("blinded", 5, 50.0, 2) };
+    let mut many = channel("many_samples", 6, 100.0, 9);
+    for i in 0..25 {
+        let counts = (0..6).map(|bin| f64::from(i + bin) * 1.5).collect();
+        many.samples.push(SampleYields {
+            name: format!("{}_{i}", long_name(i as usize)),
+            counts,
+            signal: false,
+        });
+    }
+    many.data = vec![Some(1200.0); 6];
+    let page = |channels: Vec<ChannelYields>, log_y| Yields {
+        title: "Pre-fit".into(),
+        channels,
+        log_y,
+        ..Yields::default()
+    };
+    vec![
+        ("scan-flat".into(), flat.draw()),
+        ("scan-broken".into(), broken.draw()),
+        ("scan-one-point".into(), point.draw()),
+        ("contour-holes".into(), holes.draw()),
+        ("contour-2x2".into(), small.draw()),
+        ("ranking-60-long".into(), ranking(60, true).draw()),
+        ("ranking-none".into(), empty_rows.draw()),
+        ("pulls-250".into(), pulls(250).draw()),
+        ("pulls-long".into(), long_pulls.draw()),
+        ("correlation-250".into(), correlation(250).draw()),
+        ("correlation-long".into(), long_correlation.draw()),
+        ("correlation-35".into(), correlation(35).draw()),
+        ("correlation-thinned".into(), thinned.draw()),
+        ("correlation-1".into(), correlation(1).draw()),
+        ("limit-log".into(), limit(true).draw()),
+        ("limit-expected".into(), expected_only.draw()),
+        ("yields-log".into(), yields(true).draw()),
+        ("yields-zero".into(), page(vec![zero, blind], true).draw()),
+        ("yields-many".into(), page(vec![many], false).draw()),
+    ]
+}
+
+/// One picture of each kind, as for the documentation.
+pub fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
+    vec![
+        ("scan".into(), scan().draw()),
+        ("contour".into(), contour(21).draw()),
+        ("ranking".into(), ranking(20, false).draw()),
+        ("pulls".into(), pulls(24).draw()),
+        ("correlation".into(), correlation(12).draw()),
+        ("limit".into(), limit(false).draw()),
+        ("yields".into(), yields(false).draw()),
+        ("yields-page".into(), yields_page().draw()),
+    ]
+}

@@ -1,0 +1,24 @@
+//! Draws all pictures from made-up inputs: `cargo run -p ns-viz --example gallery -- FOLDER`.
+//!
+//! The typical ones appear as SVG, PNG and PDF, the hard ones as PNG and SVG.
+
+mod inputs;
+
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "gallery".into()));
+    std::fs::create_dir_all(folder.join("hard"))?;
+    for (name, drawing) in inputs::typical() {
+        let drawing = drawing?;
+        drawing.save(folder.join(format!("{name}.svg")))?;
+        drawing.save(folder.join(format!("{name}.pdf")))?;
+        std::fs::write(folder.join(format!("{name}.png")), drawing.to_png(1.5)?)?;
+    }
+    for (name, drawing) in inputs::hard() {
+        let drawing = drawing?;
+        drawing.save(folder.join("hard").join(format!("{name}.svg")))?;
+        std::fs::write(folder.join("hard").join(format!("{name}.png")), drawing.to_png(1.0)?)?;
+    }
+    Ok(())
+}

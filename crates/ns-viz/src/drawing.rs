@@ -1,0 +1,249 @@
+//! A finished picture: shapes and texts in the order in which they are painted.
+
+use crate::colour::Colour;
+use crate::font;
+use crate::text::{ASCENT, Anchor, DESCENT, Style};
+
+/// A drawn picture, ready to be written as SVG, PNG or PDF.
+///
+/// Its lengths are in pixels of the screen (96 to the inch) as CSS and SVG count them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    /// What the picture shows, for readers who cannot see it.
+    pub(crate) description: String,
+    pub(crate) items: Vec<Item>,
+}
+
+/// A text of a drawing and the box that it covers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    /// The text as drawn.
+    pub text: String,
+    /// Left edge.
+    pub left: f64,
+    /// Upper edge (y grows downwards).
+    pub top: f64,
+    /// Right edge.
+    pub right: f64,
+    /// Lower edge.
+    pub bottom: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Item {
+    Shape(Shape),
+    Text { x: f64, y: f64, text: String, style: Style },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shape {
+    pub(crate) path: Vec<Segment>,
+    pub(crate) ink: Ink,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Segment {
+    Move(f64, f64),
+    Line(f64, f64),
+    Curve(f64, f64, f64, f64, f64, f64),
+    Close,
+}
+
+/// A stroked line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stroke {
+    pub(crate) colour: Colour,
+    pub(crate) width: f64,
+    /// Lengths of dash and gap.
+    pub(crate) dash: Option<(f64, f64)>,
+}
+
+impl Stroke {
+    pub(crate) fn solid(colour: Colour, width: f64) -> Self {
+        Self { colour, width, dash: None }
+    }
+
+    pub(crate) fn dashed(colour: Colour, width: f64, dash: f64, gap: f64) -> Self {
+        Self { colour, width, dash: Some((dash, gap)) }
+    }
+}
+
+/// How a shape is painted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Ink {
+    pub(crate) fill: Option<Colour>,
+    pub(crate) stroke: Option<Stroke>,
+    /// Edges on whole pixels, for tiles that have to join without a seam.
+    pub(crate) crisp: bool,
+}
+
+impl Ink {
+    pub(crate) fn fill(colour: Colour) -> Self {
+        Self { fill: Some(colour), ..Self::default() }
+    }
+
+    pub(crate) fn tile(colour: Colour) -> Self {
+        Self { fill: Some(colour), crisp: true, ..Self::default() }
+    }
+
+    pub(crate) fn stroke(stroke: Stroke) -> Self {
+        Self { stroke: Some(stroke), ..Self::default() }
+    }
+
+    pub(crate) fn outlined(colour: Colour, stroke: Stroke) -> Self {
+        Self { fill: Some(colour), stroke: Some(stroke), ..Self::default() }
+    }
+}
+
+/// A rectangle on the page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Area {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
+}
+
+impl Area {
+    pub(crate) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    pub(crate) fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+}
+
+impl Segment {
+    fn numbers(&self) -> [f64; 6] {
+        match *self {
+            Self::Move(x, y) | Self::Line(x, y) => [x, y, x, y, x, y],
+            Self::Curve(a, b, c, d, x, y) => [a, b, c, d, x, y],
+            Self::Close => [0.0; 6],
+        }
+    }
+}
+
+impl Drawing {
+    pub(crate) fn new(width: f64, height: f64, description: String) -> Self {
+        Self { width: width.ceil().max(1.0), height: height.ceil().max(1.0), description, items: Vec::new() }
+    }
+
+    /// Width in pixels of the screen.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        self.width
+    }
+
+    /// Height in pixels of the screen.
+    #[must_use]
+    pub fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// All texts with the boxes that they cover, in the order in which they are drawn.
+    #[must_use]
+    pub fn labels(&self) -> Vec<Label> {
+        let label = |item: &Item| match item {
+            Item::Shape(_) => None,
+            Item::Text { x, y, text, style } => {
+                let width = font::width(text, style.size);
+                let before = match style.anchor {
+                    Anchor::Start => 0.0,
+                    Anchor::Middle => 0.5 * width,
+                    Anchor::End => width,
+                };
+                let (up, down) = (ASCENT * style.size, DESCENT * style.size);
+                let text = text.clone();
+                Some(if style.upwards {
+                    let bottom = y + before;
+                    Label { text, left: x - up, top: bottom - width, right: x + down, bottom }
+                } else {
+                    let left = x - before;
+                    Label { text, left, top: y - up, right: left + width, bottom: y + down }
+                })
+            }
+        };
+        self.items.iter().filter_map(label).collect()
+    }
+
+    /// Paints a path. A path with a coordinate that is not finite is left out: no format can hold it.
+    pub(crate) fn path(&mut self, path: Vec<Segment>, ink: Ink) {
+        if !path.is_empty() && path.iter().flat_map(Segment::numbers).all(f64::is_finite) {
+            self.items.push(Item::Shape(Shape { path, ink }));
+        }
+    }
+
+    pub(crate) fn text(&mut self, x: f64, y: f64, text: impl Into<String>, style: Style) {
+        let text = text.into();
+        if !text.is_empty() && x.is_finite() && y.is_finite() {
+            self.items.push(Item::Text { x, y, text, style });
+        }
+    }
+
+    pub(crate) fn rect(&mut self, area: Area, ink: Ink) {
+        self.path(rectangle(area), ink);
+    }
+
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Stroke) {
+        self.polyline(&[from, to], stroke);
+    }
+
+    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
+        self.path(open(points), Ink::stroke(stroke));
+    }
+
+    pub(crate) fn polygon(&mut self, points: &[(f64, f64)], ink: Ink) {
+        let mut path = open(points);
+        if path.len() > 2 {
+            path.push(Segment::Close);
+            self.path(path, ink);
+        }
+    }
+
+    pub(crate) fn circle(&mut self, x: f64, y: f64, radius: f64, ink: Ink) {
+        // Control points of four cubic curves that stay within 0.03 % of a circle.
+        let k = 0.552_284_749_8 * radius;
+        let r = radius;
+        let path = vec![
+            Segment::Move(x + r, y),
+            Segment::Curve(x + r, y + k, x + k, y + r, x, y + r),
+            Segment::Curve(x - k, y + r, x - r, y + k, x - r, y),
+            Segment::Curve(x - r, y - k, x - k, y - r, x, y - r),
+            Segment::Curve(x + k, y - r, x + r, y - k, x + r, y),
+            Segment::Close,
+        ];
+        self.path(path, ink);
+    }
+
+    /// A cross of two diagonal lines.
+    pub(crate) fn cross(&mut self, x: f64, y: f64, radius: f64, stroke: Stroke) {
+        let r = radius;
+        let path = vec![
+            Segment::Move(x - r, y - r),
+            Segment::Line(x + r, y + r),
+            Segment::Move(x - r, y + r),
+            Segment::Line(x + r, y - r),
+        ];
+        self.path(path, Ink::stroke(stroke));
+    }
+}
+
+pub(crate) fn rectangle(area: Area) -> Vec<Segment> {
+    vec![
+        Segment::Move(area.left, area.top),
+        Segment::Line(area.right, area.top),
+        Segment::Line(area.right, area.bottom),
+        Segment::Line(area.left, area.bottom),
+        Segment::Close,
+    ]
+}
+
+fn open(points: &[(f64, f64)]) -> Vec<Segment> {
+    let segment = |(index, &(x, y)): (usize, &(f64, f64))| {
+        if index == 0 { Segment::Move(x, y) } else { Segment::Line(x, y) }
+    };
+    points.iter().enumerate().map(segment).collect()
+}

@@ -1,0 +1,137 @@
+//! The frame of a panel: ticks on the inside of all four sides, labels, and titles at the axes' ends.
+
+use crate::axis::{Axis, Ticks};
+use crate::colour::BLACK;
+use crate::drawing::{Area, Drawing, Ink, Stroke, rectangle};
+use crate::font;
+use crate::number::power_of_ten;
+use crate::text::{Style, drop, fit};
+
+/// Font size of tick labels.
+pub(crate) const TICK_SIZE: f64 = 12.0;
+/// Font size of axis titles.
+pub(crate) const TITLE_SIZE: f64 = 14.0;
+/// Room below a panel for tick labels and title.
+pub(crate) const BELOW: f64 = 52.0;
+/// Least room to the right of a panel, for half of the last tick label.
+pub(crate) const RIGHT: f64 = 26.0;
+/// Room between a panel and the one below it, for half a tick label of each.
+pub(crate) const SPLIT: f64 = 16.0;
+const GAP: f64 = 7.0;
+
+/// Room to the left of a panel for the labels and the title of its vertical axis.
+pub(crate) fn left_room(ticks: &[&Ticks]) -> f64 {
+    GAP + label_width(ticks) + 8.0 + TITLE_SIZE + 8.0
+}
+
+fn label_width(ticks: &[&Ticks]) -> f64 {
+    let labels = ticks.iter().flat_map(|ticks| &ticks.major);
+    labels.map(|(_, label)| font::width(label, TICK_SIZE)).fold(0.0, f64::max)
+}
+
+/// The line around a panel.
+pub(crate) fn outline(drawing: &mut Drawing, area: &Area) {
+    drawing.path(rectangle(*area), Ink::stroke(Stroke::solid(BLACK, 1.2)));
+}
+
+/// A title and the power of ten that its tick labels leave out.
+fn with_factor(title: &str, exponent: Option<i32>) -> String {
+    match exponent {
+        None => title.to_owned(),
+        Some(exponent) => format!("{title}  [×{}]", power_of_ten(exponent)).trim_start().to_owned(),
+    }
+}
+
+/// As many ticks as have room for their labels in a horizontal axis of this width.
+pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
+    let fits = |ticks: &Ticks| {
+        let widest = label_width(&[ticks]) + 14.0;
+        let spacing = ticks.major.windows(2).map(|pair| (axis.at(pair[1].0) - axis.at(pair[0].0)).abs());
+        spacing.fold(width, f64::min) >= widest
+    };
+    (2..=9).rev().map(|most| axis.ticks(most)).find(fits).unwrap_or_else(|| axis.ticks(1))
+}
+
+/// Ticks of a vertical axis of this height.
+pub(crate) fn vertical_ticks(axis: &Axis, height: f64) -> Ticks {
+    axis.ticks(((height / 52.0) as usize).clamp(2, 9))
+}
+
+/// Which horizontal side of a panel carries labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    Top,
+    Bottom,
+}
+
+/// Ticks inside the edges of a panel, without labels.
+pub(crate) fn horizontal_marks(
+    drawing: &mut Drawing,
+    area: &Area,
+    axis: &Axis,
+    ticks: &Ticks,
+    edges: &[Edge],
+) {
+    let pen = Stroke::solid(BLACK, 1.0);
+    let long = ticks.major.iter().map(|(value, _)| (*value, 8.0));
+    for (value, length) in long.chain(ticks.minor.iter().map(|value| (*value, 4.0))) {
+        let x = axis.at(value);
+        for edge in edges {
+            match edge {
+                Edge::Bottom => drawing.line((x, area.bottom), (x, area.bottom - length), pen),
+                Edge::Top => drawing.line((x, area.top), (x, area.top + length), pen),
+            }
+        }
+    }
+}
+
+/// Tick labels and title of a horizontal axis, outside the panel.
+pub(crate) fn horizontal_labels(
+    drawing: &mut Drawing,
+    area: &Area,
+    axis: &Axis,
+    ticks: &Ticks,
+    edge: Edge,
+    title: &str,
+) {
+    let (labels_at, title_at) = match edge {
+        Edge::Bottom => (area.bottom + GAP + 0.76 * TICK_SIZE, area.bottom + 41.0),
+        Edge::Top => (area.top - GAP, area.top - 27.0),
+    };
+    let mut free_from = 1.0;
+    for (value, label) in &ticks.major {
+        let half = 0.5 * font::width(label, TICK_SIZE);
+        let x = axis.at(*value).min(drawing.width - half - 1.0);
+        if x - half >= free_from {
+            drawing.text(x, labels_at, label.clone(), Style::new(TICK_SIZE).centred());
+            free_from = x + half + 4.0;
+        }
+    }
+    let (text, size) = fit(&with_factor(title, ticks.exponent), area.right - 6.0, TITLE_SIZE, 9.0);
+    drawing.text(area.right, title_at, text, Style::new(size).ending());
+}
+
+/// Ticks on the left and right inside of a panel, labels and title on its left.
+pub(crate) fn vertical(
+    drawing: &mut Drawing,
+    area: &Area,
+    axis: &Axis,
+    ticks: &Ticks,
+    label_room: f64,
+    title: &str,
+) {
+    let pen = Stroke::solid(BLACK, 1.0);
+    let long = ticks.major.iter().map(|(value, _)| (*value, 8.0));
+    for (value, length) in long.chain(ticks.minor.iter().map(|value| (*value, 4.0))) {
+        let y = axis.at(value);
+        drawing.line((area.left, y), (area.left + length, y), pen);
+        drawing.line((area.right, y), (area.right - length, y), pen);
+    }
+    for (value, label) in &ticks.major {
+        let y = axis.at(*value) + drop(TICK_SIZE);
+        drawing.text(area.left - GAP, y, label.clone(), Style::new(TICK_SIZE).ending());
+    }
+    let (text, size) = fit(&with_factor(title, ticks.exponent), area.height(), TITLE_SIZE, 8.0);
+    let x = area.left - label_room + 8.0 + 0.76 * TITLE_SIZE;
+    drawing.text(x, area.top, text, Style::new(size).ending().upwards());
+}

@@ -1,0 +1,142 @@
+//! Legends: symbols with their names, in as many rows as the width asks for.
+
+use crate::colour::{BLACK, Colour};
+use crate::drawing::{Area, Drawing, Ink, Stroke};
+use crate::font;
+use crate::text::{Style, drop, fit};
+
+/// Font size of legends.
+pub(crate) const SIZE: f64 = 12.0;
+/// Height of a row.
+pub(crate) const ROW: f64 = 20.0;
+const SYMBOL: f64 = 28.0;
+const PAD: f64 = 6.0;
+const GAP: f64 = 20.0;
+
+/// What stands before a name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Symbol {
+    Line(Stroke),
+    /// A line with a point in its middle.
+    Dotted(Stroke),
+    Box(Ink),
+    /// A point with a vertical error bar.
+    Point(Colour),
+    /// A point with a horizontal error bar.
+    Pull,
+    Hatched,
+    Cross(Stroke),
+    Plus,
+    /// A character, such as a dagger.
+    Sign(&'static str),
+}
+
+/// One line of a legend.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) symbol: Symbol,
+    pub(crate) text: String,
+}
+
+impl Entry {
+    pub(crate) fn new(symbol: Symbol, text: impl Into<String>) -> Self {
+        Self { symbol, text: text.into() }
+    }
+
+    fn width(&self, room: f64) -> f64 {
+        (SYMBOL + PAD + font::width(&self.text, SIZE)).min(room)
+    }
+}
+
+/// Entries in rows, in reading order, none wider than `room`.
+fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
+    let mut rows: Vec<Vec<&Entry>> = Vec::new();
+    let mut used = 0.0;
+    for entry in entries {
+        let width = entry.width(room);
+        match rows.last_mut() {
+            Some(row) if used + GAP + width <= room => {
+                row.push(entry);
+                used += GAP + width;
+            }
+            _ => {
+                rows.push(vec![entry]);
+                used = width;
+            }
+        }
+    }
+    rows
+}
+
+/// Height that the entries take at this width.
+pub(crate) fn height(entries: &[Entry], room: f64) -> f64 {
+    rows(entries, room).len() as f64 * ROW
+}
+
+/// Draws the entries below `top`.
+pub(crate) fn draw(drawing: &mut Drawing, entries: &[Entry], left: f64, top: f64, room: f64) {
+    for (index, row) in rows(entries, room).into_iter().enumerate() {
+        let middle = top + (index as f64 + 0.5) * ROW;
+        let mut x = left;
+        for entry in row {
+            symbol(drawing, &entry.symbol, x, middle);
+            let (text, size) = fit(&entry.text, room - SYMBOL - PAD, SIZE, 9.0);
+            drawing.text(x + SYMBOL + PAD, middle + drop(size), text, Style::new(size));
+            x += entry.width(room) + GAP;
+        }
+    }
+}
+
+fn symbol(drawing: &mut Drawing, symbol: &Symbol, x: f64, y: f64) {
+    let area = Area { left: x, top: y - 6.0, right: x + SYMBOL, bottom: y + 6.0 };
+    let centre = x + 0.5 * SYMBOL;
+    let across = |drawing: &mut Drawing, pen: Stroke| drawing.line((x, y), (x + SYMBOL, y), pen);
+    match symbol {
+        Symbol::Line(pen) => across(drawing, *pen),
+        Symbol::Dotted(pen) => {
+            across(drawing, *pen);
+            drawing.circle(centre, y, 3.0, Ink::fill(pen.colour));
+        }
+        Symbol::Box(ink) => drawing.rect(area, *ink),
+        Symbol::Point(colour) => {
+            drawing.line((centre, y - 8.0), (centre, y + 8.0), Stroke::solid(*colour, 1.4));
+            drawing.circle(centre, y, 3.5, Ink::fill(*colour));
+        }
+        Symbol::Pull => {
+            across(drawing, Stroke::solid(BLACK, 1.4));
+            drawing.circle(centre, y, 3.5, Ink::fill(BLACK));
+        }
+        Symbol::Hatched => hatch(drawing, &area),
+        Symbol::Cross(pen) => drawing.cross(centre, y, 4.5, *pen),
+        Symbol::Plus => plus(drawing, centre, y),
+        Symbol::Sign(text) => {
+            drawing.text(x + SYMBOL, y + drop(SIZE), *text, Style::new(SIZE).ending());
+        }
+    }
+}
+
+/// The mark of a best fit.
+pub(crate) fn plus(drawing: &mut Drawing, x: f64, y: f64) {
+    let pen = Stroke::solid(BLACK, 2.2);
+    drawing.line((x - 7.0, y), (x + 7.0, y), pen);
+    drawing.line((x, y - 7.0), (x, y + 7.0), pen);
+}
+
+/// Slanted lines across an area, cut at its edges: an uncertainty that leaves what is below visible.
+pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
+    use crate::drawing::Segment;
+    const SPACING: f64 = 6.0;
+    let mut path = Vec::new();
+    // Lines x + y = c on a grid of the page, so that neighbouring areas continue each other.
+    let mut c = ((area.left + area.top) / SPACING).ceil() * SPACING;
+    while c <= area.right + area.bottom && path.len() < 20_000 {
+        let from = area.left.max(c - area.bottom);
+        let to = area.right.min(c - area.top);
+        if to - from > 0.05 {
+            path.push(Segment::Move(from, c - from));
+            path.push(Segment::Line(to, c - to));
+        }
+        c += SPACING;
+    }
+    drawing.path(path, Ink::stroke(Stroke::solid(Colour(60, 60, 60), 0.9)));
+}

@@ -1,0 +1,66 @@
+//! The pictures of an analysis: likelihood scans, contours, rankings, pulls, correlations, CLs limits
+//! and yields, as SVG, PNG and PDF.
+//!
+//! Each picture is a plain struct that can be filled by hand or read from JSON; its `draw` makes a
+//! [`Drawing`], which [`Drawing::save`] writes in the format that the file's extension names:
+//!
+//! ```
+//! use ns_viz::Scan;
+//!
+//! let scan = Scan {
+//!     parameter: "mu".into(),
+//!     x: vec![0.0, 0.5, 1.0, 1.5, 2.0],
+//!     twice_delta_nll: vec![Some(4.0), Some(1.0), Some(0.0), Some(1.0), Some(4.0)],
+//!     best_fit: Some(1.0),
+//!     ..Scan::default()
+//! };
+//! let svg = scan.draw()?.to_svg();
+//! assert!(svg.starts_with("<svg"));
+//! # Ok::<(), ns_viz::PictureError>(())
+//! ```
+//!
+//! The crate knows no statistics beyond the labels of its axes, no file format of the analysis and no
+//! system font: one font travels inside it, so that a picture has the same bytes on every machine.
+//!
+//! Values that are not finite, or beyond 1e100, are treated as missing: a point that failed must not
+//! take the picture of all the others with it.
+
+mod axis;
+mod clip;
+mod colour;
+mod contour;
+mod correlation;
+mod drawing;
+mod error;
+mod font;
+mod frame;
+mod header;
+mod legend;
+mod limit;
+mod marching;
+mod number;
+mod panel;
+mod pdf;
+mod png;
+mod poisson;
+mod pulls;
+mod ranking;
+mod refine;
+mod rows;
+mod save;
+mod scan;
+mod stack;
+mod svg;
+mod text;
+mod yields;
+
+pub use contour::Contour;
+pub use correlation::Correlation;
+pub use drawing::{Drawing, Label};
+pub use error::PictureError;
+pub use limit::Limit;
+pub use pulls::{PullRow, Pulls};
+pub use ranking::{Ranking, RankingRow};
+pub use save::Format;
+pub use scan::Scan;
+pub use yields::{ChannelYields, SampleYields, Yields};

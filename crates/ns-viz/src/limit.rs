@@ -1,0 +1,212 @@
+//! Scans of CLs with the expected bands.
+
+use serde::{Deserialize, Serialize};
+
+use crate::axis::Axis;
+use crate::colour::{BAND_ONE, BAND_TWO, BLACK, VERMILION};
+use crate::drawing::{Drawing, Ink, Stroke};
+use crate::error::{PictureError, increasing, same_length};
+use crate::font;
+use crate::frame::TICK_SIZE;
+use crate::header::Header;
+use crate::legend::{Entry, Symbol};
+use crate::number::{extent, present, significant, usable};
+use crate::panel::{Layout, Panel};
+use crate::text::{Style, drop};
+
+const PICTURE: &str = "limit";
+
+/// A scan of CLs over the parameter of interest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limit {
+    /// Name of the parameter of interest.
+    pub poi: String,
+    /// Title; none if empty.
+    pub title: String,
+    /// Second, smaller line of the title; none if empty.
+    pub subtitle: String,
+    /// Tested values, increasing.
+    pub mu: Vec<f64>,
+    /// Observed CLs at each value; nothing where the test failed. Empty if there is no observation.
+    pub observed: Vec<Option<f64>>,
+    /// Expected CLs at each value: -2, -1, 0, 1, 2 standard deviations of the background. May be empty.
+    pub expected: Vec<[Option<f64>; 5]>,
+    /// CLs at the limit: 0.05 for 95 % confidence.
+    pub alpha: f64,
+    /// Observed upper limit.
+    pub observed_limit: Option<f64>,
+    /// Expected upper limits at -2, -1, 0, 1, 2 standard deviations of the background.
+    pub expected_limits: [Option<f64>; 5],
+    /// Whether CLs is drawn on a logarithmic axis.
+    pub log_y: bool,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self {
+            poi: String::new(),
+            title: String::new(),
+            subtitle: String::new(),
+            mu: Vec::new(),
+            observed: Vec::new(),
+            expected: Vec::new(),
+            alpha: 0.05,
+            observed_limit: None,
+            expected_limits: [None; 5],
+            log_y: false,
+        }
+    }
+}
+
+impl Limit {
+    /// Draws observed and expected CLs with the bands of one and two standard deviations, the level of
+    /// the limit, and the limits.
+    ///
+    /// # Errors
+    /// If no tested value has an observed or expected CLs, the lengths differ, `mu` does not increase, or
+    /// `alpha` is not between 0 and 1.
+    pub fn draw(&self) -> Result<Drawing, PictureError> {
+        increasing(PICTURE, "mu", &self.mu)?;
+        if !self.observed.is_empty() {
+            same_length(PICTURE, "observed", self.observed.len(), "mu", self.mu.len())?;
+        }
+        if !self.expected.is_empty() {
+            same_length(PICTURE, "expected", self.expected.len(), "mu", self.mu.len())?;
+        }
+        if !(self.alpha > 0.0 && self.alpha < 1.0) {
+            let range = "between 0 and 1";
+            return Err(PictureError::OutOfRange {
+                picture: PICTURE,
+                field: "alpha".into(),
+                value: self.alpha,
+                range,
+            });
+        }
+        let values: Vec<f64> = self
+            .observed
+            .iter()
+            .chain(self.expected.iter().flatten())
+            .filter_map(|value| present(*value))
+            .collect();
+        let Some((_, high)) = extent(values.iter().copied()) else {
+            let remedy = "observed or expected CLs for at least one value of the parameter of interest";
+            return Err(PictureError::Empty { picture: PICTURE, field: "observed".into(), remedy });
+        };
+        let y = if self.log_y {
+            let positive = values.iter().copied().filter(|value| *value > 0.0).fold(self.alpha, f64::min);
+            Axis::log((0.5 * positive).max(1e-2 * self.alpha), 1.5 * high.max(self.alpha))
+        } else {
+            Axis::linear(0.0, 1.05 * high.max(1.5 * self.alpha))
+        };
+        let mut panel = self.layout(y).start();
+        self.bands(&mut panel);
+        let level = self.alpha;
+        panel.curve(&[(panel.x.lo, level), (panel.x.hi, level)], Stroke::dashed(VERMILION, 1.6, 8.0, 4.0));
+        let style = Style::new(TICK_SIZE).coloured(VERMILION);
+        let label_at = (panel.area.right + 6.0, panel.y.at(level) + drop(TICK_SIZE));
+        panel.drawing.text(label_at.0, label_at.1, self.level_label(), style);
+        for (limit, pen) in [
+            (self.expected_limits.get(2).copied().flatten(), Stroke::dashed(BLACK, 1.4, 6.0, 4.0)),
+            (self.observed_limit, Stroke::solid(BLACK, 1.4)),
+        ] {
+            if let Some(limit) = present(limit).filter(|limit| panel.x.holds(*limit)) {
+                panel.curve(&[(limit, panel.y.lo), (limit, level)], pen);
+                arrow(&mut panel, limit);
+            }
+        }
+        self.line(
+            &mut panel,
+            |index| self.expected.get(index).and_then(|all| all[2]),
+            Stroke::dashed(BLACK, 1.8, 6.0, 4.0),
+        );
+        self.line(&mut panel, |index| self.observed.get(index).copied().flatten(), Stroke::solid(BLACK, 1.8));
+        for (mu, value) in self.mu.iter().zip(&self.observed) {
+            if let Some(value) = present(*value).filter(|value| panel.holds(*mu, *value)) {
+                let (x, y) = (panel.x.at(*mu), panel.y.at(value));
+                panel.drawing.circle(x, y, 3.0, Ink::fill(BLACK));
+            }
+        }
+        Ok(panel.finish())
+    }
+
+    fn level_label(&self) -> String {
+        format!("α = {}", significant(self.alpha, 1))
+    }
+
+    fn layout(&self, y: Axis) -> Layout<'_> {
+        let mut entries = Vec::new();
+        if !self.observed.is_empty() {
+            entries.push(Entry::new(Symbol::Dotted(Stroke::solid(BLACK, 1.8)), "observed"));
+        }
+        if !self.expected.is_empty() {
+            let dashes = Stroke::dashed(BLACK, 1.8, 6.0, 4.0);
+            entries.push(Entry::new(Symbol::Line(dashes), "expected"));
+            entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_ONE)), "±1 σ"));
+            entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_TWO)), "±2 σ"));
+        }
+        let confidence = crate::scan::coverage(1.0 - self.alpha);
+        if let Some(limit) = present(self.observed_limit) {
+            let text = format!("observed {confidence} limit: {}", significant(limit, 3));
+            entries.push(Entry::new(Symbol::Sign("↓"), text));
+        }
+        if let [_, low, Some(limit), up, _] = self.expected_limits.map(present) {
+            let mut text = format!("expected {confidence} limit: {}", significant(limit, 3));
+            if let (Some(low), Some(up)) = (low, up) {
+                text += &format!(" (+{} −{})", significant(up - limit, 2), significant(limit - low, 2));
+            }
+            entries.push(Entry::new(Symbol::Sign("↓"), text));
+        }
+        let (first, last) = extent(self.mu.iter().copied()).unwrap_or((0.0, 1.0));
+        Layout {
+            header: Header { title: &self.title, subtitle: &self.subtitle, entries },
+            description: format!("CLs as a function of {}", self.poi),
+            x: Axis::linear(first, last),
+            y,
+            x_title: &self.poi,
+            y_title: "CLₛ",
+            right: font::width(&self.level_label(), TICK_SIZE) + 14.0,
+        }
+    }
+
+    fn bands(&self, panel: &mut Panel<'_>) {
+        for ((low, high), colour) in [((0, 4), BAND_TWO), ((1, 3), BAND_ONE)] {
+            let edges: Vec<Option<(f64, f64, f64)>> = self
+                .mu
+                .iter()
+                .zip(&self.expected)
+                .map(|(mu, all)| Some((*mu, present(all[low])?, present(all[high])?)))
+                .collect();
+            for part in edges.split(Option::is_none) {
+                let upper = part.iter().flatten().map(|(mu, _, up)| (panel.x.at(*mu), panel.y.clamped(*up)));
+                let lower = part
+                    .iter()
+                    .flatten()
+                    .rev()
+                    .map(|(mu, down, _)| (panel.x.at(*mu), panel.y.clamped(*down)));
+                let outline: Vec<_> = upper.chain(lower).collect();
+                panel.drawing.polygon(&outline, Ink::fill(colour));
+            }
+        }
+    }
+
+    /// A line that stops at missing values.
+    fn line(&self, panel: &mut Panel<'_>, value: impl Fn(usize) -> Option<f64>, pen: Stroke) {
+        let points: Vec<Option<(f64, f64)>> = self
+            .mu
+            .iter()
+            .enumerate()
+            .map(|(index, mu)| Some((*mu, value(index).and_then(usable)?)))
+            .collect();
+        for part in points.split(Option::is_none) {
+            let part: Vec<_> = part.iter().flatten().copied().collect();
+            panel.curve(&part, pen);
+        }
+    }
+}
+
+/// The tip of an arrow that points at a limit on the axis.
+fn arrow(panel: &mut Panel<'_>, limit: f64) {
+    let (x, y) = (panel.x.at(limit), panel.area.bottom);
+    panel.drawing.polygon(&[(x, y), (x - 4.0, y - 9.0), (x + 4.0, y - 9.0)], Ink::fill(BLACK));
+}

@@ -1,0 +1,87 @@
+//! Numbers as text, and which numbers can be drawn at all.
+
+/// The value if it can be drawn: finite and not beyond 1e100, so that spans do not overflow.
+pub(crate) fn usable(value: f64) -> Option<f64> {
+    (value.abs() <= 1e100).then_some(value)
+}
+
+/// [`usable`] for a value that may be missing.
+pub(crate) fn present(value: Option<f64>) -> Option<f64> {
+    value.and_then(usable)
+}
+
+/// The smallest and the largest usable value.
+pub(crate) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    values.into_iter().filter_map(usable).fold(None, |found, value| match found {
+        None => Some((value, value)),
+        Some((lo, hi)) => Some((f64::min(lo, value), f64::max(hi, value))),
+    })
+}
+
+/// With a fixed number of decimals, a real minus sign, and thin spaces between thousands from five digits on.
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs(), decimals = decimals.min(30));
+    let zero = text.chars().all(|c| c == '0' || c == '.');
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
+    let mut out = String::new();
+    if value < 0.0 && !zero {
+        out.push('\u{2212}');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        let left = whole.len() - index;
+        if index > 0 && left.is_multiple_of(3) && whole.len() > 4 {
+            out.push('\u{2009}');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// With about `digits` significant digits; very large and very small values as a power of ten.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let exponent = value.abs().log10().floor() as i32;
+    if !(-4..=6).contains(&exponent) {
+        let mantissa = value / 10f64.powi(exponent);
+        return format!("{} × {}", fixed(mantissa, digits.saturating_sub(1)), power_of_ten(exponent));
+    }
+    fixed(value, (digits as i32 - 1 - exponent).max(0) as usize)
+}
+
+/// As in 10⁻³.
+pub(crate) fn power_of_ten(exponent: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let mut out = "10".to_owned();
+    for character in exponent.to_string().chars() {
+        let digit = character.to_digit(10).and_then(|digit| DIGITS.get(digit as usize));
+        out.push(digit.copied().unwrap_or('⁻'));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(fixed(1234567.0, 0), "1\u{2009}234\u{2009}567");
+        assert_eq!(fixed(-0.04, 1), "0.0");
+        assert_eq!(fixed(-1234.5, 1), "\u{2212}1234.5");
+        assert_eq!(power_of_ten(-12), "10⁻¹²");
+        assert_eq!(significant(0.04567, 3), "0.0457");
+        assert_eq!(significant(3.2e9, 2), "3.2 × 10⁹");
+    }
+
+    #[test]
+    fn unusable_values_are_left_out() {
+        assert_eq!(extent([f64::NAN, 2.0, f64::INFINITY, -1.0]), Some((-1.0, 2.0)));
+        assert_eq!(extent([f64::NAN]), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! A drawing as a PDF page of its own size, with the used part of the font embedded.
+
+use std::collections::BTreeMap;
+
+use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
+use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
+use subsetter::GlyphRemapper;
+
+use crate::drawing::{Drawing, Item, Segment, Shape};
+use crate::error::PictureError;
+use crate::font;
+use crate::text::{Anchor, Style};
+
+/// Points (72 to the inch) of one pixel of the screen (96 to the inch).
+const POINTS: f64 = 0.75;
+const FONT: Name = Name(b"F0");
+const FONT_NAME: Name = Name(b"NSVIZA+DejaVuSans");
+const ADOBE_IDENTITY: SystemInfo =
+    SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
+
+/// The glyphs of one file: their new numbers, and the character that each stands for.
+#[derive(Default)]
+struct Used {
+    remapper: GlyphRemapper,
+    characters: BTreeMap<u16, (u16, char)>,
+}
+
+impl Drawing {
+    /// The picture as a PDF file of one page.
+    ///
+    /// # Errors
+    /// [`PictureError::Encode`] if the font could not be reduced to the characters used.
+    pub fn to_pdf(&self) -> Result<Vec<u8>, PictureError> {
+        let mut used = Used::default();
+        let content = self.content(&mut used);
+        let [catalog, pages, page, contents, font] = [1, 2, 3, 4, 5].map(Ref::new);
+        let mut pdf = Pdf::new();
+        pdf.catalog(catalog).pages(pages);
+        pdf.pages(pages).kids([page]).count(1);
+        let mut sheet = pdf.page(page);
+        sheet.media_box(Rect::new(0.0, 0.0, (self.width * POINTS) as f32, (self.height * POINTS) as f32));
+        sheet.parent(pages).contents(contents);
+        sheet.resources().fonts().pair(FONT, font);
+        sheet.finish();
+        pdf.stream(contents, &compressed(&content)).filter(Filter::FlateDecode);
+        embed(&mut pdf, font, &used)?;
+        pdf.document_info(Ref::new(20)).title(TextStr(&self.description)).producer(TextStr("NextStat"));
+        Ok(pdf.finish())
+    }
+
+    fn content(&self, used: &mut Used) -> Vec<u8> {
+        let mut content = Content::new();
+        let points = POINTS as f32;
+        // From here on y grows downwards, as in the drawing.
+        content.transform([points, 0.0, 0.0, -points, 0.0, self.height as f32 * points]);
+        for item in &self.items {
+            match item {
+                Item::Shape(shape) => paint(&mut content, shape),
+                Item::Text { x, y, text, style } => write(&mut content, (*x, *y), text, style, used),
+            }
+        }
+        content.finish().to_vec()
+    }
+}
+
+fn share(byte: u8) -> f32 {
+    f32::from(byte) / 255.0
+}
+
+fn paint(content: &mut Content, shape: &Shape) {
+    if let Some(fill) = shape.ink.fill {
+        content.set_fill_rgb(share(fill.0), share(fill.1), share(fill.2));
+    }
+    if let Some(stroke) = shape.ink.stroke {
+        let colour = stroke.colour;
+        content.set_stroke_rgb(share(colour.0), share(colour.1), share(colour.2));
+        content.set_line_width(stroke.width as f32);
+        let dash = stroke.dash.map(|(on, off)| [on as f32, off as f32]);
+        content.set_dash_pattern(dash.into_iter().flatten(), 0.0);
+    }
+    for segment in &shape.path {
+        match *segment {
+            Segment::Move(x, y) => content.move_to(x as f32, y as f32),
+            Segment::Line(x, y) => content.line_to(x as f32, y as f32),
+            Segment::Curve(a, b, c, d, x, y) => {
+                content.cubic_to(a as f32, b as f32, c as f32, d as f32, x as f32, y as f32)
+            }
+            Segment::Close => content.close_path(),
+        };
+    }
+    match (shape.ink.fill, shape.ink.stroke) {
+        (Some(_), Some(_)) => content.fill_nonzero_and_stroke(),
+        (Some(_), None) => content.fill_nonzero(),
+        (None, Some(_)) => content.stroke(),
+        (None, None) => content.end_path(),
+    };
+}
+
+fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used: &mut Used) {
+    let (glyphs, width) = font::place(text);
+    let start = match style.anchor {
+        Anchor::Start => 0.0,
+        Anchor::Middle => -0.5 * width,
+        Anchor::End => -width,
+    };
+    content.begin_text();
+    content.set_fill_rgb(share(style.colour.0), share(style.colour.1), share(style.colour.2));
+    content.set_font(FONT, style.size as f32);
+    // Runs of glyphs on one baseline; an accent is a run of its own.
+    let mut run: Vec<u8> = Vec::new();
+    let mut run_at = (start, 0.0);
+    let show = |content: &mut Content, run: &mut Vec<u8>, (along, up): (f64, f64)| {
+        if !run.is_empty() {
+            let (along, up) = (along * style.size, up * style.size);
+            let (matrix, x, y) = if style.upwards {
+                ([0.0, -1.0, -1.0, 0.0], at.0 - up, at.1 - along)
+            } else {
+                ([1.0, 0.0, 0.0, -1.0], at.0 + along, at.1 - up)
+            };
+            content.set_text_matrix([matrix[0], matrix[1], matrix[2], matrix[3], x as f32, y as f32]);
+            content.show(Str(run));
+            run.clear();
+        }
+    };
+    let mut after_accent = false;
+    for glyph in glyphs {
+        let accent = ('\u{300}'..='\u{36f}').contains(&glyph.character);
+        if accent || after_accent || run.is_empty() {
+            show(content, &mut run, run_at);
+            run_at = (start + glyph.x, glyph.y);
+        }
+        after_accent = accent;
+        let number = used.remapper.remap(glyph.glyph.0);
+        used.characters.insert(number, (glyph.glyph.0, glyph.character));
+        run.extend(number.to_be_bytes());
+    }
+    show(content, &mut run, run_at);
+    content.end_text();
+}
+
+fn embed(pdf: &mut Pdf, font: Ref, used: &Used) -> Result<(), PictureError> {
+    let refused = |message: String| PictureError::Encode { format: "PDF", message };
+    let [cid, descriptor, file, names] = [6, 7, 8, 9].map(Ref::new);
+    let face = font::face().ok_or_else(|| refused("the font is damaged".into()))?;
+    let program =
+        subsetter::subset(font::FILE, 0, &used.remapper).map_err(|error| refused(error.to_string()))?;
+    let thousandth = 1000.0 / f32::from(face.units_per_em());
+
+    pdf.type0_font(font)
+        .base_font(FONT_NAME)
+        .encoding_predefined(Name(b"Identity-H"))
+        .descendant_font(cid)
+        .to_unicode(names);
+    let mut cid_font = pdf.cid_font(cid);
+    cid_font.subtype(CidFontType::Type2).base_font(FONT_NAME).system_info(ADOBE_IDENTITY);
+    cid_font.font_descriptor(descriptor).cid_to_gid_map_predefined(Name(b"Identity")).default_width(0.0);
+    let mut widths = cid_font.widths();
+    for (number, (glyph, _)) in &used.characters {
+        let advance = face.glyph_hor_advance(ttf_parser::GlyphId(*glyph)).unwrap_or(0);
+        widths.consecutive(*number, [f32::from(advance) * thousandth]);
+    }
+    widths.finish();
+    cid_font.finish();
+
+    let bounds = face.global_bounding_box();
+    let [left, low, right, high] =
+        [bounds.x_min, bounds.y_min, bounds.x_max, bounds.y_max].map(|edge| f32::from(edge) * thousandth);
+    pdf.font_descriptor(descriptor)
+        .name(FONT_NAME)
+        .flags(FontFlags::NON_SYMBOLIC)
+        .bbox(Rect::new(left, low, right, high))
+        .italic_angle(0.0)
+        .ascent(f32::from(face.ascender()) * thousandth)
+        .descent(f32::from(face.descender()) * thousandth)
+        .cap_height(729.0)
+        .stem_v(90.0)
+        .font_file2(file);
+    let mut stream = compressed(&program);
+    pdf.stream(file, &stream)
+        .filter(Filter::FlateDecode)
+        .pair(Name(b"Length1"), i32::try_from(program.len()).unwrap_or(i32::MAX));
+
+    let mut map = UnicodeCmap::new(Name(b"NextStat-Unicode"), ADOBE_IDENTITY);
+    for (number, (_, character)) in &used.characters {
+        map.pair(*number, *character);
+    }
+    stream = compressed(&map.finish());
+    pdf.stream(names, &stream).filter(Filter::FlateDecode);
+    Ok(())
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    miniz_oxide::deflate::compress_to_vec_zlib(bytes, 6)
+}

@@ -1,0 +1,147 @@
+//! A drawing as PNG pixels.
+
+use tiny_skia::{FillRule, Paint, Path, PathBuilder, Pixmap, StrokeDash, Transform};
+use ttf_parser::OutlineBuilder;
+
+use crate::colour::Colour;
+use crate::drawing::{Drawing, Item, Segment, Shape};
+use crate::error::PictureError;
+use crate::font;
+use crate::text::{Anchor, Style};
+
+/// The most pixels of a PNG: 400 megabytes while it is drawn.
+pub(crate) const MOST_PIXELS: usize = 100_000_000;
+
+impl Drawing {
+    /// The picture as a PNG file, `scale` pixels to each pixel of the screen (2 is good for slides).
+    ///
+    /// # Errors
+    /// [`PictureError::OutOfRange`] if the scale is not a positive number, and
+    /// [`PictureError::TooLarge`] if there would be more than 100 million pixels.
+    pub fn to_png(&self, scale: f64) -> Result<Vec<u8>, PictureError> {
+        if !(scale > 0.0 && scale.is_finite()) {
+            let range = "a positive number";
+            return Err(PictureError::OutOfRange {
+                picture: "png",
+                field: "scale".into(),
+                value: scale,
+                range,
+            });
+        }
+        let (width, height) = ((self.width * scale).round().max(1.0), (self.height * scale).round().max(1.0));
+        let too_large = || PictureError::TooLarge { width, height, limit: MOST_PIXELS };
+        if width * height > MOST_PIXELS as f64 {
+            return Err(too_large());
+        }
+        let mut pixels = Pixmap::new(width as u32, height as u32).ok_or_else(too_large)?;
+        pixels.fill(tiny_skia::Color::WHITE);
+        let transform = Transform::from_scale(scale as f32, scale as f32);
+        for item in &self.items {
+            match item {
+                Item::Shape(shape) => paint(&mut pixels, shape, transform),
+                Item::Text { x, y, text, style } => write(&mut pixels, (*x, *y), text, style, transform),
+            }
+        }
+        pixels
+            .encode_png()
+            .map_err(|error| PictureError::Encode { format: "PNG", message: error.to_string() })
+    }
+}
+
+fn colour(colour: Colour, smooth: bool) -> Paint<'static> {
+    let mut paint = Paint::default();
+    paint.set_color_rgba8(colour.0, colour.1, colour.2, 255);
+    paint.anti_alias = smooth;
+    paint
+}
+
+fn paint(pixels: &mut Pixmap, shape: &Shape, transform: Transform) {
+    let Some(path) = path(&shape.path) else { return };
+    if let Some(fill) = shape.ink.fill {
+        pixels.fill_path(&path, &colour(fill, !shape.ink.crisp), FillRule::Winding, transform, None);
+    }
+    if let Some(stroke) = shape.ink.stroke {
+        let dash = stroke.dash.and_then(|(on, off)| StrokeDash::new(vec![on as f32, off as f32], 0.0));
+        let pen = tiny_skia::Stroke { width: stroke.width as f32, dash, ..tiny_skia::Stroke::default() };
+        pixels.stroke_path(&path, &colour(stroke.colour, true), &pen, transform, None);
+    }
+}
+
+fn path(segments: &[Segment]) -> Option<Path> {
+    let mut builder = PathBuilder::new();
+    for segment in segments {
+        match *segment {
+            Segment::Move(x, y) => builder.move_to(x as f32, y as f32),
+            Segment::Line(x, y) => builder.line_to(x as f32, y as f32),
+            Segment::Curve(a, b, c, d, x, y) => {
+                builder.cubic_to(a as f32, b as f32, c as f32, d as f32, x as f32, y as f32);
+            }
+            Segment::Close => builder.close(),
+        }
+    }
+    builder.finish()
+}
+
+/// Collects glyph outlines, shifted to where each glyph goes, in units of the font size.
+struct Outlines {
+    builder: PathBuilder,
+    x: f32,
+    y: f32,
+    unit: f32,
+}
+
+impl Outlines {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        (self.x + x * self.unit, -(self.y + y * self.unit))
+    }
+}
+
+impl OutlineBuilder for Outlines {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.builder.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.builder.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, a: f32, b: f32, x: f32, y: f32) {
+        let ((a, b), (x, y)) = (self.at(a, b), self.at(x, y));
+        self.builder.quad_to(a, b, x, y);
+    }
+
+    fn curve_to(&mut self, a: f32, b: f32, c: f32, d: f32, x: f32, y: f32) {
+        let ((a, b), (c, d), (x, y)) = (self.at(a, b), self.at(c, d), self.at(x, y));
+        self.builder.cubic_to(a, b, c, d, x, y);
+    }
+
+    fn close(&mut self) {
+        self.builder.close();
+    }
+}
+
+fn write(pixels: &mut Pixmap, at: (f64, f64), text: &str, style: &Style, transform: Transform) {
+    let (glyphs, width) = font::place(text);
+    let unit = font::face().map_or(1.0, |face| 1.0 / f32::from(face.units_per_em()));
+    let mut outlines = Outlines { builder: PathBuilder::new(), x: 0.0, y: 0.0, unit };
+    let start = match style.anchor {
+        Anchor::Start => 0.0,
+        Anchor::Middle => -0.5 * width,
+        Anchor::End => -width,
+    };
+    for glyph in glyphs {
+        outlines.x = (start + glyph.x) as f32;
+        outlines.y = glyph.y as f32;
+        font::outline(glyph.glyph, &mut outlines);
+    }
+    let Some(path) = outlines.builder.finish() else { return };
+    let size = style.size as f32;
+    let mut place = transform.pre_translate(at.0 as f32, at.1 as f32);
+    if style.upwards {
+        place = place.pre_rotate(-90.0);
+    }
+    let place = place.pre_scale(size, size);
+    pixels.fill_path(&path, &colour(style.colour, true), FillRule::Winding, place, None);
+}

@@ -1,0 +1,90 @@
+//! Pictures with one row for each parameter: names, stripes and pulls.
+
+use crate::axis::Axis;
+use crate::clip;
+use crate::colour::{BLACK, Colour};
+use crate::drawing::{Area, Drawing, Ink, Stroke};
+use crate::font;
+use crate::number::present;
+use crate::text::{Style, drop, fit};
+
+const STRIPE: Colour = Colour(243, 245, 248);
+/// Names get no wider than this; longer ones are written smaller, then shortened in the middle.
+const WIDEST_NAME: f64 = 620.0;
+const SMALLEST: f64 = 7.5;
+/// Title of a pull axis.
+pub(crate) const PULL_TITLE: &str = "(θ\u{302} − θ₀) / Δθ";
+
+/// Height of each of `count` rows.
+pub(crate) fn height(count: usize) -> f64 {
+    match count {
+        0..=30 => 22.0,
+        31..=60 => 18.0,
+        _ => 15.0,
+    }
+}
+
+fn font_size(row: f64) -> f64 {
+    (0.62 * row).min(12.0)
+}
+
+/// Room for the names of rows of this height.
+pub(crate) fn name_room<'a>(names: impl Iterator<Item = &'a str>, row: f64) -> f64 {
+    names.map(|name| font::width(name, font_size(row))).fold(20.0, f64::max).min(WIDEST_NAME) + 8.0
+}
+
+/// Writes a name that ends at `right`, its middle at `y`.
+pub(crate) fn name(drawing: &mut Drawing, right: f64, y: f64, name: &str, room: f64, row: f64) {
+    let (text, size) = fit(name, room - 8.0, font_size(row), SMALLEST.min(font_size(row)));
+    drawing.text(right - 8.0, y + drop(size), text, Style::new(size).ending());
+}
+
+/// Light stripes behind every second row.
+pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64) {
+    for index in (1..count).step_by(2) {
+        let top = area.top + index as f64 * row;
+        drawing.rect(Area { top, bottom: top + row, ..*area }, Ink::tile(STRIPE));
+    }
+}
+
+/// Half the width of a pull axis: `usual`, or as much as the outermost pull needs, up to 5.
+pub(crate) fn pull_range<'a>(
+    pulls: impl Iterator<Item = (&'a Option<f64>, &'a Option<f64>)>,
+    usual: f64,
+) -> f64 {
+    let reach = pulls.filter_map(|(pull, error)| {
+        Some(present(*pull)?.abs() + present(*error).unwrap_or(0.0).abs().min(1.0))
+    });
+    let most = reach.fold(0.0, f64::max);
+    if most <= 0.95 * usual { usual } else { (most * 1.05).ceil().clamp(usual, 5.0) }
+}
+
+/// A point with its error bar; an arrow at the edge for a pull beyond it.
+pub(crate) fn pull(
+    drawing: &mut Drawing,
+    area: &Area,
+    axis: &Axis,
+    y: f64,
+    pull: Option<f64>,
+    error: Option<f64>,
+    row: f64,
+) {
+    let Some(pull) = present(pull) else { return };
+    let radius = (0.17 * row).clamp(2.0, 3.5);
+    if let Some(error) = present(error) {
+        let ends = [(axis.at(pull - error.abs()), y), (axis.at(pull + error.abs()), y)];
+        for part in clip::polyline(&ends, area) {
+            drawing.polyline(&part, Stroke::solid(BLACK, 1.4));
+        }
+    }
+    if axis.holds(pull) {
+        drawing.circle(axis.at(pull), y, radius, Ink::fill(BLACK));
+    } else {
+        let (tip, back) = if pull > axis.hi {
+            (area.right - 1.0, area.right - 9.0)
+        } else {
+            (area.left + 1.0, area.left + 9.0)
+        };
+        drawing.polygon(&[(tip, y), (back, y - 4.0), (back, y + 4.0)], Ink::fill(BLACK));
+    }
+}

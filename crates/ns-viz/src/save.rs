@@ -1,0 +1,76 @@
+//! From a file name to a picture on disk.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::drawing::Drawing;
+use crate::error::PictureError;
+use crate::png::MOST_PIXELS;
+
+/// A format that pictures can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Scalable Vector Graphics, for the web and for editing.
+    Svg,
+    /// Pixels, two for each pixel of the screen.
+    Png,
+    /// Portable Document Format, for LaTeX.
+    Pdf,
+}
+
+impl Format {
+    /// The format that a file name asks for by its extension (in capitals or not).
+    ///
+    /// # Errors
+    /// [`PictureError::UnknownExtension`] if it is none of `.svg`, `.png` and `.pdf`.
+    pub fn of(path: impl AsRef<Path>) -> Result<Self, PictureError> {
+        let path = path.as_ref();
+        let extension = path.extension().map(|found| found.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("svg") => Ok(Self::Svg),
+            Some("png") => Ok(Self::Png),
+            Some("pdf") => Ok(Self::Pdf),
+            _ => Err(PictureError::UnknownExtension { path: path.to_owned(), extension }),
+        }
+    }
+}
+
+impl Drawing {
+    /// The bytes of the picture's file in a format; PNG with two pixels to each pixel of the screen, or
+    /// fewer where a page is so large that 100 million pixels would not do.
+    ///
+    /// # Errors
+    /// If the encoder refuses.
+    pub fn encode(&self, format: Format) -> Result<Vec<u8>, PictureError> {
+        match format {
+            Format::Svg => Ok(self.to_svg().into_bytes()),
+            Format::Png => {
+                let most = (0.99 * MOST_PIXELS as f64 / (self.width * self.height)).sqrt();
+                self.to_png(most.min(2.0))
+            }
+            Format::Pdf => self.to_pdf(),
+        }
+    }
+
+    /// Writes the picture to a file, in the format that its extension names. The file appears whole or
+    /// not at all.
+    ///
+    /// # Errors
+    /// If the extension is none of `.svg`, `.png` and `.pdf`, the encoder refuses, or the file cannot be
+    /// written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
+        let path = path.as_ref();
+        let bytes = self.encode(Format::of(path)?)?;
+        let failed = |source| PictureError::Write { path: path.to_owned(), source };
+        // Through a link, so that the link stays and its target is replaced.
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = target.parent().filter(|found| !found.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".nextstat-");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder).map_err(failed)?;
+        file.write_all(&bytes).map_err(failed)?;
+        file.persist(&target).map(|_| ()).map_err(|error| failed(error.error))
+    }
+}

@@ -1,0 +1,217 @@
+//! Profile likelihood scans in one parameter.
+
+use serde::{Deserialize, Serialize};
+
+use crate::axis::Axis;
+use crate::colour::{BLACK, BLUE, GREY, VERMILION};
+use crate::drawing::{Drawing, Ink, Stroke};
+use crate::error::{PictureError, increasing, same_length};
+use crate::font;
+use crate::frame;
+use crate::header::Header;
+use crate::legend::{Entry, Symbol};
+use crate::number::{extent, present, significant};
+use crate::panel::Layout;
+use crate::refine;
+use crate::text::{Style, drop};
+
+const PICTURE: &str = "scan";
+
+/// A scan of -2 Δ ln L over one parameter, all others profiled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scan {
+    /// Name of the scanned parameter.
+    pub parameter: String,
+    /// Title; none if empty.
+    pub title: String,
+    /// Second, smaller line of the title; none if empty.
+    pub subtitle: String,
+    /// Scanned values, increasing.
+    pub x: Vec<f64>,
+    /// Twice the difference of the negative log-likelihood to the best fit, at each value; nothing where
+    /// the fit failed.
+    pub twice_delta_nll: Vec<Option<f64>>,
+    /// The parameter's best-fit value.
+    pub best_fit: Option<f64>,
+    /// Heights to draw a line at, labelled with the coverage they have for one parameter of interest.
+    pub levels: Vec<f64>,
+    /// Where the scan crosses each level, if known more precisely than from the points drawn (say, from
+    /// MINOS). Empty, or one list for each level.
+    pub crossings: Vec<Vec<f64>>,
+    /// Largest height shown. By default all of the scan, but at most four times the highest level.
+    pub y_max: Option<f64>,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Self {
+            parameter: String::new(),
+            title: String::new(),
+            subtitle: String::new(),
+            x: Vec::new(),
+            twice_delta_nll: Vec::new(),
+            best_fit: None,
+            levels: vec![1.0, 4.0],
+            crossings: Vec::new(),
+            y_max: None,
+        }
+    }
+}
+
+impl Scan {
+    /// Draws the scan as a curve with its points, the levels and where they are crossed.
+    ///
+    /// # Errors
+    /// If there is no point with a value, the lengths differ, or `x` does not increase.
+    pub fn draw(&self) -> Result<Drawing, PictureError> {
+        same_length(PICTURE, "twice_delta_nll", self.twice_delta_nll.len(), "x", self.x.len())?;
+        increasing(PICTURE, "x", &self.x)?;
+        if !self.crossings.is_empty() {
+            same_length(PICTURE, "crossings", self.crossings.len(), "levels", self.levels.len())?;
+        }
+        let heights: Vec<_> = self.twice_delta_nll.iter().map(|value| present(*value)).collect();
+        let Some((low, high)) = extent(heights.iter().copied().flatten()) else {
+            let remedy = "at least one point whose fit succeeded";
+            return Err(PictureError::Empty { picture: PICTURE, field: "twice_delta_nll".into(), remedy });
+        };
+        let curve: Vec<_> =
+            refine::positions(&self.x, 16).into_iter().zip(refine::resample(&self.x, &heights, 16)).collect();
+        let levels = self.levels_with_crossings(&curve);
+        let mut panel =
+            self.layout(low, high, &levels, heights.iter().filter(|h| h.is_none()).count()).start();
+
+        for (level, label, crossings) in &levels {
+            let dashes = Stroke::dashed(GREY, 1.2, 6.0, 4.0);
+            panel.curve(&[(panel.x.lo, *level), (panel.x.hi, *level)], dashes);
+            let axis = panel.x;
+            for crossing in crossings.iter().filter(|x| axis.holds(**x)) {
+                let pen = Stroke::dashed(GREY, 1.0, 2.0, 3.0);
+                panel.curve(&[(*crossing, panel.y.lo), (*crossing, *level)], pen);
+            }
+            if panel.y.holds(*level) {
+                let y = panel.y.at(*level) + drop(frame::TICK_SIZE);
+                let style = Style::new(frame::TICK_SIZE).coloured(GREY);
+                panel.drawing.text(panel.area.right + 6.0, y, label.clone(), style);
+            }
+        }
+        if let Some(best) = present(self.best_fit).filter(|best| panel.x.holds(*best)) {
+            panel.curve(&[(best, panel.y.lo), (best, panel.y.hi)], Stroke::dashed(BLACK, 1.2, 1.5, 3.0));
+        }
+        for part in curve.split(|(_, height)| height.is_none()) {
+            let line: Vec<_> = part.iter().filter_map(|(x, height)| Some((*x, (*height)?))).collect();
+            panel.curve(&line, Stroke::solid(BLUE, 2.0));
+        }
+        for (x, height) in self.x.iter().zip(&heights) {
+            let (at, floor) = (panel.x.at(*x), panel.area.bottom - 12.0);
+            match height {
+                Some(height) if self.x.len() <= 61 && panel.holds(*x, *height) => {
+                    let y = panel.y.at(*height);
+                    panel.drawing.circle(at, y, 3.0, Ink::fill(BLUE));
+                }
+                None => panel.drawing.cross(at, floor, 4.5, Stroke::solid(VERMILION, 1.8)),
+                _ => {}
+            }
+        }
+        for (level, _, crossings) in &levels {
+            let (across, up) = (panel.x, panel.y);
+            for crossing in crossings.iter().filter(|x| across.holds(**x) && up.holds(*level)) {
+                let ink = Ink::outlined(crate::colour::WHITE, Stroke::solid(BLACK, 1.4));
+                panel.drawing.circle(across.at(*crossing), up.at(*level), 4.0, ink);
+            }
+        }
+        Ok(panel.finish())
+    }
+
+    fn layout(&self, low: f64, high: f64, levels: &[(f64, String, Vec<f64>)], failed: usize) -> Layout<'_> {
+        let top_level = levels.iter().map(|(level, ..)| *level).fold(0.0, f64::max);
+        let most = if top_level > 0.0 { 4.0 * top_level } else { high };
+        let top = present(self.y_max).unwrap_or((1.06 * high).min(most).max(1.15 * top_level));
+        let bottom = if low < 0.0 { 1.1 * low } else { 0.0 };
+        let labels = levels.iter().map(|(_, label, _)| font::width(label, frame::TICK_SIZE));
+        let mut entries = vec![Entry::new(
+            if self.x.len() <= 61 {
+                Symbol::Dotted(Stroke::solid(BLUE, 2.0))
+            } else {
+                Symbol::Line(Stroke::solid(BLUE, 2.0))
+            },
+            "profile likelihood",
+        )];
+        if let Some(best) = present(self.best_fit) {
+            let text = format!("best fit {}", significant(best, 4));
+            entries.push(Entry::new(Symbol::Line(Stroke::dashed(BLACK, 1.2, 1.5, 3.0)), text));
+        }
+        for (_, label, crossings) in levels.iter().filter(|(.., crossings)| !crossings.is_empty()) {
+            let values: Vec<_> = crossings.iter().take(4).map(|x| significant(*x, 3)).collect();
+            let text = format!("{label} at {}", values.join(", "));
+            entries.push(Entry::new(Symbol::Line(Stroke::dashed(GREY, 1.2, 6.0, 4.0)), text));
+        }
+        if failed > 0 {
+            let text =
+                if failed == 1 { "fit failed".to_owned() } else { format!("fit failed ({failed} points)") };
+            entries.push(Entry::new(Symbol::Cross(Stroke::solid(VERMILION, 1.8)), text));
+        }
+        let (first, last) = extent(self.x.iter().copied()).unwrap_or((0.0, 1.0));
+        Layout {
+            header: Header { title: &self.title, subtitle: &self.subtitle, entries },
+            description: format!("Profile likelihood scan of {}", self.parameter),
+            x: Axis::linear(first, last),
+            y: Axis::linear(bottom, top),
+            x_title: &self.parameter,
+            y_title: "−2 Δ ln L",
+            right: labels.fold(frame::RIGHT, |room, label| room.max(label + 14.0)),
+        }
+    }
+
+    /// Usable levels, their labels, and where they are crossed.
+    fn levels_with_crossings(&self, curve: &[(f64, Option<f64>)]) -> Vec<(f64, String, Vec<f64>)> {
+        let mut out = Vec::new();
+        for (index, level) in self.levels.iter().enumerate() {
+            let Some(level) = crate::number::usable(*level).filter(|level| *level > 0.0) else { continue };
+            let given = self.crossings.get(index);
+            let crossings = given.map_or_else(
+                || crossings(curve, level),
+                |given| given.iter().filter_map(|x| crate::number::usable(*x)).collect(),
+            );
+            out.push((level, coverage(libm::erf((0.5 * level).sqrt())), crossings));
+        }
+        out
+    }
+}
+
+/// A probability in per cent, as in "68 %".
+pub(crate) fn coverage(probability: f64) -> String {
+    let percent = 100.0 * probability;
+    if percent < 99.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+/// Where a curve passes a height.
+fn crossings(curve: &[(f64, Option<f64>)], level: f64) -> Vec<f64> {
+    let cross = |pair: &[(f64, Option<f64>)]| {
+        let [(x, Some(from)), (end, Some(to))] = *pair else { return None };
+        let passes = (from < level) != (to < level);
+        passes.then(|| x + (level - from) / (to - from) * (end - x))
+    };
+    curve.windows(2).filter_map(cross).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_named_and_crossed_where_the_parabola_crosses_them() {
+        let x: Vec<f64> = (0..15).map(|i| -1.0 + 0.3 * f64::from(i)).collect();
+        let heights = x.iter().map(|x| Some((x - 1.1f64).powi(2) / 0.36)).collect();
+        let scan = Scan { x: x.clone(), twice_delta_nll: heights, ..Scan::default() };
+        let curve: Vec<_> = refine::positions(&scan.x, 16)
+            .into_iter()
+            .zip(refine::resample(&scan.x, &scan.twice_delta_nll, 16))
+            .collect();
+        let levels = scan.levels_with_crossings(&curve);
+        assert_eq!((levels[0].1.as_str(), levels[1].1.as_str()), ("68 %", "95 %"));
+        for (found, expected) in levels.iter().flat_map(|l| &l.2).zip([0.5, 1.7, -0.1, 2.3]) {
+            assert!((found - expected).abs() < 1e-3, "{found} {expected}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A drawing as SVG text.
+//!
+//! Texts stay texts, so that they can be searched, read aloud and edited on a slide. Where the font of
+//! the measurements is not installed, the viewer takes the next of a list of similar ones, and
+//! `textLength` makes it keep the measured width, so that nothing starts to overlap.
+
+use std::fmt::Write;
+
+use crate::drawing::{Drawing, Ink, Item, Segment};
+use crate::font;
+use crate::text::{Anchor, Style};
+
+/// Verdana is the closest relative of DejaVu Sans that Windows and macOS have.
+const FAMILIES: &str = "'DejaVu Sans', 'Bitstream Vera Sans', Verdana, Arial, Helvetica, sans-serif";
+
+impl Drawing {
+    /// The picture as an SVG document.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        let (width, height) = (short(self.width), short(self.height));
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FAMILIES}\">\n\
+             <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
+            escaped(&self.description)
+        );
+        for item in &self.items {
+            match item {
+                Item::Shape(shape) => {
+                    let _ = writeln!(out, "<path d=\"{}\"{}/>", data(&shape.path), painted(&shape.ink));
+                }
+                Item::Text { x, y, text, style } => out.push_str(&line(*x, *y, text, style)),
+            }
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+fn line(x: f64, y: f64, text: &str, style: &Style) -> String {
+    let (x, y) = (short(x), short(y));
+    let anchor = match style.anchor {
+        Anchor::Start => "",
+        Anchor::Middle => " text-anchor=\"middle\"",
+        Anchor::End => " text-anchor=\"end\"",
+    };
+    let turned = if style.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+    let fill = if style.colour == crate::colour::BLACK {
+        String::new()
+    } else {
+        format!(" fill=\"{}\"", style.colour.hex())
+    };
+    format!(
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" textLength=\"{}\"{anchor}{fill}{turned}>{}</text>\n",
+        short(style.size),
+        short(font::width(text, style.size)),
+        escaped(text)
+    )
+}
+
+fn painted(ink: &Ink) -> String {
+    let mut out = match ink.fill {
+        Some(colour) => format!(" fill=\"{}\"", colour.hex()),
+        None => " fill=\"none\"".to_owned(),
+    };
+    if let Some(stroke) = ink.stroke {
+        let _ = write!(out, " stroke=\"{}\" stroke-width=\"{}\"", stroke.colour.hex(), short(stroke.width));
+        if let Some((dash, gap)) = stroke.dash {
+            let _ = write!(out, " stroke-dasharray=\"{} {}\"", short(dash), short(gap));
+        }
+    }
+    if ink.crisp {
+        out.push_str(" shape-rendering=\"crispEdges\"");
+    }
+    out
+}
+
+/// Path data; horizontal and vertical lines in their short form.
+fn data(path: &[Segment]) -> String {
+    let mut out = String::new();
+    let mut at = (String::new(), String::new());
+    for segment in path {
+        match *segment {
+            Segment::Move(x, y) => {
+                at = (short(x), short(y));
+                let _ = write!(out, "M{} {}", at.0, at.1);
+            }
+            Segment::Line(x, y) => {
+                let to = (short(x), short(y));
+                let _ = match (to.0 == at.0, to.1 == at.1) {
+                    (true, _) => write!(out, "V{}", to.1),
+                    (_, true) => write!(out, "H{}", to.0),
+                    _ => write!(out, "L{} {}", to.0, to.1),
+                };
+                at = to;
+            }
+            Segment::Curve(a, b, c, d, x, y) => {
+                at = (short(x), short(y));
+                let control = [a, b, c, d].map(short).join(" ");
+                let _ = write!(out, "C{control} {} {}", at.0, at.1);
+            }
+            Segment::Close => out.push('Z'),
+        }
+    }
+    out
+}
+
+/// A hundredth of a pixel is finer than any printer; the same digits on every machine.
+fn short(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // XML forbids these, even escaped.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour::BLUE;
+
+    #[test]
+    fn markup_in_names_stays_text() {
+        let mut drawing = Drawing::new(100.0, 50.0, "a<b & \u{1}".into());
+        drawing.text(5.0, 20.0, "x<y & \"z\"", Style::new(10.0).upwards().coloured(BLUE));
+        let svg = drawing.to_svg();
+        assert!(svg.contains("<title>a&lt;b &amp;  </title>"), "{svg}");
+        assert!(svg.contains(">x&lt;y &amp; &quot;z&quot;</text>"), "{svg}");
+        assert!(svg.contains("rotate(-90 5 20)"));
+    }
+
+    #[test]
+    fn shapes_that_are_not_finite_are_left_out() {
+        let mut drawing = Drawing::new(10.0, 10.0, String::new());
+        drawing.line((0.0, f64::NAN), (1.0, 1.0), crate::drawing::Stroke::solid(BLUE, 1.0));
+        assert!(drawing.items.is_empty());
+        assert_eq!(short(-0.001), "0");
+        assert_eq!(short(12.5), "12.5");
+    }
+}

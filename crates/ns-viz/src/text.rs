@@ -1,0 +1,108 @@
+//! Lines of text: style, extent, and fitting long ones into the room there is.
+
+use crate::colour::{BLACK, Colour};
+use crate::font;
+
+/// Which point of a text its position names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a text looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Style {
+    /// Font size in units of the page.
+    pub(crate) size: f64,
+    pub(crate) anchor: Anchor,
+    pub(crate) colour: Colour,
+    /// Whether the text runs upwards instead of to the right.
+    pub(crate) upwards: bool,
+}
+
+impl Style {
+    /// Black text to the right of its position.
+    pub(crate) fn new(size: f64) -> Self {
+        Self { size, anchor: Anchor::Start, colour: BLACK, upwards: false }
+    }
+
+    /// The same with its middle at the position.
+    pub(crate) fn centred(self) -> Self {
+        Self { anchor: Anchor::Middle, ..self }
+    }
+
+    /// The same with its end at the position.
+    pub(crate) fn ending(self) -> Self {
+        Self { anchor: Anchor::End, ..self }
+    }
+
+    /// The same in a colour.
+    pub(crate) fn coloured(self, colour: Colour) -> Self {
+        Self { colour, ..self }
+    }
+
+    /// The same, running upwards.
+    pub(crate) fn upwards(self) -> Self {
+        Self { upwards: true, ..self }
+    }
+}
+
+/// How far capitals and accents reach above the baseline, as a share of the font size.
+pub(crate) const ASCENT: f64 = 0.76;
+/// How far letters reach below the baseline, as a share of the font size.
+pub(crate) const DESCENT: f64 = 0.24;
+
+/// Offset from a line's middle to its baseline.
+pub(crate) fn drop(size: f64) -> f64 {
+    0.36 * size
+}
+
+/// The text and the size at which it is at most `room` wide: smaller down to `least`, then shortened
+/// in the middle, where names of systematic uncertainties differ least.
+pub(crate) fn fit(text: &str, room: f64, size: f64, least: f64) -> (String, f64) {
+    let unit = font::width(text, 1.0);
+    if unit * size <= room {
+        return (text.to_owned(), size);
+    }
+    let fitting = (room / unit * 100.0).floor() / 100.0;
+    if fitting >= least {
+        return (text.to_owned(), fitting);
+    }
+    let characters: Vec<char> = text.chars().collect();
+    let shortened = |kept: usize| -> String {
+        let front = kept.div_ceil(2);
+        let back = characters.len() - (kept - front);
+        let start = characters.iter().take(front);
+        start.chain(std::iter::once(&'…')).chain(characters.iter().skip(back)).collect()
+    };
+    let (mut kept, mut too_many) = (0, characters.len());
+    while too_many - kept > 1 {
+        let middle = (kept + too_many) / 2;
+        if font::width(&shortened(middle), least) <= room {
+            kept = middle;
+        } else {
+            too_many = middle;
+        }
+    }
+    (shortened(kept), least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_shrink_before_they_are_shortened() {
+        let name = "alpha_".repeat(13);
+        assert_eq!(fit("mu", 100.0, 12.0, 8.0), ("mu".to_owned(), 12.0));
+        let (text, size) = fit(&name, 500.0, 12.0, 8.0);
+        assert_eq!(text, name);
+        assert!(size < 12.0 && font::width(&text, size) <= 500.0);
+        let (text, size) = fit(&name, 200.0, 12.0, 8.0);
+        assert!(text.contains('…') && text.starts_with("alpha") && size == 8.0);
+        assert!(font::width(&text, size) <= 200.0);
+        assert!(font::width(&text, size) > 180.0, "no more is cut than needed: {text}");
+    }
+}

@@ -1,0 +1,279 @@
+//! Yields per channel: stacked samples, data, and their ratio, before or after the fit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::axis::Axis;
+use crate::colour::{self, BLACK, Colour};
+use crate::drawing::{Area, Drawing, Ink, Stroke};
+use crate::error::{PictureError, increasing, same_length};
+use crate::frame;
+use crate::header::Header;
+use crate::legend::{Entry, Symbol};
+use crate::number::usable;
+use crate::stack::{Layer, Stack};
+
+pub(crate) const PICTURE: &str = "yields";
+const MARGIN: f64 = 16.0;
+const GUTTER: f64 = 14.0;
+const CAPTION: f64 = 22.0;
+
+/// One sample's expected events in a channel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SampleYields {
+    /// The sample's name; samples of one name have one colour in all channels.
+    pub name: String,
+    /// Expected events in each bin.
+    pub counts: Vec<f64>,
+    /// Whether it is signal, drawn in red on top of the others.
+    pub signal: bool,
+}
+
+/// What is expected and seen in one channel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChannelYields {
+    /// The channel's name.
+    pub name: String,
+    /// Title of the horizontal axis; `bin` if empty.
+    pub x_title: String,
+    /// Edges of the bins, one more than bins, increasing; 0, 1, 2, ... if empty.
+    pub bin_edges: Vec<f64>,
+    /// The samples, from the bottom of the stack to its top (signal goes on top anyway).
+    pub samples: Vec<SampleYields>,
+    /// Events seen in each bin; empty to draw no data, nothing for a bin to keep closed.
+    pub data: Vec<Option<f64>>,
+    /// Uncertainty of the total expectation in each bin; empty if unknown.
+    pub uncertainty: Vec<Option<f64>>,
+}
+
+/// Expected and observed events of one or more channels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Yields {
+    /// Title, such as "Post-fit"; none if empty.
+    pub title: String,
+    /// Second, smaller line of the title; none if empty.
+    pub subtitle: String,
+    /// The channels, in reading order.
+    pub channels: Vec<ChannelYields>,
+    /// Whether events are counted on a logarithmic axis.
+    pub log_y: bool,
+    /// Panels side by side; by default about as many as below each other, at most four.
+    pub columns: Option<usize>,
+    /// Most background samples with a colour of their own; the smallest of more become "other".
+    pub max_samples: usize,
+}
+
+impl Default for Yields {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            subtitle: String::new(),
+            channels: Vec::new(),
+            log_y: false,
+            columns: None,
+            max_samples: 12,
+        }
+    }
+}
+
+/// The samples of all channels: which are drawn as themselves, and how.
+struct Catalogue {
+    named: Vec<(String, bool, Colour)>,
+    /// How many background samples are drawn together.
+    others: usize,
+}
+
+const OTHER: Colour = Colour(205, 205, 205);
+
+impl Yields {
+    /// Draws all channels on one page, with one legend.
+    ///
+    /// # Errors
+    /// If there is no channel, a channel has no bin or neither samples nor data, lengths differ, or bin
+    /// edges do not increase.
+    pub fn draw(&self) -> Result<Drawing, PictureError> {
+        self.draw_channels(&self.channels.iter().collect::<Vec<_>>(), "Expected and observed events")
+    }
+
+    /// Draws each channel on a page of its own; the colours are those of the common page.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    pub fn draw_each(&self) -> Result<Vec<(String, Drawing)>, PictureError> {
+        let one = |channel: &ChannelYields| {
+            let description = format!("Expected and observed events in {}", channel.name);
+            Ok((channel.name.clone(), self.draw_channels(&[channel], &description)?))
+        };
+        self.channels.iter().map(one).collect()
+    }
+
+    fn draw_channels(&self, channels: &[&ChannelYields], description: &str) -> Result<Drawing, PictureError> {
+        if channels.is_empty() {
+            let remedy = "at least one channel";
+            return Err(PictureError::Empty { picture: PICTURE, field: "channels".into(), remedy });
+        }
+        let catalogue = self.catalogue();
+        let stacks = channels
+            .iter()
+            .map(|channel| catalogue.stack(channel, self.log_y))
+            .collect::<Result<Vec<_>, _>>()?;
+
+        let count = channels.len();
+        let single = count == 1;
+        let by_default = ((count as f64).sqrt().ceil() as usize).min(4);
+        let columns = self.columns.unwrap_or(by_default).clamp(1, count);
+        let (block, main, ratio) = if single { (688.0, 340.0, 110.0) } else { (440.0, 240.0, 80.0) };
+        let width = 2.0 * MARGIN + columns as f64 * block + (columns - 1) as f64 * GUTTER;
+        let room = width - 2.0 * MARGIN;
+        let header =
+            Header { title: &self.title, subtitle: &self.subtitle, entries: catalogue.legend(channels) };
+        let top = header.height(room);
+        let data = |stack: &Stack| if stack.has_ratio() { ratio + frame::SPLIT } else { 0.0 };
+        let lower = stacks.iter().map(data).fold(0.0, f64::max);
+        let each = CAPTION + main + lower + frame::BELOW;
+        let height = top + each * count.div_ceil(columns) as f64;
+        let mut page = Drawing::new(width, height, description.to_owned());
+        header.draw(&mut page, MARGIN, room);
+        for (index, stack) in stacks.iter().enumerate() {
+            let left = MARGIN + (index % columns) as f64 * (block + GUTTER);
+            let top = top + (index / columns) as f64 * each;
+            let area = Area { left, right: left + block - 8.0, top, bottom: top + CAPTION + main + lower };
+            stack.draw(&mut page, area, CAPTION, if stack.has_ratio() { ratio } else { 0.0 });
+        }
+        Ok(page)
+    }
+
+    /// All samples, in the order in which they first appear; the smallest backgrounds together if there
+    /// are too many.
+    fn catalogue(&self) -> Catalogue {
+        let mut found: Vec<(String, bool, f64)> = Vec::new();
+        for sample in self.channels.iter().flat_map(|channel| &channel.samples) {
+            let events: f64 = sample.counts.iter().copied().filter_map(usable).map(f64::abs).sum();
+            match found.iter_mut().find(|(name, signal, _)| *name == sample.name && *signal == sample.signal)
+            {
+                Some((_, _, total)) => *total += events,
+                None => found.push((sample.name.clone(), sample.signal, events)),
+            }
+        }
+        let mut sizes: Vec<f64> =
+            found.iter().filter(|(_, signal, _)| !signal).map(|(.., size)| *size).collect();
+        sizes.sort_by(|a, b| b.total_cmp(a));
+        let most = self.max_samples.max(1);
+        let backgrounds = sizes.len();
+        // "Other" takes one of the colours, and never stands for a single sample.
+        let least = if backgrounds > most { sizes.get(most - 1).copied() } else { None };
+        let mut named = Vec::new();
+        let (mut signals, mut others) = (0, 0);
+        for (name, signal, size) in found {
+            if signal {
+                named.push((name, true, colour::signal(signals)));
+                signals += 1;
+            } else if least.is_some_and(|least| !(size > least)) {
+                others += 1;
+            } else {
+                named.push((name, false, colour::sample(named.len() - signals)));
+            }
+        }
+        Catalogue { named, others }
+    }
+}
+
+impl Catalogue {
+    fn legend(&self, channels: &[&ChannelYields]) -> Vec<Entry> {
+        let outline = Stroke::solid(BLACK, 0.6);
+        let mut entries = Vec::new();
+        if channels.iter().any(|channel| channel.data.iter().any(Option::is_some)) {
+            entries.push(Entry::new(Symbol::Point(BLACK), "data"));
+        }
+        let signals = self.named.iter().filter(|(_, signal, _)| *signal);
+        let backgrounds = self.named.iter().rev().filter(|(_, signal, _)| !signal);
+        for (name, signal, colour) in signals.chain(backgrounds) {
+            let mut samples = channels.iter().flat_map(|channel| &channel.samples);
+            if samples.any(|sample| sample.name == *name && sample.signal == *signal) {
+                entries.push(Entry::new(Symbol::Box(Ink::outlined(*colour, outline)), name.clone()));
+            }
+        }
+        if self.others > 0 {
+            let text = format!("other ({} samples)", self.others);
+            entries.push(Entry::new(Symbol::Box(Ink::outlined(OTHER, outline)), text));
+        }
+        if channels.iter().any(|channel| channel.uncertainty.iter().any(Option::is_some)) {
+            entries.push(Entry::new(Symbol::Hatched, "uncertainty"));
+        }
+        entries
+    }
+
+    /// The channel's layers from bottom to top: others, backgrounds, signals.
+    fn stack(&self, channel: &ChannelYields, log: bool) -> Result<Stack, PictureError> {
+        let of = |field: &str| format!("channels '{}', {field}", channel.name);
+        let first = channel.samples.first().map(|sample| sample.counts.len());
+        let bins = first.unwrap_or(channel.data.len());
+        if bins == 0 {
+            let remedy = "samples or data with at least one bin";
+            return Err(PictureError::Empty { picture: PICTURE, field: of("samples"), remedy });
+        }
+        let reference = if first.is_some() { of("first sample") } else { of("data") };
+        for sample in &channel.samples {
+            same_length(
+                PICTURE,
+                &of(&format!("sample '{}'", sample.name)),
+                sample.counts.len(),
+                &reference,
+                bins,
+            )?;
+        }
+        for (field, values) in [("data", &channel.data), ("uncertainty", &channel.uncertainty)] {
+            if !values.is_empty() {
+                same_length(PICTURE, &of(field), values.len(), &reference, bins)?;
+            }
+        }
+        let edges: Vec<f64> = if channel.bin_edges.is_empty() {
+            (0..=bins).map(|edge| edge as f64).collect()
+        } else {
+            same_length(PICTURE, &of("bin_edges"), channel.bin_edges.len(), &reference, bins + 1)?;
+            increasing(PICTURE, &of("bin_edges"), &channel.bin_edges)?;
+            channel.bin_edges.clone()
+        };
+        let mut other = Layer { colour: OTHER, counts: vec![0.0; bins] };
+        let mut layers: Vec<(bool, Layer)> = Vec::new();
+        for sample in &channel.samples {
+            let counts: Vec<f64> = sample.counts.iter().map(|count| usable(*count).unwrap_or(0.0)).collect();
+            let known =
+                self.named.iter().find(|(name, signal, _)| *name == sample.name && *signal == sample.signal);
+            match known {
+                Some((_, signal, colour)) => layers.push((*signal, Layer { colour: *colour, counts })),
+                None => other.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count),
+            }
+        }
+        layers.sort_by_key(|(signal, _)| *signal);
+        let others = (self.others > 0).then_some(other);
+        let layers = others.into_iter().chain(layers.into_iter().map(|(_, layer)| layer)).collect();
+        let title = if channel.x_title.is_empty() { "bin" } else { &channel.x_title };
+        let x = Axis::linear(edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(1.0));
+        Ok(Stack::new(&channel.name, title, x, edges, layers, &channel.data, &channel.uncertainty, log))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_samples_are_drawn_together() {
+        let sample = |index: usize| SampleYields {
+            name: format!("s{index}"),
+            counts: vec![index as f64],
+            signal: index == 3,
+        };
+        let channel = ChannelYields { samples: (0..20).map(sample).collect(), ..ChannelYields::default() };
+        let yields = Yields { channels: vec![channel], max_samples: 6, ..Yields::default() };
+        let catalogue = yields.catalogue();
+        let names: Vec<_> = catalogue.named.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(names, ["s3", "s15", "s16", "s17", "s18", "s19"]);
+        assert_eq!(catalogue.others, 14);
+        let stack = catalogue.stack(&yields.channels[0], false).unwrap();
+        assert_eq!(stack.total(), &[190.0]);
+    }
+}
