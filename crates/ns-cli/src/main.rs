@@ -36,6 +36,10 @@ struct Cli {
 enum Command {
     /// Find the best fit with its uncertainties
     Fit(commands::fit::FitArgs),
+    /// Scan the profile likelihood in one or two parameters
+    Scan(commands::scan::ScanArgs),
+    /// Rank nuisance parameters by their impact on the parameter of interest
+    Ranking(commands::ranking::RankingArgs),
     /// Test a value of the parameter of interest (asymptotic CLs)
     Hypotest(commands::hypotest::HypotestArgs),
     /// Find the CLs upper limit on the parameter of interest
@@ -61,6 +65,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Fit(args) => commands::fit::run(&args),
+        Command::Scan(args) => commands::scan::run(&args),
+        Command::Ranking(args) => commands::ranking::run(&args),
         Command::Hypotest(args) => commands::hypotest::run(&args),
         Command::UpperLimit(args) => commands::upper_limit::run(&args),
         Command::Significance(args) => commands::significance::run(&args),

@@ -6,18 +6,19 @@ use crate::present::{sign, signed};
 /// Header and rows of the list: name, pull, constraint, the impacts of every definition asked for, notes.
 #[must_use]
 pub fn ranking_rows(result: &RankingResult) -> (Vec<String>, Vec<Vec<String>>) {
-    let sides: &[Side] = if result.prefit { &Side::ALL } else { &[Side::Up, Side::Down] };
-    let wanted = |definition: &str| {
-        // The shift of a datum has one size.
-        sides.iter().copied().filter(|side| definition != "global" || !side.is_prefit()).collect::<Vec<_>>()
-    };
-    let mut header: Vec<String> = ["parameter", "pull", "constraint"].map(str::to_owned).to_vec();
+    let mut columns: Vec<(&str, bool)> = Vec::new();
     for definition in &result.impacts {
-        header.extend(wanted(definition).iter().map(|side| {
-            let what = if result.impacts.len() > 1 { definition } else { "impact" };
-            format!("{what} {}", side.name().replace('_', "-"))
-        }));
+        columns.push((definition, false));
+        // The shift of a datum has one size, before and after the fit.
+        if result.prefit && *definition != "global" {
+            columns.push((definition, true));
+        }
     }
+    let mut header: Vec<String> = ["parameter", "pull", "constraint"].map(str::to_owned).to_vec();
+    header.extend(columns.iter().map(|(definition, prefit)| {
+        let what = if result.impacts.len() > 1 { definition } else { "impact" };
+        format!("{}{what} up / down", if *prefit { "pre-fit " } else { "" })
+    }));
     header.push(String::new());
     // Two digits of a tenth of the target's uncertainty.
     let scale = result.mu_uncertainty.map(|sigma| sigma / 10.0);
@@ -27,12 +28,19 @@ pub fn ranking_rows(result: &RankingResult) -> (Vec<String>, Vec<Vec<String>>) {
             entry.pull.map_or_else(String::new, |pull| sign(pull, 2)),
             entry.constraint.map_or_else(String::new, |c| format!("{c:.2}")),
         ];
-        for definition in &result.impacts {
+        cells.extend(columns.iter().map(|(definition, prefit)| {
             let impacts = by_name(entry, definition);
-            cells.extend(wanted(definition).into_iter().map(|side| {
-                impacts.and_then(|i| i.delta(side)).map_or_else(|| "none".to_owned(), |d| signed(d, scale))
-            }));
-        }
+            let (up, down) =
+                if *prefit { (Side::PrefitUp, Side::PrefitDown) } else { (Side::Up, Side::Down) };
+            let delta = |side| impacts.and_then(|impacts| impacts.delta(side));
+            match (delta(up), delta(down)) {
+                (None, None) => "none".to_owned(),
+                (up, down) => {
+                    let text = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| signed(x, scale));
+                    format!("{} / {}", text(up), text(down))
+                }
+            }
+        }));
         cells.push(notes(entry));
         cells
     };

@@ -1,0 +1,106 @@
+//! `nextstat ranking`: impact of every nuisance parameter on the parameter of interest.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ns_inference::ranking::{group_rows, ranking_rows, ranking_summary};
+use ns_inference::{Group, Impact, RankingOptions, RankingResult, ranking};
+
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::table;
+
+/// Flags of `ranking`.
+#[derive(Debug, Args)]
+pub(crate) struct RankingArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Definitions of the impact: refit (parameter moved by its uncertainty, everything refitted),
+    /// covariance, global (auxiliary datum moved by its width); the first one sorts
+    #[arg(long, help_heading = "Ranking", value_name = "NAME,...", value_delimiter = ',', default_value = "refit")]
+    impact: Vec<Impact>,
+    /// Pre-fit impacts too
+    #[arg(long, help_heading = "Ranking")]
+    prefit: bool,
+    /// Keep the N parameters of largest impact
+    #[arg(long, help_heading = "Ranking", value_name = "N")]
+    top: Option<usize>,
+    /// Impact of groups of parameters, from a JSON object of group names and lists of parameter names or
+    /// patterns (* and ?)
+    #[arg(long, help_heading = "Ranking", value_name = "FILE")]
+    group: Option<PathBuf>,
+    /// Rank by the impact on this parameter [default: the parameter of interest]
+    #[arg(long, help_heading = "Ranking", value_name = "NAME")]
+    param: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command. An interrupted ranking is written with the impacts that were finished; one whose best
+/// fit did not converge, or all of whose variations failed, ends in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag or group file, an invalid workspace, a device that is not there, a likelihood that is
+/// not finite, or a result that cannot be written.
+pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
+    let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
+    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let mut options = RankingOptions::default()
+        .fit(args.data.options(&job.model)?)
+        .impacts(args.impact.iter().copied())
+        .prefit(args.prefit);
+    options.top = args.top;
+    options.parameter.clone_from(&args.param);
+    options.groups = groups;
+    let result = job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
+    let without_any = !result.ranking.is_empty() && result.ranking.iter().all(|e| e.impacts.largest().is_none());
+    let exit = match result.interrupted {
+        true => Exit::Interrupted,
+        false if result.converged && !without_any => Exit::Done,
+        false => Exit::Failed,
+    };
+    job.finish(&result, &result.warnings, |_| report(&result))?;
+    Ok(exit)
+}
+
+/// Reads a group file.
+fn read_groups(path: &Path) -> Result<Vec<Group>, CliError> {
+    let usage = |why: String| CliError::Usage(format!("groups {}: {why}", path.display()));
+    let bytes = std::fs::read(path).map_err(|error| usage(format!("cannot be read: {error}")))?;
+    let groups: BTreeMap<String, Vec<String>> = serde_json::from_slice(&bytes).map_err(|error| {
+        usage(format!(
+            "expected an object of group names and lists of parameter names, \
+             for example {{\"jets\": [\"JES_*\", \"JER\"]}}: {error}"
+        ))
+    })?;
+    Ok(groups.into_iter().map(|(name, members)| Group::new(name, members)).collect())
+}
+
+/// The ranking for people.
+fn report(result: &RankingResult) -> String {
+    let (header, rows) = ranking_rows(result);
+    let mut parts = vec![lay_out(&header, rows), ranking_summary(result)];
+    if !result.groups.is_empty() {
+        let (header, rows) = group_rows(result);
+        parts.insert(1, lay_out(&header, rows));
+    }
+    parts.join("\n")
+}
+
+/// A table with names to the left and numbers to the right.
+fn lay_out(header: &[String], rows: Vec<Vec<String>>) -> String {
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let numbers: Vec<usize> = (1..header.len()).filter(|c| header.get(*c).is_some_and(|h| !h.is_empty())).collect();
+    let mut t = table::table(&header, &numbers);
+    for row in rows {
+        t.add_row(row);
+    }
+    table::text(&t)
+}
