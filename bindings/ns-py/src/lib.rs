@@ -1,11 +1,13 @@
 //! The native half of the `nextstat` Python package: convert, call the library, convert back.
 
+mod analysis;
 mod arrays;
 mod batch;
 mod device;
 mod error;
 mod evaluate;
 mod fit;
+mod hypotest;
 mod load;
 mod model;
 mod options;
@@ -32,6 +34,10 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<batch::BatchResult>()?;
     m.add_class::<scan::ScanResult>()?;
     m.add_class::<scan::ScanInterval>()?;
+    m.add_class::<hypotest::HypotestResult>()?;
+    m.add_class::<hypotest::LimitResult>()?;
+    m.add_class::<hypotest::SignificanceResult>()?;
+    m.add_class::<hypotest::GoodnessResult>()?;
     m.add_class::<device::DeviceInfo>()?;
     m.add_function(wrap_pyfunction!(load::load_workspace, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
@@ -40,6 +46,10 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fit::fit, m)?)?;
     m.add_function(wrap_pyfunction!(batch::fit_batch, m)?)?;
     m.add_function(wrap_pyfunction!(scan::profile_scan, m)?)?;
+    m.add_function(wrap_pyfunction!(hypotest::hypotest, m)?)?;
+    m.add_function(wrap_pyfunction!(hypotest::upper_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(hypotest::significance, m)?)?;
+    m.add_function(wrap_pyfunction!(hypotest::goodness_of_fit, m)?)?;
     m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_cuda, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_metal, m)?)?;

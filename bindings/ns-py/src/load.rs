@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
-use ns_translate::pyhf::{DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError};
+use ns_translate::pyhf::{
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -18,12 +20,13 @@ use crate::model::Model;
 /// a list of such; `digest_check=False` applies a patchset made for another workspace.
 /// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1,
 /// code0); `normsys_code` and `histosys_code` set one alone. `poi` names another parameter of
-/// interest than the measurement's.
+/// interest than the measurement's. `channels` names the only channels to use, `mask` those to leave
+/// out; parameters that only the others use are not in the model.
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
-                    histosys_code = None, poi = None, digest_check = true))]
+                    histosys_code = None, poi = None, digest_check = true, channels = None, mask = None))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -34,16 +37,24 @@ pub(crate) fn load_workspace(
     histosys_code: Option<&str>,
     poi: Option<String>,
     digest_check: bool,
+    channels: Option<Names>,
+    mask: Option<Names>,
 ) -> PyResult<Model> {
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let options = ModelOptions { measurement, interpolation, poi };
     let text = Text::of(source)?;
     let patches = patches(patch)?;
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
+    let selection =
+        ChannelSelection { keep: channels.map(Names::list), mask: mask.map(Names::list).unwrap_or_default() };
     let model = py.detach(|| {
         let bytes = text.bytes()?;
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
-        Workspace::from_slice_patched(&bytes, &patches, check)?.model(&options)
+        let workspace = Workspace::from_slice_patched(&bytes, &patches, check)?;
+        if selection.is_everything() {
+            return workspace.model(&options);
+        }
+        workspace.select_channels(&selection)?.model(&options)
     });
     let model = model.map(Model::new).map_err(|error| workspace_error(py, &error))?;
     // Compiled here, so that the first call does not pay for it.
@@ -51,15 +62,32 @@ pub(crate) fn load_workspace(
     Ok(model)
 }
 
+/// One name or several.
+#[derive(FromPyObject)]
+pub(crate) enum Names {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Names {
+    /// All of them.
+    pub(crate) fn list(self) -> Vec<String> {
+        match self {
+            Self::One(name) => vec![name],
+            Self::Many(names) => names,
+        }
+    }
+}
+
 /// JSON text, or where to read it.
-enum Text {
+pub(crate) enum Text {
     Path(PathBuf),
     Json(String),
 }
 
 impl Text {
     /// Tells a path from a document.
-    fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
             return Ok(Self::Json(dumps(source)?));
         }
@@ -69,7 +97,7 @@ impl Text {
         })
     }
 
-    fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
         match self {
             Self::Json(text) => Ok(text.clone().into_bytes()),
             Self::Path(path) => {
@@ -165,7 +193,7 @@ pub(crate) fn model<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResul
     match object.cast::<Model>() {
         Ok(model) => Ok(model.clone()),
         Err(_) => {
-            let model = load_workspace(py, object, None, None, "smooth", None, None, None, true)?;
+            let model = load_workspace(py, object, None, None, "smooth", None, None, None, true, None, None)?;
             Bound::new(py, model)
         }
     }

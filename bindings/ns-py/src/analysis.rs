@@ -1,0 +1,129 @@
+//! Results whose attributes are the keys of the command's JSON, and what their functions share.
+
+use std::time::Instant;
+
+use ns_core::{Control, Session};
+use ns_inference::{FitOptions, InferenceError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::device::execution;
+use crate::error::inference_error;
+use crate::model::Model;
+use crate::options;
+use crate::table::{Table, escape};
+use crate::work::{Progress, run};
+
+/// What all results of this kind hold.
+pub(crate) struct Record {
+    /// The keys of the JSON with their values.
+    pub(crate) values: Py<PyDict>,
+    pub(crate) table: Table,
+    pub(crate) summary: String,
+}
+
+/// Makes a class around [`Record`].
+macro_rules! result_class {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[pyclass(frozen, module = "nextstat")]
+        pub(crate) struct $name(pub(crate) $crate::analysis::Record);
+
+        #[pymethods]
+        impl $name {
+            fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+                match self.0.values.bind(py).get_item(name)? {
+                    Some(value) => Ok(value),
+                    None => Err(pyo3::exceptions::PyAttributeError::new_err(format!(
+                        concat!("'", stringify!($name), "' object has no attribute '{}'"),
+                        name
+                    ))),
+                }
+            }
+
+            fn __dir__(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+                let mut names: Vec<String> = self.0.values.bind(py).keys().extract()?;
+                names.push("to_dict".to_owned());
+                Ok(names)
+            }
+
+            /// Everything as plain Python data, as in the JSON of the command.
+            fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
+            }
+
+            fn __repr__(&self) -> String {
+                self.0.text()
+            }
+
+            fn _repr_html_(&self) -> String {
+                self.0.html()
+            }
+        }
+    };
+}
+pub(crate) use result_class;
+
+impl Record {
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}", self.table.text(), self.summary)
+    }
+
+    pub(crate) fn html(&self) -> String {
+        format!("{}<p>{}</p>", self.table.html(), escape(&self.summary))
+    }
+}
+
+/// The keyword arguments that all analyses share.
+pub(crate) struct Common<'a, 'py> {
+    pub(crate) device: &'a str,
+    pub(crate) threads: usize,
+    pub(crate) data: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) asimov: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) fixed: Option<&'a Bound<'py, PyDict>>,
+    pub(crate) init: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) progress: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Common<'_, '_> {
+    /// Data, fixed parameters and start of all fits.
+    ///
+    /// # Errors
+    /// For arguments that do not fit the model.
+    pub(crate) fn fit_options(&self, model: &Model) -> PyResult<FitOptions> {
+        let wanted = options::data(FitOptions::default(), &model.inner, self.data, self.asimov)?;
+        options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
+    }
+
+    /// Runs an analysis and hands its result to Python.
+    ///
+    /// # Errors
+    /// Those of the analysis, and what a signal handler or the progress function raised.
+    pub(crate) fn run<T: Serialize + Send>(
+        &self,
+        py: Python<'_>,
+        model: &Model,
+        analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
+        table: impl FnOnce(&T) -> (Table, String),
+    ) -> PyResult<Record> {
+        let started = Instant::now();
+        let session = model.session(py, &execution(self.device, self.threads)?)?;
+        let progress = Progress::read(self.progress)?;
+        let core = &model.inner;
+        let result = run(py, &progress, |control| analysis(core, session.as_ref(), control))?
+            .map_err(|error| inference_error(&error))?;
+        let text = serde_json::to_string(&result)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+        let device = Session::device(session.as_ref()).to_string();
+        let wall_s = started.elapsed().as_secs_f64();
+        values.set_item("device", &device)?;
+        values.set_item("interpolation", core.interpolation.to_string())?;
+        values.set_item("model_digest", model.digest())?;
+        values.set_item("wall_s", wall_s)?;
+        let (table, summary) = table(&result);
+        let summary = format!("{summary}, {:.1} ms on {device}", 1e3 * wall_s);
+        Ok(Record { values: values.unbind(), table, summary })
+    }
+}

@@ -1,0 +1,250 @@
+//! `nextstat.hypotest`, `nextstat.upper_limit`, `nextstat.significance` and
+//! `nextstat.goodness_of_fit`.
+
+use ns_inference::present::significant;
+use ns_inference::{HypotestOptions, LimitOptions, TestStatistic};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::analysis::{Common, result_class};
+use crate::arrays::Rows;
+use crate::load;
+use crate::table::Table;
+
+result_class! {
+    /// An asymptotic test: attributes are the keys of `nextstat hypotest`'s JSON. None stands for a
+    /// number that does not exist, and `warnings` says why.
+    HypotestResult
+}
+
+result_class! {
+    /// An upper limit: attributes are the keys of `nextstat upper-limit`'s JSON. None stands for a limit
+    /// that is not crossed, and `warnings` says why.
+    LimitResult
+}
+
+result_class! {
+    /// A discovery test: attributes are the keys of `nextstat significance`'s JSON.
+    SignificanceResult
+}
+
+result_class! {
+    /// A goodness of fit: attributes are the keys of `nextstat gof`'s JSON.
+    GoodnessResult
+}
+
+const SIGMAS: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
+
+fn number(x: Option<f64>) -> String {
+    x.map_or_else(|| "None".to_owned(), significant)
+}
+
+/// Reads `test_stat`.
+fn statistic(name: &str) -> PyResult<TestStatistic> {
+    match name {
+        "qtilde" => Ok(TestStatistic::Qtilde),
+        "q" => Ok(TestStatistic::Q),
+        "q0" => Ok(TestStatistic::Q0),
+        other => {
+            Err(PyValueError::new_err(format!("unknown test_stat '{other}'; use \"qtilde\", \"q\" or \"q0\"")))
+        }
+    }
+}
+
+/// Tests the hypothesis that the parameter of interest is `mu`, with asymptotic distributions.
+///
+/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper
+/// limits where the signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and
+/// `clsb` is its p-value). `data`, `asimov`, `fixed` and `init` are those of `fit`; `progress` is True
+/// or a function of (done, total).
+#[pyfunction]
+#[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, fixed = None,
+                    init = None, threads = 0, progress = None))]
+pub(crate) fn hypotest(
+    py: Python<'_>,
+    mu: f64,
+    model: &Bound<'_, PyAny>,
+    test_stat: &str,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<HypotestResult> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let options =
+        HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
+    let record = common.run(
+        py,
+        model,
+        |core, session, control| ns_inference::hypotest(core, session, mu, &options, control),
+        |result| {
+            let mut rows = vec![vec![
+                "observed".to_owned(),
+                number(result.cls),
+                number(result.clsb),
+                number(result.clb),
+            ]];
+            let set = &result.expected_set;
+            for (i, sigma) in SIGMAS.iter().enumerate() {
+                let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
+                rows.push(vec![format!("expected {sigma}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
+            }
+            let summary = format!(
+                "{} = {} tested with {}: q {}, best fit {}",
+                result.param,
+                significant(result.mu_test),
+                result.test_stat,
+                significant(result.q_obs),
+                significant(result.mu_hat)
+            );
+            (Table::new(&["", "CLs", "CLs+b", "CLb"], rows), summary)
+        },
+    )?;
+    Ok(HypotestResult(record))
+}
+
+/// Finds the CLs upper limit on the parameter of interest, observed and expected.
+///
+/// `cl` is the confidence level. `expected_only` and `observed_only` leave out the other.
+/// `scan_values` asks for CLs at these values too (`result.scan`). The other arguments are those of
+/// `hypotest`.
+#[pyfunction]
+#[pyo3(signature = (model, *, cl = 0.95, test_stat = "qtilde", expected_only = false, observed_only = false,
+                    scan_values = None, device = "auto", data = None, asimov = None, fixed = None, init = None,
+                    threads = 0, progress = None))]
+pub(crate) fn upper_limit(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    cl: f64,
+    test_stat: &str,
+    expected_only: bool,
+    observed_only: bool,
+    scan_values: Option<&Bound<'_, PyAny>>,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<LimitResult> {
+    if expected_only && observed_only {
+        return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));
+    }
+    let grid = scan_values.map(|object| Rows::read("scan_values", object)).transpose()?;
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let options = LimitOptions::default()
+        .fit(common.fit_options(model)?)
+        .statistic(statistic(test_stat)?)
+        .cl(cl)
+        .expected_only(expected_only)
+        .observed_only(observed_only)
+        .scan(grid.map(|rows| rows.values).unwrap_or_default());
+    let record = common.run(
+        py,
+        model,
+        |core, session, control| ns_inference::upper_limit(core, session, &options, control),
+        |result| {
+            let mut rows = vec![vec![
+                "observed".to_owned(),
+                number(result.observed),
+                number(result.cls_at_limit.observed),
+            ]];
+            for (i, (limit, sigma)) in result.expected.iter().zip(SIGMAS).enumerate() {
+                let cls = result.cls_at_limit.expected.get(i).copied().flatten();
+                rows.push(vec![format!("expected {sigma}"), number(*limit), number(cls)]);
+            }
+            let summary = format!(
+                "upper limit on {} at {} % confidence with {}: best fit {}",
+                result.param,
+                significant(100.0 * result.cl),
+                result.test_stat,
+                significant(result.mu_hat)
+            );
+            (Table::new(&["", "limit", "CLs there"], rows), summary)
+        },
+    )?;
+    Ok(LimitResult(record))
+}
+
+/// Tests the absence of a signal: `p0` and its significance `z`, observed and expected for a signal of
+/// strength 1. The arguments are those of `hypotest`.
+#[pyfunction]
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,
+                    progress = None))]
+pub(crate) fn significance(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<SignificanceResult> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let options = common.fit_options(model)?;
+    let record = common.run(
+        py,
+        model,
+        |core, session, control| ns_inference::significance(core, session, &options, control),
+        |result| {
+            let rows = vec![
+                vec!["observed".to_owned(), number(result.p0), number(result.z)],
+                vec!["expected".to_owned(), number(result.p0_expected), number(result.z_expected)],
+            ];
+            let summary =
+                format!("discovery test of {} = 0: best fit {}", result.param, significant(result.mu_hat));
+            (Table::new(&["", "p0", "Z"], rows), summary)
+        },
+    )?;
+    Ok(SignificanceResult(record))
+}
+
+/// Compares the best fit with the saturated model: `chi2`, `ndof` and `p_value`. The arguments are those
+/// of `hypotest`.
+#[pyfunction]
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,
+                    progress = None))]
+pub(crate) fn goodness_of_fit(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<GoodnessResult> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let options = common.fit_options(model)?;
+    let record = common.run(
+        py,
+        model,
+        |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
+        |result| {
+            let rows =
+                vec![vec![significant(result.chi2), result.ndof.to_string(), number(result.p_value)]];
+            let summary = format!(
+                "saturated model: {} bins, {} free parameters without a constraint",
+                result.n_bins, result.n_unconstrained
+            );
+            (Table::new(&["chi2", "ndof", "p-value"], rows), summary)
+        },
+    )?;
+    Ok(GoodnessResult(record))
+}

@@ -1,0 +1,130 @@
+//! `nextstat.prune`, `rename` and `combine`: workspaces in, a workspace as a dictionary out.
+
+use std::collections::BTreeMap;
+
+use ns_translate::pyhf::{Combine, Edited, Join, Problem, Prune, Rename, Workspace, WorkspaceError};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::workspace_error;
+use crate::load::{Names, Text};
+
+/// Removes parts of a workspace, a path or a dictionary, and returns the rest as a dictionary.
+///
+/// `channels`, `samples`, `modifiers`, `modifier_types` and `measurements` are names, as in
+/// `pyhf.Workspace.prune`. `norm_threshold` removes every normsys that changes its sample by no more
+/// than this relative amount, up and down; with `shape_threshold` also every histosys that changes
+/// the sum of its sample by no more than the norm threshold and, that change divided out, no bin by
+/// more than the shape threshold. Both look at each sample of each channel for itself.
+///
+/// What may not have been meant is a `UserWarning`. With `return_report=True` the result is a pair
+/// of the workspace and `{"changes": [...], "warnings": [...]}`, which lists everything that was done.
+///
+/// Raises `WorkspaceError` for names that do not exist, or if nothing valid would be left.
+#[pyfunction]
+#[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, modifier_types = None,
+                    measurements = None, norm_threshold = None, shape_threshold = None, return_report = false))]
+pub(crate) fn prune<'py>(
+    py: Python<'py>,
+    workspace: &Bound<'py, PyAny>,
+    channels: Option<Names>,
+    samples: Option<Names>,
+    modifiers: Option<Names>,
+    modifier_types: Option<Names>,
+    measurements: Option<Names>,
+    norm_threshold: Option<f64>,
+    shape_threshold: Option<f64>,
+    return_report: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let names = |names: Option<Names>| names.map(Names::list).unwrap_or_default();
+    let prune = Prune {
+        channels: names(channels),
+        samples: names(samples),
+        modifiers: names(modifiers),
+        modifier_types: names(modifier_types),
+        measurements: names(measurements),
+        norm_threshold,
+        shape_threshold,
+    };
+    let text = Text::of(workspace)?;
+    edit(py, return_report, || read(&text)?.prune(&prune))
+}
+
+/// Renames parts of a workspace, a path or a dictionary, and returns it as a dictionary.
+///
+/// The arguments map old names to new ones, as in `pyhf.Workspace.rename`; observations, settings
+/// and parameters of interest follow. Warnings, `return_report` and errors are as for `prune`.
+#[pyfunction]
+#[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, measurements = None,
+                    return_report = false))]
+pub(crate) fn rename<'py>(
+    py: Python<'py>,
+    workspace: &Bound<'py, PyAny>,
+    channels: Option<BTreeMap<String, String>>,
+    samples: Option<BTreeMap<String, String>>,
+    modifiers: Option<BTreeMap<String, String>>,
+    measurements: Option<BTreeMap<String, String>>,
+    return_report: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let rename = Rename {
+        channels: channels.unwrap_or_default(),
+        samples: samples.unwrap_or_default(),
+        modifiers: modifiers.unwrap_or_default(),
+        measurements: measurements.unwrap_or_default(),
+    };
+    let text = Text::of(workspace)?;
+    edit(py, return_report, || read(&text)?.rename(&rename))
+}
+
+/// Combines two workspaces, paths or dictionaries, and returns one as a dictionary.
+///
+/// `join` says what happens to channels, observations and measurements of the same name: "none"
+/// allows none, "outer" wants them equal, "left outer" and "right outer" take those of one side;
+/// `merge_channels` merges channels of the same name sample by sample, as in
+/// `pyhf.Workspace.combine`. Modifiers of the same name are correlated in the result. Warnings,
+/// `return_report` and errors are as for `prune`.
+#[pyfunction]
+#[pyo3(signature = (left, right, join = "none", merge_channels = false, *, return_report = false))]
+pub(crate) fn combine<'py>(
+    py: Python<'py>,
+    left: &Bound<'py, PyAny>,
+    right: &Bound<'py, PyAny>,
+    join: &str,
+    merge_channels: bool,
+    return_report: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let join: Join = join.parse().map_err(PyValueError::new_err)?;
+    let (left, right) = (Text::of(left)?, Text::of(right)?);
+    edit(py, return_report, || read(&left)?.combine(&read(&right)?, Combine { join, merge_channels }))
+}
+
+fn read(text: &Text) -> Result<Workspace, WorkspaceError> {
+    Workspace::from_slice(&text.bytes()?)
+}
+
+/// Does the work without the interpreter and hands the result to Python.
+fn edit<'py>(
+    py: Python<'py>,
+    return_report: bool,
+    work: impl Send + FnOnce() -> Result<Edited, WorkspaceError>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let edited = py.detach(work).map_err(|error| workspace_error(py, &error))?;
+    let text = serde_json::to_string(&edited.workspace)
+        .map_err(|error| PyValueError::new_err(format!("cannot write the workspace as JSON: {error}")))?;
+    let workspace = py.import("json")?.call_method1("loads", (text,))?;
+    let warnings: Vec<String> =
+        edited.warnings.iter().map(|w| Problem::paragraph(w).trim_end().to_owned()).collect();
+    if return_report {
+        let report = PyDict::new(py);
+        let changes: Vec<String> = edited.changes.iter().map(ToString::to_string).collect();
+        report.set_item("changes", changes)?;
+        report.set_item("warnings", warnings)?;
+        return (workspace, report).into_pyobject(py).map(Bound::into_any);
+    }
+    let module = py.import("warnings")?;
+    for warning in warnings {
+        module.call_method1("warn", (warning,))?;
+    }
+    Ok(workspace)
+}
