@@ -41,12 +41,7 @@ impl DocumentArgs {
         if self.quiet {
             return;
         }
-        let verb = match operation {
-            Operation::Prune => "pruned",
-            Operation::Rename => "renamed",
-            Operation::Combine => "combined",
-            Operation::SelectChannels => "masked",
-        };
+        let verb = operation.participle();
         for change in &edited.changes {
             complain(verb, &change.to_string());
         }

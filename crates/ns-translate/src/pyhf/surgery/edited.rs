@@ -64,8 +64,9 @@ impl Operation {
         }
     }
 
-    /// What the result is.
-    pub(crate) fn participle(self) -> &'static str {
+    /// What the result is: `pruned`, `renamed`, `combined` or `masked`.
+    #[must_use]
+    pub fn participle(self) -> &'static str {
         match self {
             Self::Prune => "pruned",
             Self::Rename => "renamed",

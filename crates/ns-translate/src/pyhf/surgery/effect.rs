@@ -37,12 +37,12 @@ pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut 
             let (count, what) = match &modifier.effect {
                 Effect::NormSys { lo, hi } => {
                     let size = (lo - 1.0).abs().max((hi - 1.0).abs());
-                    (&mut norm, (size <= thresholds.norm).then(|| percent("normalisation", size)))
+                    (&mut norm, within(size, thresholds.norm).then(|| percent("normalisation", size)))
                 }
                 Effect::HistoSys { lo, hi } => {
                     let size = Size::of(nominal, lo, hi);
-                    let small = thresholds.shape.is_some_and(|t| size.shape <= t);
-                    let small = small && size.norm <= thresholds.norm;
+                    let small = thresholds.shape.is_some_and(|t| within(size.shape, t));
+                    let small = small && within(size.norm, thresholds.norm);
                     let said = || {
                         format!("{}, {}", percent("shape", size.shape), percent("normalisation", size.norm))
                     };
@@ -116,6 +116,11 @@ impl Size {
     }
 }
 
+/// At or below, whatever rounding makes of 1.05 - 1.
+fn within(size: f64, threshold: f64) -> bool {
+    size <= threshold * (1.0 + 1e-9) + 1e-12
+}
+
 fn percent(what: &str, size: f64) -> String {
     format!("{what} {}", show_percent(size))
 }
@@ -151,6 +156,12 @@ mod tests {
         }
         let size = Size::of(&[0.0, 5.0], &[0.0, 5.0], &[0.0, 5.5]);
         assert!((size.norm - 0.1).abs() < 1e-12 && size.shape < 1e-12);
+    }
+
+    #[test]
+    fn rounding_does_not_keep_what_is_at_the_threshold() {
+        assert!(within(1.05_f64 - 1.0, 0.05) && within(1.0 - 0.95, 0.05) && within(0.0, 0.0));
+        assert!(!within(0.0501, 0.05) && !within(1e-6, 0.0) && !within(f64::INFINITY, 1e9));
     }
 
     #[test]
