@@ -59,7 +59,8 @@ fn pairs(flag: &str, texts: &[String], known: &[&str]) -> Result<BTreeMap<String
     for text in texts {
         let at = |at: usize| Some((text.get(..at)?, text.get(at + 1..)?));
         let splits = || text.match_indices('=').filter_map(|(i, _)| at(i));
-        let Some((old, new)) = splits().find(|(old, _)| known.contains(old)).or_else(|| splits().next()) else {
+        let Some((old, new)) = splits().find(|(old, _)| known.contains(old)).or_else(|| splits().next())
+        else {
             return Err(CliError::Usage(format!("{flag} '{text}': expected OLD=NEW")));
         };
         if let Some(other) = map.insert(old.to_owned(), new.to_owned()).filter(|other| other != new) {
