@@ -73,7 +73,7 @@ impl Axis {
 
     /// Whether the value lies on the axis (with the rounding of its ends).
     pub(crate) fn holds(&self, value: f64) -> bool {
-        let slack = 1e-9 * (self.hi - self.lo);
+        let slack = (1e-9 * (self.hi - self.lo)).max(4.0 * f64::EPSILON * self.lo.abs().max(self.hi.abs()));
         value >= self.lo - slack && value <= self.hi + slack
     }
 
@@ -108,10 +108,10 @@ impl Axis {
             (0..=count).map(move |k| first + k as f64)
         };
         let value = |k: f64| if power < 0 { k * mantissa / 10f64.powi(-power) } else { k * step };
-        let major = along(step).map(|k| (value(k), label(value(k)))).collect();
+        let major = along(step).map(value).filter(|at| self.holds(*at)).map(|at| (at, label(at))).collect();
         let fine = step / f64::from(parts);
         let between = |k: &f64| k.rem_euclid(f64::from(parts)) > 0.5;
-        let minor = along(fine).filter(between).map(|k| k * fine).collect();
+        let minor = along(fine).filter(between).map(|k| k * fine).filter(|at| self.holds(*at)).collect();
         Ticks { major, minor, exponent }
     }
 

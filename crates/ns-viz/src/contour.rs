@@ -120,7 +120,7 @@ impl Contour {
                 }
             }
         }
-        if let Some([x, y]) = self.best_fit.filter(|[x, y]| panel.holds(*x, *y)) {
+        if let Some([x, y]) = self.best().filter(|[x, y]| panel.holds(*x, *y)) {
             let (x, y) = (panel.x.at(x), panel.y.at(y));
             legend::plus(&mut panel.drawing, x, y);
         }
@@ -130,7 +130,7 @@ impl Contour {
 
     fn layout(&self, levels: &[f64], failed: usize, right: f64) -> Layout<'_> {
         let mut entries = Vec::new();
-        if let Some([x, y]) = self.best_fit {
+        if let Some([x, y]) = self.best() {
             let text = format!("best fit ({}, {})", significant(x, 3), significant(y, 3));
             entries.push(Entry::new(Symbol::Plus, text));
         }
@@ -155,6 +155,10 @@ impl Contour {
             y_title: &self.y_parameter,
             right,
         }
+    }
+
+    fn best(&self) -> Option<[f64; 2]> {
+        self.best_fit.filter(|values| values.iter().all(|value| usable(*value).is_some()))
     }
 
     /// Regions below falling heights, each painted on top of the one before.

@@ -62,13 +62,13 @@ impl Correlation {
         }
         let names: Vec<&str> =
             kept.iter().filter_map(|at| self.parameters.get(*at)).map(String::as_str).collect();
-        let cell = match kept.len() {
+        let cell: f64 = match kept.len() {
             0..=MOST_NUMBERED => 42.0,
             17..=40 => 22.0,
             41..=100 => 14.0,
             _ => 9.0,
         };
-        let size = (0.9 * cell as f64).min(12.0);
+        let size = (0.9 * cell).min(12.0);
         let name_room =
             names.iter().map(|name| font::width(name, size)).fold(0.0, f64::max).min(LONGEST_NAME);
         let side = cell * kept.len() as f64;

@@ -110,7 +110,7 @@ fn symbol(drawing: &mut Drawing, symbol: &Symbol, x: f64, y: f64) {
         Symbol::Cross(pen) => drawing.cross(centre, y, 4.5, *pen),
         Symbol::Plus => plus(drawing, centre, y),
         Symbol::Sign(text) => {
-            drawing.text(x + SYMBOL, y + drop(SIZE), *text, Style::new(SIZE).ending());
+            drawing.text(centre, y + drop(SIZE), *text, Style::new(SIZE).centred());
         }
     }
 }

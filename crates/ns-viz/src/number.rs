@@ -43,7 +43,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
 
 /// With about `digits` significant digits; very large and very small values as a power of ten.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
-    if value == 0.0 {
+    if !(value.abs() >= 1e-100) {
         return "0".into();
     }
     let exponent = value.abs().log10().floor() as i32;
@@ -52,6 +52,15 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
         return format!("{} × {}", fixed(mantissa, digits.saturating_sub(1)), power_of_ten(exponent));
     }
     fixed(value, (digits as i32 - 1 - exponent).max(0) as usize)
+}
+
+/// With about three digits of what `span` is made of, so that values of one axis have the same decimals.
+pub(crate) fn resolved(value: f64, span: f64) -> String {
+    let step = span.abs().log10().floor();
+    if !(-4.0..=5.0).contains(&step) || value.abs() >= 1e7 {
+        return significant(value, 4);
+    }
+    fixed(value, (2.0 - step).max(0.0) as usize)
 }
 
 /// As in 10⁻³.
@@ -76,6 +85,7 @@ mod tests {
         assert_eq!(fixed(-1234.5, 1), "\u{2212}1234.5");
         assert_eq!(power_of_ten(-12), "10⁻¹²");
         assert_eq!(significant(0.04567, 3), "0.0457");
+        assert_eq!((resolved(0.5, 3.0).as_str(), resolved(1.2345, 0.1).as_str()), ("0.50", "1.234"));
         assert_eq!(significant(3.2e9, 2), "3.2 × 10⁹");
     }
 

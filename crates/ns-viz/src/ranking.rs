@@ -180,14 +180,13 @@ fn legend(shown: &[&RankingRow]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let any = |found: fn(&RankingRow) -> bool| shown.iter().any(|row| found(row));
     if any(|row| row.prefit_up.is_some() || row.prefit_down.is_some()) {
-        for (colour, text) in [(BLUE, "pre-fit: θ = θ\u{302} + Δθ"), (ORANGE, "θ = θ\u{302} − Δθ")]
-        {
+        for (colour, text) in [(BLUE, "pre-fit: θ\u{302} + Δθ"), (ORANGE, "pre-fit: θ\u{302} − Δθ")] {
             entries.push(Entry::new(Symbol::Box(Ink::stroke(Stroke::solid(dark(colour), 1.1))), text));
         }
     }
     if any(|row| row.postfit_up.is_some() || row.postfit_down.is_some()) {
         for (colour, text) in
-            [(BLUE, "post-fit: θ = θ\u{302} + Δθ\u{302}"), (ORANGE, "θ = θ\u{302} − Δθ\u{302}")]
+            [(BLUE, "post-fit: θ\u{302} + Δθ\u{302}"), (ORANGE, "post-fit: θ\u{302} − Δθ\u{302}")]
         {
             entries.push(Entry::new(Symbol::Box(Ink::fill(colour)), text));
         }

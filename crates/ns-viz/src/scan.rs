@@ -10,7 +10,7 @@ use crate::font;
 use crate::frame;
 use crate::header::Header;
 use crate::legend::{Entry, Symbol};
-use crate::number::{extent, present, significant};
+use crate::number::{extent, present, resolved};
 use crate::panel::Layout;
 use crate::refine;
 use crate::text::{Style, drop};
@@ -78,9 +78,10 @@ impl Scan {
         let curve: Vec<_> =
             refine::positions(&self.x, 16).into_iter().zip(refine::resample(&self.x, &heights, 16)).collect();
         let levels = self.levels_with_crossings(&curve);
-        let mut panel =
-            self.layout(low, high, &levels, heights.iter().filter(|h| h.is_none()).count()).start();
+        let mut panel = self.layout(&heights, (low, high), &levels).start();
 
+        // Where the scan is far higher than the levels, their names would cover each other.
+        let mut named_at = Vec::new();
         for (level, label, crossings) in &levels {
             let dashes = Stroke::dashed(GREY, 1.2, 6.0, 4.0);
             panel.curve(&[(panel.x.lo, *level), (panel.x.hi, *level)], dashes);
@@ -89,7 +90,10 @@ impl Scan {
                 let pen = Stroke::dashed(GREY, 1.0, 2.0, 3.0);
                 panel.curve(&[(*crossing, panel.y.lo), (*crossing, *level)], pen);
             }
-            if panel.y.holds(*level) {
+            let apart =
+                named_at.iter().all(|y: &f64| (y - panel.y.at(*level)).abs() > frame::TICK_SIZE + 1.0);
+            if panel.y.holds(*level) && apart {
+                named_at.push(panel.y.at(*level));
                 let y = panel.y.at(*level) + drop(frame::TICK_SIZE);
                 let style = Style::new(frame::TICK_SIZE).coloured(GREY);
                 panel.drawing.text(panel.area.right + 6.0, y, label.clone(), style);
@@ -123,12 +127,22 @@ impl Scan {
         Ok(panel.finish())
     }
 
-    fn layout(&self, low: f64, high: f64, levels: &[(f64, String, Vec<f64>)], failed: usize) -> Layout<'_> {
+    fn layout(
+        &self,
+        heights: &[Option<f64>],
+        (low, high): (f64, f64),
+        levels: &[(f64, String, Vec<f64>)],
+    ) -> Layout<'_> {
+        let failed = heights.iter().filter(|height| height.is_none()).count();
         let top_level = levels.iter().map(|(level, ..)| *level).fold(0.0, f64::max);
-        let most = if top_level > 0.0 { 4.0 * top_level } else { high };
+        // A scan so coarse that hardly a point lies below that is shown whole.
+        let few = heights.iter().flatten().filter(|height| **height <= 4.0 * top_level).count() < 3;
+        let most = if top_level > 0.0 && !few { 4.0 * top_level } else { high };
         let top = present(self.y_max).unwrap_or((1.06 * high).min(most).max(1.15 * top_level));
         let bottom = if low < 0.0 { 1.1 * low } else { 0.0 };
         let labels = levels.iter().map(|(_, label, _)| font::width(label, frame::TICK_SIZE));
+        let (first, last) = extent(self.x.iter().copied()).unwrap_or((0.0, 1.0));
+        let span = if last > first { last - first } else { last };
         let mut entries = vec![Entry::new(
             if self.x.len() <= 61 {
                 Symbol::Dotted(Stroke::solid(BLUE, 2.0))
@@ -138,11 +152,11 @@ impl Scan {
             "profile likelihood",
         )];
         if let Some(best) = present(self.best_fit) {
-            let text = format!("best fit {}", significant(best, 4));
+            let text = format!("best fit {}", resolved(best, span));
             entries.push(Entry::new(Symbol::Line(Stroke::dashed(BLACK, 1.2, 1.5, 3.0)), text));
         }
         for (_, label, crossings) in levels.iter().filter(|(.., crossings)| !crossings.is_empty()) {
-            let values: Vec<_> = crossings.iter().take(4).map(|x| significant(*x, 3)).collect();
+            let values: Vec<_> = crossings.iter().take(4).map(|x| resolved(*x, span)).collect();
             let text = format!("{label} at {}", values.join(", "));
             entries.push(Entry::new(Symbol::Line(Stroke::dashed(GREY, 1.2, 6.0, 4.0)), text));
         }
@@ -151,7 +165,6 @@ impl Scan {
                 if failed == 1 { "fit failed".to_owned() } else { format!("fit failed ({failed} points)") };
             entries.push(Entry::new(Symbol::Cross(Stroke::solid(VERMILION, 1.8)), text));
         }
-        let (first, last) = extent(self.x.iter().copied()).unwrap_or((0.0, 1.0));
         Layout {
             header: Header { title: &self.title, subtitle: &self.subtitle, entries },
             description: format!("Profile likelihood scan of {}", self.parameter),

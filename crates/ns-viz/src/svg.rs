@@ -75,34 +75,48 @@ fn painted(ink: &Ink) -> String {
     out
 }
 
-/// Path data; horizontal and vertical lines in their short form.
+/// Path data, relative to the point before, which takes half the room. Steps are differences of rounded
+/// positions, so that rounding does not add up.
 fn data(path: &[Segment]) -> String {
     let mut out = String::new();
-    let mut at = (String::new(), String::new());
+    let (mut at, mut start) = ((0, 0), (0, 0));
+    let grid = |x: f64, y: f64| (hundredths(x), hundredths(y));
+    let step = |value: i64| short(value as f64 / 100.0);
     for segment in path {
         match *segment {
             Segment::Move(x, y) => {
-                at = (short(x), short(y));
-                let _ = write!(out, "M{} {}", at.0, at.1);
+                at = grid(x, y);
+                start = at;
+                let _ = write!(out, "M{} {}", step(at.0), step(at.1));
             }
             Segment::Line(x, y) => {
-                let to = (short(x), short(y));
-                let _ = match (to.0 == at.0, to.1 == at.1) {
-                    (true, _) => write!(out, "V{}", to.1),
-                    (_, true) => write!(out, "H{}", to.0),
-                    _ => write!(out, "L{} {}", to.0, to.1),
+                let to = grid(x, y);
+                let (right, down) = (to.0 - at.0, to.1 - at.1);
+                let _ = match (right, down) {
+                    (0, 0) => Ok(()),
+                    (0, _) => write!(out, "v{}", step(down)),
+                    (_, 0) => write!(out, "h{}", step(right)),
+                    _ => write!(out, "l{} {}", step(right), step(down)),
                 };
                 at = to;
             }
             Segment::Curve(a, b, c, d, x, y) => {
-                at = (short(x), short(y));
-                let control = [a, b, c, d].map(short).join(" ");
-                let _ = write!(out, "C{control} {} {}", at.0, at.1);
+                let ends = [grid(a, b), grid(c, d), grid(x, y)];
+                let steps = ends.map(|end| format!("{} {}", step(end.0 - at.0), step(end.1 - at.1)));
+                let _ = write!(out, "c{}", steps.join(" "));
+                at = grid(x, y);
             }
-            Segment::Close => out.push('Z'),
+            Segment::Close => {
+                out.push('z');
+                at = start;
+            }
         }
     }
     out
+}
+
+fn hundredths(value: f64) -> i64 {
+    (100.0 * value).round() as i64
 }
 
 /// A hundredth of a pixel is finer than any printer; the same digits on every machine.

@@ -6,21 +6,21 @@ use ns_viz::{
 };
 
 /// Numbers that look random and are the same everywhere (a linear congruential generator).
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Between 0 and 1.
-    pub fn flat(&mut self) -> f64 {
+    pub(crate) fn flat(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Roughly a unit normal.
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.flat()).sum::<f64>() - 6.0
     }
 }
@@ -49,14 +49,14 @@ fn names(count: usize) -> Vec<String> {
         .collect()
 }
 
-pub fn long_name(index: usize) -> String {
+pub(crate) fn long_name(index: usize) -> String {
     let name = format!(
         "alpha_ATLAS_JES_EffectiveNP_Modelling{index}_AFII_ttbar_PowhegPythia8_vs_Sherpa_SR_highmass_x"
     );
     name.chars().take(80).collect()
 }
 
-pub fn scan() -> Scan {
+pub(crate) fn scan() -> Scan {
     let x: Vec<f64> = (0..21).map(|i| 0.15 * f64::from(i)).collect();
     let q = |x: f64| if x < 1.32 { ((x - 1.32) / 0.41).powi(2) } else { ((x - 1.32) / 0.52).powi(2) };
     let mut values: Vec<_> = x.iter().map(|x| Some(q(*x))).collect();
@@ -72,7 +72,7 @@ pub fn scan() -> Scan {
     }
 }
 
-pub fn contour(nodes: usize) -> Contour {
+pub(crate) fn contour(nodes: usize) -> Contour {
     let along = |from: f64, to: f64| -> Vec<f64> {
         (0..nodes).map(|i| from + (to - from) * i as f64 / (nodes - 1) as f64).collect()
     };
@@ -95,7 +95,7 @@ pub fn contour(nodes: usize) -> Contour {
     }
 }
 
-pub fn ranking(rows: usize, long: bool) -> Ranking {
+pub(crate) fn ranking(rows: usize, long: bool) -> Ranking {
     let mut dice = Dice::new(7);
     let rows = names(rows)
         .into_iter()
@@ -127,7 +127,7 @@ pub fn ranking(rows: usize, long: bool) -> Ranking {
     }
 }
 
-pub fn pulls(count: usize) -> Pulls {
+pub(crate) fn pulls(count: usize) -> Pulls {
     let mut dice = Dice::new(11);
     let row = |parameter: String| PullRow {
         parameter,
@@ -141,7 +141,7 @@ pub fn pulls(count: usize) -> Pulls {
     Pulls { title: "Pulls".into(), subtitle: "fit to the observed data".into(), rows, columns: None }
 }
 
-pub fn correlation(count: usize) -> Correlation {
+pub(crate) fn correlation(count: usize) -> Correlation {
     let mut dice = Dice::new(3);
     let mut matrix = vec![vec![Some(0.0); count]; count];
     for row in 0..count {
@@ -162,7 +162,7 @@ pub fn correlation(count: usize) -> Correlation {
     }
 }
 
-pub fn limit(log_y: bool) -> Limit {
+pub(crate) fn limit(log_y: bool) -> Limit {
     let mu: Vec<f64> = (0..26).map(|i| 0.1 * f64::from(i)).collect();
     let cls = |mu: f64, scale: f64| (-(mu / scale) * 3.0 - 0.3 * (mu / scale).powi(2)).exp();
     let scales = [0.62, 0.85, 1.2, 1.7, 2.4];
@@ -188,7 +188,7 @@ pub fn limit(log_y: bool) -> Limit {
     }
 }
 
-pub fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelYields {
+pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelYields {
     let mut dice = Dice::new(seed);
     let shape = |at: f64, width: f64, total: f64, tail: f64| -> Vec<f64> {
         (0..bins)
@@ -220,7 +220,7 @@ pub fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelYields {
     }
 }
 
-pub fn yields(log_y: bool) -> Yields {
+pub(crate) fn yields(log_y: bool) -> Yields {
     Yields {
         title: "Post-fit".into(),
         subtitle: "ttH multilepton, 139 fb⁻¹".into(),
@@ -230,23 +230,18 @@ pub fn yields(log_y: bool) -> Yields {
     }
 }
 
-pub fn yields_page() -> Yields {
-    let mut channels: Vec<_> =
+pub(crate) fn yields_page() -> Yields {
+    let channels: Vec<_> =
         [("SR_2l", 12, 300.0), ("SR_3l", 8, 60.0), ("CR_ttbar", 10, 40_000.0), ("CR_Wjets", 6, 9_000.0)]
             .into_iter()
             .enumerate()
             .map(|(i, (name, bins, size))| channel(name, bins, size, 20 + i as u64))
             .collect();
-    channels.push(ChannelYields {
-        bin_edges: Vec::new(),
-        x_title: String::new(),
-        ..channel("VR_one_bin", 1, 200.0, 31)
-    });
     Yields { title: "Pre-fit".into(), channels, ..Yields::default() }
 }
 
 /// Pictures that are hard to draw well.
-pub fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
+pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     let mut flat = scan();
     flat.twice_delta_nll = vec![Some(0.0); flat.x.len()];
     flat.parameter = long_name(1);
@@ -299,6 +294,11 @@ pub fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     zero.data = vec![Some(0.0), Some(1.0), None, Some(0.0)];
     zero.uncertainty = vec![Some(0.0), None, Some(0.2), Some(f64::NAN)];
     let blind = ChannelYields { data: Vec::new(), ..channel("blinded", 5, 50.0, 2) };
+    let one_bin = ChannelYields {
+        bin_edges: Vec::new(),
+        x_title: String::new(),
+        ..channel("VR_one_bin", 1, 200.0, 31)
+    };
     let mut many = channel("many_samples", 6, 100.0, 9);
     for i in 0..25 {
         let counts = (0..6).map(|bin| f64::from(i + bin) * 1.5).collect();
@@ -334,12 +334,13 @@ pub fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("limit-expected".into(), expected_only.draw()),
         ("yields-log".into(), yields(true).draw()),
         ("yields-zero".into(), page(vec![zero, blind], true).draw()),
+        ("yields-one-bin".into(), page(vec![one_bin], false).draw()),
         ("yields-many".into(), page(vec![many], false).draw()),
     ]
 }
 
 /// One picture of each kind, as for the documentation.
-pub fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
+pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
     vec![
         ("scan".into(), scan().draw()),
         ("contour".into(), contour(21).draw()),
