@@ -138,6 +138,9 @@ fn widths(
         Search::Done(intervals) => minos::with_distances(intervals, &parent.parameters),
         Search::Lower(..) => Vec::new(),
     };
+    if analysis.is_cancelled() {
+        return Err(InferenceError::Cancelled);
+    }
     let interval = found.first().map(|(_, interval)| interval);
     let below = interval.and_then(|x| x.lower).map(f64::abs);
     let above = interval.and_then(|x| x.upper);
