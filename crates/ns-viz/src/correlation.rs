@@ -44,7 +44,8 @@ impl Correlation {
     /// at most sixteen parameters.
     ///
     /// # Errors
-    /// If there is no parameter, the matrix is not square, or the threshold leaves nothing.
+    /// If there is no parameter, the matrix is not square, or the threshold is not between 0 and 1
+    /// or leaves nothing.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         let empty =
             |field: &str, remedy| PictureError::Empty { picture: PICTURE, field: field.into(), remedy };
@@ -55,6 +56,10 @@ impl Correlation {
         for (index, row) in self.matrix.iter().enumerate() {
             let field = format!("matrix[{index}]");
             same_length(PICTURE, &field, row.len(), "parameters", self.parameters.len())?;
+        }
+        if let Some(value) = self.threshold.filter(|threshold| !(0.0..=1.0).contains(threshold)) {
+            let (field, range) = ("threshold".into(), "between 0 and 1");
+            return Err(PictureError::OutOfRange { picture: PICTURE, field, value, range });
         }
         let kept = self.kept();
         if kept.is_empty() {
