@@ -8,3 +8,9 @@ FIT_MINIMUM = 1e-6
 
 # Gradient: relative to the sum of absolute terms of each element.
 GRADIENT = 1e-12
+
+# p-values of asymptotic tests: relative to pyhf's, which its own fits limit.
+CLS_RELATIVE = 1e-6
+
+# Upper limits: relative to pyhf's.
+LIMIT_RELATIVE = 1e-5
