@@ -1,6 +1,7 @@
 //! Draws all pictures from made-up inputs: `cargo run -p ns-viz --example gallery -- FOLDER`.
 //!
-//! The typical ones appear as SVG, PNG and PDF, the hard ones as PNG and SVG.
+//! The typical ones appear as SVG, PNG and PDF (`docs/plots` keeps the first two), the hard ones as PNG
+//! and SVG.
 
 mod inputs;
 
@@ -13,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let drawing = drawing?;
         drawing.save(folder.join(format!("{name}.svg")))?;
         drawing.save(folder.join(format!("{name}.pdf")))?;
-        std::fs::write(folder.join(format!("{name}.png")), drawing.to_png(1.5)?)?;
+        std::fs::write(folder.join(format!("{name}.png")), drawing.to_png(1.0)?)?;
     }
     for (name, drawing) in inputs::hard() {
         let drawing = drawing?;
