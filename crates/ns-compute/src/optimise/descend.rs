@@ -23,13 +23,20 @@ pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 const LAST_STEP: f64 = 1e-16;
 
 /// Iterations of one descent.
-const MOST_ITERATIONS: usize = 250;
+pub(crate) const MOST_ITERATIONS: usize = 250;
 
 /// Gauss-Newton steps before the exact Hessian is lifted instead.
 const PATIENCE: usize = 8;
 
 /// A factor is reused while each step shrinks the EDM by this much.
 const GOOD_CONTRACTION: f64 = 2e-2;
+
+/// Levenberg damping beyond which a descent gives up.
+const MOST_DAMPING: f64 = 1e10;
+
+/// Curvature `n / expected^2` of a bin beyond which it cannot be computed with: next to nothing is
+/// expected where something is observed.
+const MOST_CURVATURE: f64 = 1e100;
 
 /// Trials of one line search that may be bent.
 const BENT_TRIALS: usize = 3;
@@ -44,6 +51,15 @@ pub(crate) struct Mode {
     pub(crate) cold: bool,
     /// The certificate must come from the Hessian at the final point itself.
     pub(crate) verify: bool,
+    /// Iterations at most.
+    pub(crate) iterations: usize,
+}
+
+impl Mode {
+    /// From a start that is far from any minimum (`cold`) or may be near one.
+    pub(crate) const fn from(cold: bool) -> Self {
+        Self { cold, verify: false, iterations: MOST_ITERATIONS }
+    }
 }
 
 /// Where a descent ended.
@@ -82,9 +98,11 @@ pub(crate) fn descend(
             theta[p] = theta[p].clamp(problem.lower[p], problem.upper[p]);
         }
     }
-    if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
+    let value = worker.evaluate(problem, &theta, 0.0).value();
+    let curvature = &worker.scratch.curvature[..problem.plan.n_bins];
+    if !value.is_finite() || !curvature.iter().all(|c| c.abs() < MOST_CURVATURE) {
         // The relaxed likelihood is finite everywhere and pulls empty bins up.
-        let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode { cold: true, verify: false });
+        let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode::from(true));
         theta = relaxed.theta;
         if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
             return Err(not_finite(worker, problem, &theta));
@@ -106,7 +124,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     let mut stalled = 0;
     let mut escapes = 0;
     let mut status = FitStatus::NotConverged(Reason::IterationLimit);
-    while iterations < MOST_ITERATIONS {
+    while iterations < mode.iterations {
         iterations += 1;
         classify(worker, problem, &theta);
         let reusable = factored
@@ -156,6 +174,18 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         exactness = 0.0;
                         exact = false;
                         indefinite += 1;
+                    }
+                    // No damping makes a matrix positive that is not finite.
+                    Factored::Indefinite if damping > MOST_DAMPING => {
+                        return Descent {
+                            theta,
+                            likelihood: here,
+                            edm: f64::INFINITY,
+                            status: FitStatus::NotConverged(Reason::NoProgress),
+                            iterations,
+                            indefinite,
+                            flat,
+                        };
                     }
                     Factored::Indefinite => damping = (damping * 10.0).max(1e-6),
                 }
@@ -275,7 +305,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 worker.gradient(problem, &theta);
                 if fresh {
                     damping = (damping * 10.0).max(1e-4);
-                    if damping > 1e10 {
+                    if damping > MOST_DAMPING {
                         status = FitStatus::NotConverged(Reason::NoProgress);
                         break;
                     }

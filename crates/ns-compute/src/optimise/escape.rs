@@ -3,7 +3,6 @@
 use faer::Side;
 
 use super::{Problem, Worker};
-use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::Likelihood;
 
 /// Eigenvalues and eigenvectors of the exact Hessian over the active parameters, in units in which
@@ -20,18 +19,9 @@ pub(super) struct Spectrum {
 /// The spectrum at `theta`. Rare, so it allocates.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
-    let mut whole = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
     worker.evaluate(problem, theta, 0.0);
     worker.gradient(problem, theta);
-    let point = Point {
-        theta,
-        data: problem.data,
-        active: &worker.active,
-        side: &worker.side,
-        exactness: 1.0,
-        damping: 0.0,
-    };
-    assemble(problem.level, plan, &plan.flat, point, &mut worker.scratch, &mut whole);
+    let whole = worker.whole_hessian(problem, theta);
     let result = plan.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
         let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
         // A diagonal that cancels to nothing must not blow its direction up.

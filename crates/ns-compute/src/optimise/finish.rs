@@ -43,7 +43,7 @@ pub(crate) fn fit(
             if uncertainties(worker, problem, wanted, &mut outcome) || round == 2 {
                 break;
             }
-            let again = descend(worker, problem, &best.theta, Mode { cold: false, verify: true })?;
+            let again = descend(worker, problem, &best.theta, Mode { verify: true, ..Mode::from(false) })?;
             iterations += again.iterations;
             best = again;
             outcome = describe(worker, problem, &best, found.improved);
@@ -248,16 +248,7 @@ fn flat_directions(
     if pivots.is_empty() || n > LARGEST_WHOLE {
         return pivots.to_vec();
     }
-    let mut whole = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
-    let point = Point {
-        theta,
-        data: problem.data,
-        active: &worker.active,
-        side: &worker.side,
-        exactness: 1.0,
-        damping: 0.0,
-    };
-    assemble(problem.level, plan, &plan.flat, point, &mut worker.scratch, &mut whole);
+    let mut whole = worker.whole_hessian(problem, theta);
     let mut found: Vec<usize> = match factor(problem.level, &plan.flat, &mut whole) {
         Factored::Positive { flat } => {
             flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)).collect()

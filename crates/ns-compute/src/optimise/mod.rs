@@ -10,6 +10,7 @@ mod descend;
 mod escape;
 mod finish;
 mod memory;
+mod scatter;
 mod search;
 mod step;
 mod worker;

@@ -3,13 +3,29 @@
 use ns_core::{FitFailure, FitStatus, Search};
 
 use super::descend::{Descent, Mode, descend};
+use super::scatter::{Census, MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 use super::{Problem, Worker};
+
+/// Iterations of all scattered descents, about.
+const MOST_SCATTERED_ITERATIONS: usize = 1500;
+
+/// A descent that is one of many: it gives up early.
+const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
 /// The best of several descents, with totals over all of them.
 pub(super) struct Found {
     pub(super) best: Descent,
     pub(super) iterations: usize,
     pub(super) improved: usize,
+    census: Census,
+}
+
+impl Found {
+    fn new(best: Descent) -> Self {
+        let mut census = Census::default();
+        census.count(best.value());
+        Self { iterations: best.iterations, best, improved: 0, census }
+    }
 }
 
 /// Minimises from `start` (`cold`: far from any minimum) and, as `effort` asks, from elsewhere.
@@ -24,16 +40,16 @@ pub(super) fn search(
     effort: Search,
     cold: bool,
 ) -> Result<Found, FitFailure> {
-    let first = descend(worker, problem, start, Mode { cold, verify: false });
+    let first = descend(worker, problem, start, Mode::from(cold));
     let mut found = match first {
-        Ok(best) => Found { iterations: best.iterations, best, improved: 0 },
+        Ok(best) => Found::new(best),
         Err(failure) => {
             // Any finite point will do as a beginning.
             let mut other = further
                 .iter()
-                .filter_map(|s| descend(worker, problem, s, Mode { cold: true, verify: false }).ok());
+                .filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
             let Some(best) = other.next() else { return Err(failure) };
-            Found { iterations: best.iterations, best, improved: 0 }
+            Found::new(best)
         }
     };
     if effort == Search::Local {
@@ -46,7 +62,57 @@ pub(super) fn search(
         mirror_strong_pulls(worker, problem, &mut found);
     }
     flips(worker, problem, &mut found, effort);
+    everywhere(worker, problem, start, &mut found);
     Ok(found)
+}
+
+/// Small models: beyond the other side of each asymmetric parameter, and all over the box.
+fn everywhere(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
+    let free = problem.fixed.iter().filter(|&&fixed| !fixed).count();
+    if free > MOST_FREE || !may_have_several_minima(problem) {
+        return;
+    }
+    for p in 0..start.len() {
+        if problem.plan.asymmetric[p] && !problem.fixed[p] {
+            cross(worker, problem, p, found);
+        }
+    }
+    let most = found.iterations + MOST_SCATTERED_ITERATIONS;
+    for index in 0..MOST_STARTS {
+        if found.census.is_complete() || found.iterations > most {
+            break;
+        }
+        let start = scattered(problem, start, index);
+        short_attempt(worker, problem, &start, found);
+    }
+}
+
+/// Holds one parameter on its other side (near 0: on either) until the others have followed, then
+/// lets it go.
+fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut Found) {
+    let mut held = problem.clone();
+    held.fixed[p] = true;
+    let value = found.best.theta[p];
+    let sides: &[f64] = if value.abs() < 0.5 { &[1.0, -1.0] } else { &[-value] };
+    for far in sides {
+        let mut trial = found.best.theta.clone();
+        trial[p] = far.clamp(problem.lower[p], problem.upper[p]);
+        if let Ok(other) = descend(worker, &held, &trial, SHORT) {
+            found.iterations += other.iterations;
+            short_attempt(worker, problem, &other.theta, found);
+        }
+    }
+}
+
+/// Like `attempt`, but gives up early on what is slow and not lower.
+fn short_attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
+    let Ok(other) = descend(worker, problem, start, SHORT) else { return };
+    if other.status != FitStatus::Converged && other.value() < found.best.value() {
+        found.iterations += other.iterations;
+        attempt(worker, problem, &other.theta, found);
+    } else {
+        take(other, found);
+    }
 }
 
 /// Where an asymmetric parameter is pulled by more than its width, all such pulls are mirrored at
@@ -67,10 +133,14 @@ fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut F
 
 /// Descends from `start` and keeps the result if it is lower.
 fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
-    let Ok(other) = descend(worker, problem, start, Mode { cold: false, verify: false }) else {
-        return false;
-    };
+    let Ok(other) = descend(worker, problem, start, Mode::from(false)) else { return false };
+    take(other, found)
+}
+
+/// Keeps the end of a descent if it is lower than the best one.
+fn take(other: Descent, found: &mut Found) -> bool {
     found.iterations += other.iterations;
+    found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
     let better = other.value() < found.best.value() - noise
         || (other.status == FitStatus::Converged

@@ -108,6 +108,23 @@ impl Worker {
         likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
     }
 
+    /// The exact Hessian over the active parameters, in one piece, at the point of the last `evaluate`.
+    /// Whoever takes it puts it back into `flat`.
+    pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
+        let layout = &problem.plan.flat;
+        let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));
+        let point = Point {
+            theta,
+            data: problem.data,
+            active: &self.active,
+            side: &self.side,
+            exactness: 1.0,
+            damping: 0.0,
+        };
+        assemble(problem.level, problem.plan, layout, point, &mut self.scratch, &mut whole);
+        whole
+    }
+
     /// Gradient and jumps at the point of the last `evaluate`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);

@@ -1,0 +1,108 @@
+//! Start points all over the box, for models so small that a descent costs microseconds.
+//!
+//! How many is decided by what they find: as long as new minima turn up, more are to be
+//! expected. With `W` different minima after `N` descents the expected number of all of them is
+//! `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987); the
+//! search ends once that is within a quarter of `W`.
+
+use super::Problem;
+
+/// Models with more free parameters are not searched in this way.
+pub(super) const MOST_FREE: usize = 48;
+
+/// Descents from scattered points at most.
+pub(super) const MOST_STARTS: usize = 64;
+
+/// How far the starts lie from the given one, in turn: in widths of Gaussian constraints, and
+/// as exponents of scale factors.
+const SPREADS: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
+
+/// Different minima met, and the descents that met them.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    minima: Vec<f64>,
+    descents: usize,
+}
+
+impl Census {
+    /// Takes the value at which a descent ended.
+    pub(super) fn count(&mut self, value: f64) {
+        self.descents += 1;
+        if self.minima.iter().all(|m| (m - value).abs() > 1e-7 * (1.0 + value.abs())) {
+            self.minima.push(value);
+        }
+    }
+
+    /// Whether further minima are not to be expected.
+    pub(super) fn is_complete(&self) -> bool {
+        let (n, w) = (self.descents as f64, self.minima.len() as f64);
+        n > w + 2.0 && w * (n - 1.0) / (n - w - 2.0) <= w + 0.25
+    }
+}
+
+/// Whether the likelihood may have several minima at all: somewhere a parameter
+/// bends what is expected, or two of them multiply each other.
+pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
+    let plan = problem.plan;
+    let length = |(from, to): (usize, usize)| to - from;
+    plan.asymmetric.iter().zip(&problem.fixed).any(|(&asymmetric, &fixed)| asymmetric && !fixed)
+        || plan.blocks.iter().any(|b| {
+            length(b.norm) + length(b.factor) + length(b.binwise) + usize::from(length(b.hist) > 0) > 1
+        })
+}
+
+/// The scattered start of number `index` around `start`; it depends on nothing else.
+pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> Vec<f64> {
+    let mut state = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut uniform = || {
+        // SplitMix64; the top 53 bits.
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0
+    };
+    let spread = SPREADS[index % SPREADS.len()];
+    (0..start.len())
+        .map(|p| {
+            let (offset, flip) = (spread * uniform(), uniform());
+            if problem.fixed[p] {
+                return start[p];
+            }
+            let (lower, upper) = (problem.lower[p], problem.upper[p]);
+            let to = if problem.plan.asymmetric[p] || start[p].abs() < 0.5 {
+                start[p] + offset
+            } else {
+                let side = if lower < 0.0 && flip > 0.5 { -1.0 } else { 1.0 };
+                side * start[p] * offset.exp()
+            };
+            to.clamp(lower, upper)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Census;
+
+    #[test]
+    fn one_minimum_met_eleven_times_is_all_there_is() {
+        let mut census = Census::default();
+        for met in 1..=11 {
+            assert!(!census.is_complete(), "complete after {} descents", met - 1);
+            census.count(25.0 + 1e-9 * f64::from(met));
+        }
+        assert!(census.is_complete());
+    }
+
+    #[test]
+    fn new_minima_ask_for_more_descents() {
+        let mut census = Census::default();
+        for met in 0..27 {
+            census.count(f64::from(met % 2));
+            assert!(!census.is_complete(), "complete after {} descents", met + 1);
+        }
+        census.count(0.0);
+        assert!(census.is_complete());
+    }
+}
