@@ -75,7 +75,7 @@ fn a_lower_minimum_on_the_way_restarts_the_scan() {
 #[test]
 fn inexact_conditional_fits_are_no_minimum() {
     let mut session = Wells::new(&model((0.0, 10.0)), vec![well(2.0, 7.0)]);
-    session.error = -1e-5;
+    session.error = 1e-5;
     let result = of(&session, &over(1.0, 3.0, 5));
     assert_eq!(result.mu_hat, 2.0);
     assert_eq!(result.twice_delta_nll[2], Some(0.0));

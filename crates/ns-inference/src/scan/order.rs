@@ -69,17 +69,12 @@ mod tests {
             for wave in waves(n1, n2) {
                 for (k, along) in &wave {
                     let (i, j) = (k % n1, k / n1);
-                    let fitted = |range: &mut dyn Iterator<Item = usize>| range.any(|k| done[k]);
+                    let row = |range: std::ops::Range<usize>| range.into_iter().any(|i| done[j * n1 + i]);
+                    let column = |range: std::ops::Range<usize>| range.into_iter().any(|j| done[j * n1 + i]);
                     match along {
                         Along::Nothing => {}
-                        Along::First => {
-                            assert!(fitted(&mut (0..i).map(|i| j * n1 + i)));
-                            assert!(fitted(&mut (i + 1..n1).map(|i| j * n1 + i)));
-                        }
-                        Along::Second => {
-                            assert!(fitted(&mut (0..j).map(|j| j * n1 + i)));
-                            assert!(fitted(&mut (j + 1..n2).map(|j| j * n1 + i)));
-                        }
+                        Along::First => assert!(row(0..i) && row(i + 1..n1)),
+                        Along::Second => assert!(column(0..j) && column(j + 1..n2)),
                     }
                 }
                 for (k, _) in wave {
