@@ -3,7 +3,9 @@
 
 mod devices;
 mod fit;
+mod hypotest;
 mod inspect;
+mod ranking;
 mod scan;
 mod streams;
 mod surgery;
@@ -89,6 +91,7 @@ macro_rules! snapshot {
         settings.set_omit_expression(true);
         settings.add_filter(r"distance to the minimum \d\.\de-\d+", "distance to the minimum [edm]");
         settings.add_filter(r"\d+ iterations, \d+\.\d ms", "[iterations], [time]");
+        settings.add_filter(r"\d+\.\d ms on ", "[time] on ");
         settings.add_filter(r"\b[0-9a-f]{64}\b", "[digest]");
         settings.add_filter(r"\(os error \d+\)", "(os error)");
         settings.add_filter(r"\x1b\[[0-9;]*m", "");

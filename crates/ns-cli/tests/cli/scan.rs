@@ -107,7 +107,7 @@ fn points_without_a_finite_likelihood_are_null_with_a_reason() {
         {"name":"background","data":[5.0, 0.0],"modifiers":[{"name":"b","type":"normfactor","data":null}]}]}],
         "observations":[{"name":"SR","data":[6.0, 5.0]}],
         "measurements":[{"name":"m","config":{"poi":"mu","parameters":[]}}],"version":"1.0.0"}"#;
-    let args = ["scan", "-i", "-", "--start", "0", "--stop", "2", "--points", "5"];
+    let args = ["scan", "-i", "-", "--start", "0", "--stop", "2.4", "--points", "4"];
     snapshot!(shown_json(&run_with(&args, text)));
     snapshot!(shown(&run_with(&[&args[..], &["--format", "table"]].concat(), text)));
 }
