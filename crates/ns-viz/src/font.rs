@@ -7,6 +7,10 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 /// The font file that travels with the crate (see `font/README.md` for its origin and licence).
 pub(crate) const FILE: &[u8] = include_bytes!("../font/DejaVuSans.ttf");
 
+/// The licence of the font inside this crate. Whoever passes on a program that contains the crate has to
+/// pass on this text too.
+pub const FONT_LICENCE: &str = include_str!("../font/LICENSE");
+
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
 
 /// The parsed font; nothing only if the file were damaged, which a test excludes.

@@ -136,10 +136,10 @@ impl Limit {
 
     fn layout(&self, y: Axis) -> Layout<'_> {
         let mut entries = Vec::new();
-        if !self.observed.is_empty() {
+        if self.observed.iter().any(Option::is_some) {
             entries.push(Entry::new(Symbol::Dotted(Stroke::solid(BLACK, 1.8)), "observed"));
         }
-        if !self.expected.is_empty() {
+        if self.expected.iter().flatten().any(Option::is_some) {
             let dashes = Stroke::dashed(BLACK, 1.8, 6.0, 4.0);
             entries.push(Entry::new(Symbol::Line(dashes), "expected"));
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_ONE)), "±1 σ"));
@@ -209,4 +209,51 @@ impl Limit {
 fn arrow(panel: &mut Panel<'_>, limit: f64) {
     let (x, y) = (panel.x.at(limit), panel.area.bottom);
     panel.drawing.polygon(&[(x, y), (x - 4.0, y - 9.0), (x + 4.0, y - 9.0)], Ink::fill(BLACK));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drawing::Item;
+
+    /// Corners of the shapes filled with a colour inside the panel.
+    fn corners(drawing: &Drawing, colour: crate::colour::Colour) -> Vec<usize> {
+        let shapes = drawing.items.iter().filter_map(|item| match item {
+            Item::Shape(shape) if shape.ink.fill == Some(colour) => Some(shape.path.len() - 1),
+            _ => None,
+        });
+        shapes.filter(|count| *count > 4).collect()
+    }
+
+    #[test]
+    fn bands_stop_at_missing_values() {
+        let row = |k: i32| [0.9, 0.7, 0.5, 0.3, 0.1].map(|at: f64| Some(at.powi(k)));
+        let mut limit = Limit {
+            mu: (0..9).map(f64::from).collect(),
+            expected: (0..9).map(row).collect(),
+            ..Limit::default()
+        };
+        assert_eq!(corners(&limit.draw().unwrap(), BAND_ONE), [18]);
+        limit.expected[4][1] = None;
+        let drawing = limit.draw().unwrap();
+        assert_eq!(corners(&drawing, BAND_ONE), [8, 8]);
+        assert_eq!(corners(&drawing, BAND_TWO), [18], "the other band has all its values");
+    }
+
+    #[test]
+    fn the_legend_gives_the_limits() {
+        let limit = Limit {
+            mu: vec![0.0, 1.0],
+            observed: vec![Some(1.0), Some(0.01)],
+            observed_limit: Some(0.75),
+            expected_limits: [None, Some(0.5), Some(0.8), Some(1.2), None],
+            alpha: 0.1,
+            ..Limit::default()
+        };
+        let labels = limit.draw().unwrap().labels();
+        for text in ["observed 90 % limit: 0.750", "expected 90 % limit: 0.800 (+0.40 −0.30)", "α = 0.1"] {
+            assert!(labels.iter().any(|label| label.text == text), "{text}: {labels:?}");
+        }
+        assert!(labels.iter().all(|label| label.text != "±1 σ"), "no band, no entry");
+    }
 }

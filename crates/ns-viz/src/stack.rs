@@ -247,3 +247,53 @@ fn mark(page: &mut Drawing, area: &Area, y: &Axis, x: f64, value: f64, low: f64,
         page.polygon(&[(x, tip), (x - 4.0, tip - 7.0), (x + 4.0, tip - 7.0)], Ink::fill(BLACK));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(counts: &[f64], data: &[Option<f64>], log: bool) -> Stack {
+        let edges = (0..=counts.len()).map(|edge| edge as f64).collect();
+        let layer = |share: f64| Layer { colour: GREY, counts: counts.iter().map(|c| share * c).collect() };
+        let x = Axis::linear(0.0, counts.len() as f64);
+        let spread = vec![Some(1.0); counts.len()];
+        Stack::new("SR", "bin", x, edges, vec![layer(0.25), layer(0.75)], data, &spread, log)
+    }
+
+    #[test]
+    fn axes_hold_the_stack_the_data_and_their_ratio() {
+        let stack = stack(&[100.0, 40.0, 8.0], &[Some(90.0), Some(52.0), None], false);
+        assert_eq!(stack.total(), &[100.0, 40.0, 8.0]);
+        assert!(stack.y.holds(101.0) && stack.y.lo == 0.0);
+        assert!(stack.ratio.holds(52.0 / 40.0) && stack.ratio.holds(90.0 / 100.0));
+        assert!(stack.ratio.hi < 2.0, "no wider than needed: {:?}", stack.ratio);
+        assert!((stack.ratio.lo + stack.ratio.hi - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_expected_and_nothing_seen_still_has_axes() {
+        for log in [false, true] {
+            let stack = stack(&[0.0, 0.0], &[Some(0.0), None], log);
+            assert!(stack.y.lo < stack.y.hi && stack.has_ratio());
+            assert_eq!(stack.data[0].map(|(count, low, _)| (count, low)), Some((0.0, 0.0)));
+        }
+    }
+
+    #[test]
+    fn logarithmic_axes_reach_below_the_smallest_bin() {
+        let stack = stack(&[1e4, 0.5], &[], true);
+        assert!(stack.y.lo < 0.5 && stack.y.hi > 1e4 && !stack.has_ratio());
+    }
+
+    #[test]
+    fn bins_are_counted_in_whole_numbers() {
+        let stack = stack(&[3.0], &[], false);
+        let labels: Vec<_> = stack
+            .x_ticks(&stack.x.between(0.0, 400.0), 400.0)
+            .major
+            .into_iter()
+            .map(|(_, label)| label)
+            .collect();
+        assert_eq!(labels, ["0", "1"]);
+    }
+}
