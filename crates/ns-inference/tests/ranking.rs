@@ -88,7 +88,8 @@ fn a_parameter_at_its_bound_is_held_at_its_crossing_and_flagged() {
     let mut model = model((0.0, 10.0));
     model.parameters[1].bounds = (0.5, 5.0);
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);
-    let result = rank(&model, &session, &RankingOptions::default().impacts([Impact::Refit, Impact::Covariance]));
+    let result =
+        rank(&model, &session, &RankingOptions::default().impacts([Impact::Refit, Impact::Covariance]));
     let entry = result.get("alpha").unwrap();
     assert!(entry.at_bound && !entry.at_kink);
     assert_eq!((entry.uncertainty, entry.constraint, entry.lower), (None, None, None));
@@ -101,7 +102,11 @@ fn a_parameter_at_its_bound_is_held_at_its_crossing_and_flagged() {
     assert_eq!((down.value, down.delta, down.reason.as_deref()), (Some(0.5), Some(0.0), None));
     let by_covariance = entry.covariance.as_ref().unwrap().get(Side::Up);
     assert!(by_covariance.delta.is_none() && by_covariance.reason.is_some());
-    assert!(result.warnings.iter().any(|w| w.contains("alpha") && w.contains("clipped")), "{:?}", result.warnings);
+    assert!(
+        result.warnings.iter().any(|w| w.contains("alpha") && w.contains("clipped")),
+        "{:?}",
+        result.warnings
+    );
 }
 
 #[test]
@@ -211,7 +216,11 @@ fn agrees_with_full_fits(model: &Model, what: &str) -> usize {
             let options = quick.clone().fix(&entry.name, value);
             let alone = fit(model, session.as_ref(), &options, Control::default()).unwrap();
             let expected = alone.bestfit[poi] - result.mu_hat;
-            assert!((delta - expected).abs() < 1e-6, "{what} {} {side:?}: {delta}, not {expected}", entry.name);
+            assert!(
+                (delta - expected).abs() < 1e-6,
+                "{what} {} {side:?}: {delta}, not {expected}",
+                entry.name
+            );
             n += 1;
         }
         for side in [Side::Up, Side::Down] {
@@ -223,7 +232,11 @@ fn agrees_with_full_fits(model: &Model, what: &str) -> usize {
             let options = quick.clone().data(ns_inference::FitData::Given(data.into()));
             let alone = fit(model, session.as_ref(), &options, Control::default()).unwrap();
             let expected = alone.bestfit[poi] - result.mu_hat;
-            assert!((delta - expected).abs() < 1e-6, "{what} {} global {side:?}: {delta}, not {expected}", entry.name);
+            assert!(
+                (delta - expected).abs() < 1e-6,
+                "{what} {} global {side:?}: {delta}, not {expected}",
+                entry.name
+            );
             n += 1;
         }
     }

@@ -113,7 +113,9 @@ fn definitions_agree_where_the_likelihood_is_nearly_a_parabola() {
         let difference = refit.symmetric().unwrap() - covariance.symmetric().unwrap();
         assert!(difference.abs() < 0.03 * total, "{}: {difference}", entry.name);
         // `global` times sigma_pre^2 / sigma is the covariance: a constrained parameter moves less than its datum.
-        if let (Some(global), Some(constraint)) = (entry.global.as_ref().unwrap().symmetric(), entry.constraint) {
+        if let (Some(global), Some(constraint)) =
+            (entry.global.as_ref().unwrap().symmetric(), entry.constraint)
+        {
             let difference = global - constraint * covariance.symmetric().unwrap();
             assert!(difference.abs() < 0.03 * total, "{}: {difference}", entry.name);
         }

@@ -20,7 +20,13 @@ pub(crate) struct RankingArgs {
     model: ModelArgs,
     /// Definitions of the impact: refit (parameter moved by its uncertainty, everything refitted),
     /// covariance, global (auxiliary datum moved by its width); the first one sorts
-    #[arg(long, help_heading = "Ranking", value_name = "NAME,...", value_delimiter = ',', default_value = "refit")]
+    #[arg(
+        long,
+        help_heading = "Ranking",
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "refit"
+    )]
     impact: Vec<Impact>,
     /// Pre-fit impacts too
     #[arg(long, help_heading = "Ranking")]
@@ -60,7 +66,8 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     options.parameter.clone_from(&args.param);
     options.groups = groups;
     let result = job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
-    let without_any = !result.ranking.is_empty() && result.ranking.iter().all(|e| e.impacts.largest().is_none());
+    let without_any =
+        !result.ranking.is_empty() && result.ranking.iter().all(|e| e.impacts.largest().is_none());
     let exit = match result.interrupted {
         true => Exit::Interrupted,
         false if result.converged && !without_any => Exit::Done,
@@ -97,7 +104,8 @@ fn report(result: &RankingResult) -> String {
 /// A table with names to the left and numbers to the right.
 fn lay_out(header: &[String], rows: Vec<Vec<String>>) -> String {
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let numbers: Vec<usize> = (1..header.len()).filter(|c| header.get(*c).is_some_and(|h| !h.is_empty())).collect();
+    let numbers: Vec<usize> =
+        (1..header.len()).filter(|c| header.get(*c).is_some_and(|h| !h.is_empty())).collect();
     let mut t = table::table(&header, &numbers);
     for row in rows {
         t.add_row(row);

@@ -110,9 +110,7 @@ pub fn ranking_summary(result: &RankingResult) -> String {
         ("of it simulation statistics", b.mc_statistical),
     ]
     .into_iter()
-    .filter_map(|(what, part)| {
-        part.map(|x| format!("{} {what}", signed(x, scale).trim_start_matches('+')))
-    })
+    .filter_map(|(what, part)| part.map(|x| format!("{} {what}", signed(x, scale).trim_start_matches('+'))))
     .collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     format!("impact on {} = {best}{parts}\n{shown}, {} fits", result.param, result.n_fits)
