@@ -164,9 +164,17 @@ def test_bounds_of_the_signal_strength_act_as_in_pyhf(n, bounds, statistic):
     compare(counting(n, bounds=bounds), 1.1, statistic)
 
 
-@pytest.mark.parametrize("mu", [0.5, 10.0])
-def test_a_test_at_a_bound_agrees_with_pyhf(mu):
-    compare(counting(60, bounds=(0.5, 10.0)), mu, "qtilde")
+@pytest.mark.parametrize("bounds", [(0.0, 10.0), (0.5, 10.0)])
+def test_a_test_at_the_upper_bound_agrees_with_pyhf(bounds):
+    compare(counting(60, bounds=bounds), 10.0, "qtilde")
+
+
+def test_a_test_without_power_has_no_cls():
+    # The Asimov set, made at 0, has its best fit at the lower bound: at the tested value itself.
+    result = nextstat.hypotest(0.5, counting(60, bounds=(0.5, 10.0)))
+    assert result.cls is None
+    assert result.expected_set["cls"] == [None] * 5
+    assert any("cls is null" in warning for warning in result.warnings)
 
 
 def test_no_signal_is_never_excluded():
@@ -180,7 +188,8 @@ def test_a_signal_without_effect_has_an_asimov_statistic_of_zero():
     spec["channels"][0]["samples"][0]["data"] = [0.0, 0.0]
     result = nextstat.hypotest(1.0, spec)
     assert result.q_asimov == 0.0
-    assert any("no effect" in warning for warning in result.warnings)
+    assert result.cls is None
+    assert any("has an effect" in warning for warning in result.warnings)
 
 
 def test_q0_tests_zero_whatever_it_is_given():

@@ -169,7 +169,7 @@ pub fn hypotest(
     };
     tester.judge_at(value);
 
-    let p = asymptotic::observed(options.statistic, tested.q, tested.q_asimov);
+    let mut p = asymptotic::observed(options.statistic, tested.q, tested.q_asimov);
     let mut expected = ExpectedSet::default();
     for n in EXPECTED_SIGMAS {
         let p = asymptotic::expected(n, tested.q_asimov);
@@ -177,19 +177,25 @@ pub fn hypotest(
         expected.clsb.push(p.clsb);
         expected.clb.push(p.clb);
     }
-    if p.cls.is_none() {
-        tester.notes.push(match tested.q_asimov {
-            0.0 => format!(
-                "cls is null: the Asimov set does not tell {name} = {value} from {}",
-                options.statistic.asimov_value()
-            ),
-            _ => "cls is null: both of its p-values are zero".to_owned(),
+    let asimov_value = options.statistic.asimov_value();
+    if tested.q_asimov == 0.0 && value != asimov_value && options.statistic != TestStatistic::Q0 {
+        // Both hypotheses expect the same data as far as this test can tell: their ratio means nothing.
+        p.cls = None;
+        expected.cls.fill(None);
+        tester.notes.push(if tester.asimov.best_value() > value {
+            format!(
+                "cls is null: the one-sided test of {name} = {value} has no power, since the Asimov set made at \
+                 {asimov_value} has its best fit at {}",
+                tester.asimov.best_value()
+            )
+        } else {
+            format!(
+                "cls is null: what is expected at {name} = {value} is the same as at {asimov_value}; check that {name} \
+                 has an effect"
+            )
         });
-    }
-    if tested.q_asimov == 0.0 && value != options.statistic.asimov_value() {
-        tester
-            .notes
-            .push(format!("{name} has no effect on what is expected: the statistic of the Asimov set is 0"));
+    } else if p.cls.is_none() {
+        tester.notes.push("cls is null: both of its p-values are zero".to_owned());
     }
     Ok(HypotestResult {
         param: name,
