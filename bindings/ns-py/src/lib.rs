@@ -11,6 +11,7 @@ mod hypotest;
 mod load;
 mod model;
 mod options;
+mod ranking;
 mod result;
 mod scan;
 mod surgery;
@@ -34,6 +35,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<batch::BatchResult>()?;
     m.add_class::<scan::ScanResult>()?;
     m.add_class::<scan::ScanInterval>()?;
+    m.add_class::<ranking::RankingResult>()?;
     m.add_class::<hypotest::HypotestResult>()?;
     m.add_class::<hypotest::LimitResult>()?;
     m.add_class::<hypotest::SignificanceResult>()?;
@@ -46,6 +48,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fit::fit, m)?)?;
     m.add_function(wrap_pyfunction!(batch::fit_batch, m)?)?;
     m.add_function(wrap_pyfunction!(scan::profile_scan, m)?)?;
+    m.add_function(wrap_pyfunction!(ranking::ranking, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::hypotest, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::upper_limit, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::significance, m)?)?;

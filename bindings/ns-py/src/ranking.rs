@@ -1,0 +1,213 @@
+//! `nextstat.ranking` and `nextstat.RankingResult`.
+
+use ns_inference::ranking::{ranking_rows, ranking_summary};
+use ns_inference::{Group, Impact, RankingOptions};
+use numpy::PyArray1;
+use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::analysis::{Common, Record};
+use crate::load;
+use crate::table::Table;
+
+/// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON of
+/// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
+/// `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the list.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct RankingResult(Record);
+
+impl RankingResult {
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = self.0.values.bind(py).get_item("ranking")?;
+        let list = list.ok_or_else(|| PyKeyError::new_err("ranking"))?;
+        Ok(list.cast_into::<PyList>()?)
+    }
+
+    fn numbers<'py>(
+        &self,
+        py: Python<'py>,
+        key: &str,
+        impact: Option<&str>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut values = Vec::new();
+        for entry in self.list(py)? {
+            let entry = match impact {
+                Some(definition) => entry.get_item(definition).map_err(|_| {
+                    PyKeyError::new_err(format!("the impact '{definition}' was not asked for"))
+                })?,
+                None => entry,
+            };
+            values.push(entry.get_item(key)?.extract::<Option<f64>>()?.unwrap_or(f64::NAN));
+        }
+        Ok(PyArray1::from_vec(py, values))
+    }
+}
+
+#[pymethods]
+impl RankingResult {
+    /// Names of the parameters, in the order of the list.
+    #[getter]
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.list(py)?.iter().map(|entry| entry.get_item("name")?.extract()).collect()
+    }
+
+    /// `(best fit - auxiliary datum) / pre-fit width`.
+    #[getter]
+    fn pull<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, "pull", None)
+    }
+
+    /// `uncertainty / pre-fit width`.
+    #[getter]
+    fn constraint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, "constraint", None)
+    }
+
+    /// Post-fit impact of the upward variation, by the first definition asked for.
+    #[getter]
+    fn delta_mu_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, "delta_mu_up", None)
+    }
+
+    /// The same of the downward variation.
+    #[getter]
+    fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, "delta_mu_down", None)
+    }
+
+    /// Pre-fit impact of the upward variation.
+    #[getter]
+    fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, "delta_mu_prefit_up", None)
+    }
+
+    /// The same of the downward variation.
+    #[getter]
+    fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, "delta_mu_prefit_down", None)
+    }
+
+    /// A numeric key of the entries as an array; of one definition ("refit", "covariance", "global") with
+    /// `impact`.
+    #[pyo3(signature = (key, impact = None))]
+    fn column<'py>(
+        &self,
+        py: Python<'py>,
+        key: &str,
+        impact: Option<&str>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.numbers(py, key, impact)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.list(py)?.len())
+    }
+
+    /// An entry of the list by name or position.
+    fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let list = self.list(py)?;
+        if let Ok(name) = which.extract::<String>() {
+            for entry in list {
+                if entry.get_item("name")?.extract::<String>()? == name {
+                    return Ok(entry);
+                }
+            }
+            return Err(PyKeyError::new_err(format!("no parameter '{name}' in this ranking")));
+        }
+        let position = which.extract::<isize>()?;
+        let index = if position < 0 { position.checked_add_unsigned(list.len()) } else { Some(position) };
+        let index = index.and_then(|i| usize::try_from(i).ok()).filter(|i| *i < list.len());
+        list.get_item(index.ok_or_else(|| PyIndexError::new_err("ranking index out of range"))?)
+    }
+
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.0.values.bind(py).get_item(name)?.ok_or_else(|| {
+            PyAttributeError::new_err(format!("'RankingResult' object has no attribute '{name}'"))
+        })
+    }
+
+    fn __dir__(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let mut names: Vec<String> = self.0.values.bind(py).keys().extract()?;
+        let more = ["names", "pull", "constraint", "delta_mu_up", "delta_mu_down", "delta_mu_prefit_up"];
+        names.extend(more.map(str::to_owned));
+        names.extend(["delta_mu_prefit_down", "column", "to_dict"].map(str::to_owned));
+        Ok(names)
+    }
+
+    /// Everything as plain Python data, as in the JSON of the command.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.text()
+    }
+
+    fn _repr_html_(&self) -> String {
+        self.0.html()
+    }
+}
+
+/// Ranks the nuisance parameters of a model by their impact on the parameter of interest, or on `param`.
+///
+/// `impact` is a definition or several, of which the first sorts: "refit" (the parameter is held one
+/// uncertainty away from its best fit and everything else refitted), "covariance" (the same on a parabola),
+/// "global" (the auxiliary datum is moved by its width). `prefit=True` adds pre-fit impacts, `top` keeps the
+/// largest. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
+///
+/// `data`, `asimov`, `fixed` and `init` are those of `fit`. `progress` is True for a line on standard error,
+/// or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
+#[pyfunction]
+#[pyo3(signature = (model, impact = None, *, prefit = false, top = None, groups = None, param = None, device = "auto",
+                    threads = 0, data = None, asimov = None, fixed = None, init = None, progress = None))]
+pub(crate) fn ranking(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    impact: Option<&Bound<'_, PyAny>>,
+    prefit: bool,
+    top: Option<usize>,
+    groups: Option<&Bound<'_, PyDict>>,
+    param: Option<String>,
+    device: &str,
+    threads: usize,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RankingResult> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let mut wanted = RankingOptions::default()
+        .fit(common.fit_options(model)?)
+        .impacts(definitions(impact)?)
+        .prefit(prefit);
+    wanted.top = top;
+    wanted.parameter = param;
+    for (name, members) in groups.into_iter().flat_map(|dict| dict.iter()) {
+        wanted = wanted.group(Group::new(name.extract::<String>()?, members.extract::<Vec<String>>()?));
+    }
+    let analysis = |core: &ns_core::Model, session: &dyn ns_core::Session, control: ns_core::Control<'_>| {
+        ns_inference::ranking(core, session, &wanted, control)
+    };
+    let record = common.run(py, model, analysis, |result| {
+        let (header, rows) = ranking_rows(result);
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        (Table::new(&header, rows), ranking_summary(result))
+    })?;
+    Ok(RankingResult(record))
+}
+
+/// One definition or several.
+fn definitions(impact: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Impact>> {
+    let names: Vec<String> = match impact {
+        None => Vec::new(),
+        Some(object) => match object.extract::<String>() {
+            Ok(name) => vec![name],
+            Err(_) => object.extract()?,
+        },
+    };
+    names.iter().map(|name| name.parse().map_err(PyValueError::new_err)).collect()
+}
