@@ -8,7 +8,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/workspaces.md", "docs/scan.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/workspaces.md", "docs/scan.md", "docs/ranking.md"])
 def test_examples_run(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), re.M | re.S)
