@@ -45,9 +45,7 @@ pub(super) fn search(
         Ok(best) => Found::new(best),
         Err(failure) => {
             // Any finite point will do as a beginning.
-            let mut other = further
-                .iter()
-                .filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
+            let mut other = further.iter().filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
             let Some(best) = other.next() else { return Err(failure) };
             Found::new(best)
         }
