@@ -323,7 +323,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
 fn last_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
-    theta: &mut Vec<f64>,
+    theta: &mut [f64],
     here: &mut Likelihood,
     edm: &mut f64,
 ) {
