@@ -45,7 +45,7 @@ fn evaluate(model: &Model, u: &mut Unstructured<'_>) {
         let t = f64::from(u.arbitrary::<u8>().unwrap_or(128)) / 255.0;
         points.push(lo + t * (hi.min(1e3) - lo));
     }
-    let request = EvaluationRequest { nll: true, gradient: true, hessian: n <= 64, expected: true };
+    let request = EvaluationRequest { nll: true, gradient: true, hessian: n <= 64, expected: true, samples: true };
     if let Ok(values) = session.evaluate(&Data::Observed, &points, request) {
         assert_eq!(values.nll.len(), 2);
         assert_eq!(values.gradient.len(), 2 * n);

@@ -25,7 +25,7 @@ const BATCH: BatchSize = BatchSize::NumIterations(64);
 
 /// Value only, value with gradient, Hessian.
 const VALUE: EvaluationRequest =
-    EvaluationRequest { nll: true, gradient: false, hessian: false, expected: false };
+    EvaluationRequest { nll: true, gradient: false, hessian: false, expected: false, samples: false };
 const GRADIENT: EvaluationRequest = EvaluationRequest { gradient: true, ..VALUE };
 const HESSIAN: EvaluationRequest = EvaluationRequest { nll: false, hessian: true, ..VALUE };
 

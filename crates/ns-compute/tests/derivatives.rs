@@ -16,7 +16,8 @@ use ns_core::{Data, EvaluationRequest, Execution, Model, Session};
 use number::Hyper;
 use proptest::prelude::*;
 
-const ALL: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true };
+const ALL: EvaluationRequest =
+    EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true, samples: true };
 
 /// Tolerance: 1e-9 of the sum of absolute terms of the element.
 const RELATIVE: f64 = 1e-9;
@@ -79,6 +80,17 @@ fn check(seed: u64) -> Result<(), TestCaseError> {
         );
         for (b, l) in expected(&model, &seeded(&theta, 0, 0)).iter().enumerate() {
             prop_assert!((got.expected[b] - l.value).abs() <= 1e-12 * (1.0 + l.value.abs()) * 8.0);
+        }
+        let mut sums = vec![0.0; model.n_bins()];
+        let mut samples = got.samples.iter();
+        for channel in &model.channels {
+            for bin in (0..channel.samples.len()).flat_map(|_| 0..channel.n_bins) {
+                sums[channel.first_bin + bin] += samples.next().unwrap();
+            }
+        }
+        prop_assert!(samples.next().is_none());
+        for (b, sum) in sums.iter().enumerate() {
+            prop_assert!((got.expected[b] - sum).abs() <= 1e-12 * (1.0 + sum.abs()) * 8.0);
         }
         let mut want_product = vec![0.0; n];
         let mut product_scale = vec![0.0; n];

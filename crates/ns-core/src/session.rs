@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Control, Data, Device, SessionError, TaskOutcome};
+use crate::{Control, Covariance, Data, Device, SessionError, TaskOutcome};
 
 /// Where a fit starts.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +45,9 @@ pub struct FitRequest {
     pub bounds: Vec<(usize, (f64, f64))>,
     /// How hard to look for the global minimum.
     pub search: Search,
+    /// Covariance of a fit nearby, as an inverse Hessian to begin with. It makes the way shorter and
+    /// never changes what counts as a minimum; a device may do without.
+    pub metric: Option<Arc<Covariance>>,
 }
 
 /// Fits that share one set of data, such as the free and the conditional fit of a toy.
@@ -88,6 +91,8 @@ pub struct EvaluationRequest {
     pub hessian: bool,
     /// Expected main and auxiliary data.
     pub expected: bool,
+    /// Expected yields of every sample.
+    pub samples: bool,
 }
 
 /// Values at points, point after point, row-major; empty where not asked for.
@@ -105,6 +110,9 @@ pub struct Evaluation {
     pub hessian: Vec<f64>,
     /// Expected data in pyhf's order (main, then auxiliary), `points x (bins + auxiliary data)`.
     pub expected: Vec<f64>,
+    /// Expected yields of every sample, per point channel after channel, within a channel sample after
+    /// sample, within a sample bin after bin. Summed over samples they are the main part of `expected`.
+    pub samples: Vec<f64>,
 }
 
 /// The numeric side of a model's parameters, without names.

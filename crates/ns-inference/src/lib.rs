@@ -24,6 +24,8 @@
 //! # }
 //! ```
 //!
+//! With the feature `pictures` the module `picture` turns results into the pictures of `ns-viz`.
+//!
 //! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `None`
 //! there, and one of [`FitResult::warnings`] says why.
 
@@ -37,10 +39,13 @@ pub mod limit;
 mod lookup;
 pub mod minos;
 pub mod normal;
+#[cfg(feature = "pictures")]
+pub mod picture;
 pub mod present;
-pub mod scan;
 pub mod ranking;
+pub mod scan;
 pub mod significance;
+pub mod yields;
 
 pub use device::{DeviceInfo, devices, open_session, open_session_sharing};
 pub use error::InferenceError;
@@ -51,6 +56,7 @@ pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
-pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking};
+pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
+pub use yields::{YieldsResult, postfit_yields, prefit_yields};

@@ -39,6 +39,14 @@ impl CpuSession {
                 out.nll_main.push(terms.main + data.saturated_main);
                 out.nll_constraint.push(terms.constraint + data.saturated_constraint);
             }
+            if request.samples {
+                let scratch = &worker.scratch;
+                for (block, scale) in plan.blocks.iter().zip(&scratch.scale) {
+                    let cells = block.cell..block.cell + block.n_bins;
+                    let cells = scratch.additive[cells.clone()].iter().zip(&scratch.binwise[cells]);
+                    out.samples.extend(cells.map(|(additive, factor)| additive * scale * factor));
+                }
+            }
             if request.gradient {
                 worker.gradient(&problem, theta);
                 out.gradient.extend_from_slice(&worker.scratch.gradient);

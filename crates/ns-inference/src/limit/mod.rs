@@ -48,6 +48,9 @@ pub struct LimitOptions {
     pub observed_only: bool,
     /// Values at which CLs is wanted besides, for a picture.
     pub scan: Vec<f64>,
+    /// With an empty `scan`: how many values to choose once the limits are known, from 0 (or the lower
+    /// bound, if that is higher) to a quarter beyond the largest limit.
+    pub auto_scan: Option<usize>,
 }
 
 impl Default for LimitOptions {
@@ -59,6 +62,7 @@ impl Default for LimitOptions {
             expected_only: false,
             observed_only: false,
             scan: Vec::new(),
+            auto_scan: None,
         }
     }
 }
@@ -103,6 +107,13 @@ impl LimitOptions {
     #[must_use]
     pub fn scan(mut self, values: Vec<f64>) -> Self {
         self.scan = values;
+        self
+    }
+
+    /// Asks for CLs at so many values that cover the limits.
+    #[must_use]
+    pub fn auto_scan(mut self, points: Option<usize>) -> Self {
+        self.auto_scan = points;
         self
     }
 }
@@ -187,7 +198,8 @@ pub fn upper_limit(
     }
     let alpha = 1.0 - options.cl;
     let analysis = Analysis::new(model, session, &options.fit, control)?;
-    let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * options.scan.len())?;
+    let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
+    let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
     let small = model.parameters.len() <= SMALL_MODEL;
     let mut how = if small { options.fit.search } else { Search::Local };
     let mut searches = open(&tester, options, alpha);
@@ -219,10 +231,14 @@ pub fn upper_limit(
             Err(error) => return Err(error),
         }
     }
-    let scan = if options.scan.is_empty() || interrupted {
+    let grid = match options.auto_scan {
+        Some(points) if options.scan.is_empty() => scan::cover(&tester, &searches, points),
+        _ => options.scan.clone(),
+    };
+    let scan = if grid.is_empty() || interrupted {
         None
     } else {
-        let scan = scan::scan(&mut tester, options, how)?;
+        let scan = scan::scan(&mut tester, &grid, options, how)?;
         interrupted |= scan.interrupted;
         Some(scan)
     };

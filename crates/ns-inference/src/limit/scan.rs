@@ -3,7 +3,8 @@
 use ns_core::Search;
 use serde::Serialize;
 
-use super::LimitOptions;
+use super::bracket::End;
+use super::{LimitOptions, Wanted};
 use crate::InferenceError;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
@@ -26,17 +27,49 @@ pub struct LimitScan {
     pub interrupted: bool,
 }
 
+/// How far beyond the largest limit the chosen values go.
+const BEYOND: f64 = 1.25;
+
+/// Uncertainties above the Asimov value where no limit says how far to go.
+const WITHOUT_LIMIT: f64 = 5.0;
+
+/// Equidistant values that cover the limits found, from 0 or the lower bound above it, within the bounds.
+pub(super) fn cover(tester: &Tester<'_>, searches: &[Wanted], points: usize) -> Vec<f64> {
+    let (lower, upper) = tester.bounds();
+    let start = lower.max(0.0);
+    let found = searches.iter().filter_map(|search| match search.search.end() {
+        Some(End::Found(limit)) => Some(limit),
+        _ => None,
+    });
+    let stop = match found.reduce(f64::max) {
+        Some(limit) if limit > start => start + BEYOND * (limit - start),
+        _ => {
+            let sigma = tester.asimov.best.uncertainties.get(tester.poi).copied().flatten();
+            let sigma = sigma.filter(|s| s.is_finite() && *s > 0.0).unwrap_or(1.0);
+            start.max(tester.asimov.best_value()).max(tester.best_value()) + WITHOUT_LIMIT * sigma
+        }
+    };
+    let stop = stop.min(upper);
+    if points < 2 || !(stop > start) {
+        return Vec::new();
+    }
+    let last = (points - 1) as f64;
+    let value = |i: usize| if i + 1 == points { stop } else { start + (stop - start) * i as f64 / last };
+    (0..points).map(value).collect()
+}
+
 /// Tests every value of the grid.
 ///
 /// # Errors
 /// If the device fails.
 pub(super) fn scan(
     tester: &mut Tester<'_>,
+    grid: &[f64],
     options: &LimitOptions,
     how: Search,
 ) -> Result<LimitScan, InferenceError> {
     let mut result = LimitScan { expected: vec![Vec::new(); EXPECTED_SIGMAS.len()], ..LimitScan::default() };
-    for chunk in options.scan.chunks(CHUNK) {
+    for chunk in grid.chunks(CHUNK) {
         let tested = match tester.test(chunk, !options.expected_only, how) {
             Ok(tested) => tested,
             Err(InferenceError::Cancelled) => {
@@ -44,7 +77,7 @@ pub(super) fn scan(
                 tester.notes.push(format!(
                     "interrupted after {} of {} points of the scan",
                     result.mu_values.len(),
-                    options.scan.len()
+                    grid.len()
                 ));
                 break;
             }

@@ -1,0 +1,54 @@
+//! Rankings with impacts, pulls and constraints.
+
+use ns_viz::{Ranking, RankingRow};
+
+use super::remarks;
+use crate::RankingResult;
+use crate::present::{measurement, significant};
+use crate::ranking::{RankedParameter, Side};
+
+/// The parameters of a ranking that have an impact by the definition that sorts it; parameters
+/// without a constraint are noted with their value.
+#[must_use]
+pub fn ranking(result: &RankingResult) -> Ranking {
+    let has_impact =
+        |entry: &&RankedParameter| Side::ALL.into_iter().any(|side| entry.impacts.delta(side).is_some());
+    let definition = match result.impacts.first().copied() {
+        Some("refit") | None => "",
+        Some("covariance") => "impacts from the covariance",
+        Some("global") => "impacts of the auxiliary data",
+        Some(other) => other,
+    };
+    let failed = (result.n_failed > 0).then(|| format!("{} variations failed", result.n_failed));
+    Ranking {
+        poi: result.param.clone(),
+        rows: result.ranking.iter().filter(has_impact).map(row).collect(),
+        subtitle: remarks([
+            Some(definition),
+            (!result.converged).then_some("the best fit did not converge"),
+            failed.as_deref(),
+            result.interrupted.then_some("interrupted"),
+        ]),
+        ..Ranking::default()
+    }
+}
+
+fn row(entry: &RankedParameter) -> RankingRow {
+    let delta = |side| entry.impacts.delta(side);
+    let note = match (entry.prefit_uncertainty, entry.uncertainty) {
+        (Some(_), _) => String::new(),
+        (None, Some(sigma)) => measurement(entry.value, sigma),
+        (None, None) => significant(entry.value),
+    };
+    RankingRow {
+        parameter: entry.name.clone(),
+        pull: entry.pull,
+        constraint: entry.constraint,
+        prefit_up: delta(Side::PrefitUp),
+        prefit_down: delta(Side::PrefitDown),
+        postfit_up: delta(Side::Up),
+        postfit_down: delta(Side::Down),
+        clipped: Side::ALL.into_iter().any(|side| entry.impacts.get(side).clipped),
+        note,
+    }
+}

@@ -1,0 +1,32 @@
+//! Expected and observed events.
+
+use ns_viz::{ChannelYields, SampleYields, Yields};
+
+use super::remarks;
+use crate::yields::{Stage, YieldsResult};
+
+/// All channels with samples, uncertainty and data; samples that the parameter of interest scales are
+/// signal.
+#[must_use]
+pub fn yields(result: &YieldsResult) -> Yields {
+    let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
+        name: channel.name.clone(),
+        samples: channel.samples.iter().map(sample).collect(),
+        data: channel.data.iter().map(|count| Some(*count)).collect(),
+        uncertainty: channel.uncertainty.clone(),
+        ..ChannelYields::default()
+    };
+    Yields {
+        title: match result.stage {
+            Stage::Prefit => "Pre-fit".to_owned(),
+            Stage::Postfit => "Post-fit".to_owned(),
+        },
+        subtitle: remarks([(!result.converged).then_some("the fit did not converge")]),
+        channels: result.channels.iter().map(channel).collect(),
+        ..Yields::default()
+    }
+}
+
+fn sample(sample: &crate::yields::SampleYields) -> SampleYields {
+    SampleYields { name: sample.name.clone(), counts: sample.counts.clone(), signal: sample.signal }
+}
