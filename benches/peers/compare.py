@@ -75,6 +75,43 @@ def in_process(workers, what, repeat, calls=None):
     return seconds, minima
 
 
+# What the analysis suite is measured by, and what each takes more repetitions of than the peer's patience.
+ANALYSES = {
+    "scan": "profile scan, 21 points",
+    "hypotest": "hypothesis test",
+    "limit": "upper limit (peer: observed only)",
+    "ranking": "ranking, post-fit",
+    "ranking with pre-fit": "ranking, post- and pre-fit (peer: post-fit)",
+}
+
+
+def analysis(workers, what, repeat):
+    """Seconds per tool and repetition; the peer's slow analyses are repeated as rarely as `repeat` says, ours three
+    times as often around them."""
+    seconds = {w.tool: [] for w in workers}
+    for worker in workers:
+        if worker.tool == "ours":
+            worker.ask(what=what, key=0)
+    for key in range(1, repeat + 1):
+        for worker in workers:
+            for inner in range(3 if worker.tool == "ours" else 1):
+                answer = worker.ask(what=what, key=100 * inner + key)
+                if "seconds" in answer:
+                    seconds[worker.tool].append(answer["seconds"])
+    return seconds
+
+
+def threads(worker, what, repeat):
+    """Median seconds of ours with one and with two threads, interleaved."""
+    seconds = {1: [], 2: []}
+    for key in range(repeat + 1):
+        for n in seconds:
+            answer = worker.ask(what=what, key=key, threads=n)
+            if key and "seconds" in answer:
+                seconds[n].append(answer["seconds"])
+    return {n: statistics.median(times) for n, times in seconds.items() if times}
+
+
 def whole_process(commands, text, repeat):
     """Wall time of `nextstat fit` from start to exit, a new file every time."""
     seconds = {tool: [] for tool in commands}
@@ -138,6 +175,9 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=2000, help="evaluations per repetition for ours; a tenth for peers")
     parser.add_argument("--pyhf", action="store_true", help="pyhf too: value only, and fits with --pyhf-fit")
     parser.add_argument("--pyhf-fit", action="store_true", help="also pyhf's fit with MINUIT, which can take minutes")
+    parser.add_argument("--analyses", type=int, metavar="N", default=0,
+                        help="also scan, test, limit and ranking, N repetitions of the peer's (each takes up to a minute)")
+    parser.add_argument("--only-analyses", action="store_true", help="nothing but these")
     parser.add_argument("--no-process", action="store_true", help="leave out the whole-process rows")
     parser.add_argument("--place", type=pathlib.Path, default=place / "peers", help="where setup put the environments")
     parser.add_argument("--binary", type=pathlib.Path, default=place / "release" / "nextstat")
@@ -165,6 +205,18 @@ def main() -> None:
         def show(what, seconds, path=path, parameters=parameters):
             print(row(path.stem, parameters, what, seconds, tools), flush=True)
 
+        if arguments.analyses:
+            for what, label in ANALYSES.items():
+                show(label, analysis(native, what, arguments.analyses))
+            pair = threads(native[0], "ranking", max(5, arguments.analyses))
+            if len(pair) == 2:
+                print(
+                    f"{path.stem}: ranking with one thread {readable(pair[1])}, with two {readable(pair[2])}: "
+                    f"{pair[1] / pair[2]:.2f} times",
+                    file=sys.stderr,
+                )
+        if arguments.only_analyses:
+            continue
         show("load", in_process(native, "load", arguments.repeat)[0])
         show("value", in_process(workers, "value", arguments.repeat, arguments.calls)[0])
         show("value and gradient (peer: gradient)", in_process(native, "gradient", arguments.repeat, arguments.calls // 4)[0])

@@ -15,6 +15,13 @@ import numpy as np
 from worker_inputs import perturbed
 
 
+# Values of the parameter of interest in a scan.
+SCAN = np.linspace(0.0, 2.0, 21)
+
+# Analyses that `analyse` knows.
+ANALYSES = ("scan", "hypotest", "limit", "ranking", "ranking with pre-fit")
+
+
 class Ours:
     """This project's package."""
 
@@ -49,6 +56,17 @@ class Ours:
 
     def minimum(self, outcome):
         return float(outcome[0].twice_nll)
+
+    def analyse(self, what, model, threads):
+        package = self.package
+        if what == "scan":
+            return package.profile_scan(model, SCAN, threads=threads).twice_delta_nll
+        if what == "hypotest":
+            return package.hypotest(1.0, model, threads=threads).cls
+        if what == "limit":
+            return package.upper_limit(model, threads=threads).expected
+        prefit = what == "ranking with pre-fit"
+        return package.ranking(model, prefit=prefit, threads=threads).ranking
 
 
 class Peer:
@@ -85,6 +103,17 @@ class Peer:
 
     def minimum(self, outcome):
         return 2 * float(outcome[0].nll)
+
+    def analyse(self, what, model, threads):
+        package = self.package
+        if what == "scan":
+            return package.profile_scan(model, list(SCAN))
+        if what == "hypotest":
+            return package.hypotest(1.0, model)
+        if what == "limit":
+            # The observed limit alone; ours has the five expected ones too.
+            return package.upper_limit(model)
+        return package.ranking(model)
 
 
 class Pyhf:
@@ -124,6 +153,9 @@ class Pyhf:
     def minimum(self, outcome):
         return float(outcome[1])
 
+    def analyse(self, what, model, threads):
+        raise NotImplementedError
+
 
 def evaluate(tool, model, function, key, calls):
     """Seconds per call over `calls` points, all different."""
@@ -162,6 +194,11 @@ def serve(tool):
                 outcome = tool.fit(fresh)
                 answer["seconds"] = time.perf_counter() - began
                 answer["twice_nll"] = tool.minimum(outcome)
+            elif what in ANALYSES:
+                fresh = tool.load(perturbed(text, key))
+                began = time.perf_counter()
+                tool.analyse(what, fresh, request.get("threads", 1))
+                answer["seconds"] = time.perf_counter() - began
             else:
                 answer["error"] = f"unknown request {what}"
         except NotImplementedError:

@@ -1,5 +1,7 @@
 //! What a fit gives back, with its certificate.
 
+use std::sync::Arc;
+
 use crate::FitFailure;
 
 /// Why a fit stopped short of its certificate.
@@ -90,7 +92,7 @@ pub struct FitOutcome {
     /// Empty unless asked for.
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance, if asked for.
-    pub covariance: Option<Covariance>,
+    pub covariance: Option<Arc<Covariance>>,
 }
 
 impl FitOutcome {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Search, Session, Start,
-    TaskOutcome, Wanted,
+    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Search, Session,
+    Start, TaskOutcome, Wanted,
 };
 
 use crate::fit::diagnosis;
@@ -23,6 +23,8 @@ pub(crate) struct Analysis<'a> {
     /// The fit that all others vary: start, fixed parameters, search.
     pub(crate) base: FitRequest,
     control: Control<'a>,
+    /// Covariance of the last fit that has one: what neighbours begin with.
+    metric: Option<Arc<Covariance>>,
     /// Fits done so far, and fits that the whole analysis will take as far as known.
     done: usize,
     total: usize,
@@ -41,7 +43,7 @@ impl<'a> Analysis<'a> {
     ) -> Result<Self, InferenceError> {
         let FitTask { data, fits } = options.task(model, session)?;
         let base = fits.into_iter().next().unwrap_or_default();
-        Ok(Self { model, session, data, base, control, done: 0, total: 0 })
+        Ok(Self { model, session, data, base, control, metric: None, done: 0, total: 0 })
     }
 
     /// Index of the parameter of interest.
@@ -95,7 +97,12 @@ impl<'a> Analysis<'a> {
     /// As [`Self::fit`].
     pub(crate) fn fit_task(&mut self, task: FitTask, wanted: Wanted) -> Result<FitOutcome, InferenceError> {
         match self.run(std::slice::from_ref(&task), wanted)?.pop() {
-            Some(Ok(outcome)) => Ok(outcome),
+            Some(Ok(outcome)) => {
+                if outcome.covariance.is_some() {
+                    self.metric.clone_from(&outcome.covariance);
+                }
+                Ok(outcome)
+            }
             None | Some(Err(FitFailure::Cancelled)) => Err(InferenceError::Cancelled),
             Some(Err(failure)) => {
                 Err(InferenceError::FitFailed { reason: diagnosis::failure(self.model, &failure) })
@@ -123,8 +130,12 @@ impl<'a> Analysis<'a> {
 
     /// A fit that differs from the base by parameters held at values and starts at a neighbour's prediction.
     pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
-        let mut request =
-            FitRequest { start: Start::At(Arc::from(start)), search: Search::Local, ..self.base.clone() };
+        let mut request = FitRequest {
+            start: Start::At(Arc::from(start)),
+            search: Search::Local,
+            metric: self.metric.clone(),
+            ..self.base.clone()
+        };
         for &(index, value) in held {
             request.fixed.retain(|(i, _)| *i != index);
             request.fixed.push((index, value));

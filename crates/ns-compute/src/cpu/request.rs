@@ -171,7 +171,8 @@ impl CpuSession {
             effort => self.further_starts(&problem, &start, effort),
         };
         let cold = matches!(request.start, Start::Init);
-        fit(worker, &problem, &start, &further, request.search, cold, wanted)
+        let metric = request.metric.as_deref();
+        fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
     /// Start points besides the given one.
@@ -180,7 +181,7 @@ impl CpuSession {
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);
             let twin = Problem { plan: smooth, ..problem.clone() };
-            let local = fit(&mut worker, &twin, start, &[], Search::Local, true, Wanted::default());
+            let local = fit(&mut worker, &twin, start, &[], Search::Local, true, None, Wanted::default());
             put(&self.smooth_workers, worker);
             if let Ok(outcome) = local {
                 starts.push(outcome.parameters);

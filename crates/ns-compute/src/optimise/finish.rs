@@ -1,5 +1,7 @@
 //! One fit from start to certified outcome.
 
+use std::sync::Arc;
+
 use ns_core::{Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, Reason, Search, Wanted};
 
 use super::active::{classify, inactive};
@@ -29,10 +31,11 @@ pub(crate) fn fit(
     further: &[Vec<f64>],
     effort: Search,
     cold: bool,
+    metric: Option<&Covariance>,
     wanted: Wanted,
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
-    let found = search(worker, problem, start, further, effort, cold)?;
+    let found = search(worker, problem, start, further, effort, cold, metric)?;
     let mut best = found.best;
     let mut iterations = found.iterations;
     let mut outcome = describe(worker, problem, &best, found.improved);
@@ -185,7 +188,7 @@ fn report(
                 values[q * n + p] = 0.0;
             }
         }
-        outcome.covariance = Some(Covariance { n, values });
+        outcome.covariance = Some(Arc::new(Covariance { n, values }));
     }
 }
 

@@ -45,30 +45,40 @@ impl Memory {
             self.changes.truncate(from);
         }
     }
+
+    /// The first half of the recursion: what the initial matrix is applied to.
+    pub(super) fn before(&mut self, q: &mut [f64]) {
+        let n = q.len();
+        self.alpha.clear();
+        self.alpha.resize(self.rho.len(), 0.0);
+        for i in (0..self.rho.len()).rev() {
+            let (s, y) = (&self.steps[i * n..(i + 1) * n], &self.changes[i * n..(i + 1) * n]);
+            let a = self.rho[i] * dot(s, q);
+            self.alpha[i] = a;
+            q.iter_mut().zip(y).for_each(|(q, y)| *q -= a * y);
+        }
+    }
+
+    /// The second half, after the initial matrix.
+    pub(super) fn after(&self, d: &mut [f64]) {
+        let n = d.len();
+        for i in 0..self.rho.len() {
+            let (s, y) = (&self.steps[i * n..(i + 1) * n], &self.changes[i * n..(i + 1) * n]);
+            let b = self.alpha[i] - self.rho[i] * dot(y, d);
+            d.iter_mut().zip(s).for_each(|(d, s)| *d += b * s);
+        }
+    }
 }
 
 /// `worker.newton = -(corrected H)^-1 slope`. Parameters that do not move keep a zero.
 pub(super) fn direction(level: Level, plan: &Plan, worker: &mut Worker) {
-    let n = worker.slope.len();
     let mut memory = std::mem::take(&mut worker.memory);
-    let q = &mut worker.unit;
-    for p in 0..n {
-        q[p] = -worker.slope[p];
+    for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {
+        *q = -slope;
     }
-    memory.alpha.clear();
-    memory.alpha.resize(memory.rho.len(), 0.0);
-    for i in (0..memory.rho.len()).rev() {
-        let (s, y) = (&memory.steps[i * n..(i + 1) * n], &memory.changes[i * n..(i + 1) * n]);
-        let a = memory.rho[i] * dot(s, q);
-        memory.alpha[i] = a;
-        q.iter_mut().zip(y).for_each(|(q, y)| *q -= a * y);
-    }
-    solve(level, &plan.layout, &mut worker.curvature, q, &mut worker.newton);
-    for i in 0..memory.rho.len() {
-        let (s, y) = (&memory.steps[i * n..(i + 1) * n], &memory.changes[i * n..(i + 1) * n]);
-        let b = memory.alpha[i] - memory.rho[i] * dot(y, &worker.newton);
-        worker.newton.iter_mut().zip(s).for_each(|(d, s)| *d += b * s);
-    }
+    memory.before(&mut worker.unit);
+    solve(level, &plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+    memory.after(&mut worker.newton);
     worker.unit.fill(0.0);
     worker.memory = memory;
 }

@@ -10,6 +10,7 @@ mod descend;
 mod escape;
 mod finish;
 mod memory;
+mod neighbour;
 mod scatter;
 mod search;
 mod step;

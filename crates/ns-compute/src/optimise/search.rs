@@ -1,8 +1,9 @@
 //! Which start points deserve a descent.
 
-use ns_core::{FitFailure, FitStatus, Search};
+use ns_core::{Covariance, FitFailure, FitStatus, Search};
 
 use super::descend::{Descent, Mode, descend};
+use super::neighbour::approach;
 use super::scatter::{Census, MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 use super::{Problem, Worker};
 
@@ -39,8 +40,13 @@ pub(super) fn search(
     further: &[Vec<f64>],
     effort: Search,
     cold: bool,
+    metric: Option<&Covariance>,
 ) -> Result<Found, FitFailure> {
-    let first = descend(worker, problem, start, Mode::from(cold));
+    let first = match metric.map(|metric| approach(worker, problem, start, metric)) {
+        None => descend(worker, problem, start, Mode::from(cold)),
+        Some(Ok(descent)) => Ok(descent),
+        Some(Err(reached)) => descend(worker, problem, &reached, Mode::from(false)),
+    };
     let mut found = match first {
         Ok(best) => Found::new(best),
         Err(failure) => {

@@ -9,6 +9,8 @@ pub use batch::{BatchFit, fit_batch};
 pub use options::{FitData, FitOptions};
 pub use result::FitResult;
 
+use std::sync::Arc;
+
 use ns_core::{
     Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Model, Search, Session, Start,
     TaskOutcome, Wanted,
@@ -148,7 +150,7 @@ fn name_result(
     data: &Data,
     request: &FitRequest,
     options: &FitOptions,
-    outcome: FitOutcome,
+    mut outcome: FitOutcome,
     minos: &[usize],
     intervals: Vec<(usize, Interval)>,
     notes: Vec<String>,
@@ -200,11 +202,13 @@ fn name_result(
         warnings.push("interrupted after the minimum was found: what is missing was not computed".to_owned());
     }
 
+    let covariance =
+        outcome.covariance.take().map(|matrix| mark_flat(Arc::unwrap_or_clone(matrix), &outcome));
     FitResult {
         parameter_names: (0..n).map(name).collect(),
         pulls: pulls(model, data, &outcome.parameters, |i| is_fixed(model, request, i)),
         uncertainties: if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] },
-        covariance: outcome.covariance.clone().map(|matrix| mark_flat(matrix, &outcome)),
+        covariance,
         nll: outcome.nll,
         twice_nll: 2.0 * outcome.nll,
         poi_index: model.poi,

@@ -148,7 +148,14 @@ impl FitOptions {
             fixed.retain(|(i, _)| *i != index);
             fixed.push((index, *value));
         }
-        Ok(FitRequest { start, fixed, released: Vec::new(), bounds: Vec::new(), search: self.search })
+        Ok(FitRequest {
+            start,
+            fixed,
+            released: Vec::new(),
+            bounds: Vec::new(),
+            search: self.search,
+            metric: None,
+        })
     }
 
     /// The data that these options describe.

@@ -40,7 +40,11 @@ impl Profile {
     /// The conditional fit at `value` as a task.
     pub(crate) fn task(&self, analysis: &Analysis<'_>, value: f64, search: Search) -> FitTask {
         let start = self.predict(analysis, value);
-        let request = FitRequest { search, ..analysis.conditional(&[(self.parameter, value)], start) };
+        let request = FitRequest {
+            search,
+            metric: self.best.covariance.clone(),
+            ..analysis.conditional(&[(self.parameter, value)], start)
+        };
         FitTask { data: self.data.clone(), fits: vec![request] }
     }
 

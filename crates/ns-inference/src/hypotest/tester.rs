@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{FitOutcome, FitRequest, FitTask, Search, Start, Wanted};
+use ns_core::{EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Search, Start, Wanted};
 
 use super::TestStatistic;
 use super::profile::Profile;
@@ -35,6 +35,9 @@ pub(crate) struct Tested {
     /// Both conditional fits reached their certificates.
     pub(crate) converged: bool,
 }
+
+/// Fits of tested values up to which a covariance of the Asimov set's own does not pay.
+const FEW: usize = 2;
 
 const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
 
@@ -80,23 +83,37 @@ impl<'a> Tester<'a> {
         let task = observed.task(&analysis, asimov_value, analysis.base.search);
         let conditional = analysis.fit_task(task, Wanted::default())?;
         let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
-        observed.learn(asimov_value, &Ok(conditional));
+        observed.learn(asimov_value, &Ok(conditional.clone()));
         let asimov_data = analysis.session.asimov(&point)?;
 
         // The Asimov set has its minimum where it was made. Only if that lies outside the bounds of the
         // parameter, which hold for its free fit as well, the minimum is elsewhere.
-        let mut request =
-            FitRequest { start: Start::At(point), search: Search::Local, ..analysis.base.clone() };
-        if bounds.0 <= asimov_value && asimov_value <= bounds.1 {
-            // At a bound the parameter would have no covariance.
-            let room = 1.0 + asimov_value.abs();
-            request
-                .bounds
-                .push((poi, (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room))));
+        let inside = bounds.0 <= asimov_value && asimov_value <= bounds.1;
+        let best = if inside && further <= FEW {
+            let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+            let nll = analysis.session.evaluate(&asimov_data, &point, request)?.nll;
+            FitOutcome {
+                status: FitStatus::Converged,
+                nll: nll.first().copied().unwrap_or(f64::NAN),
+                // Near enough for start points.
+                covariance: observed.best.covariance.clone(),
+                parameters: point.to_vec(),
+                ..conditional
+            }
         } else {
-            request.search = analysis.base.search;
-        }
-        let best = analysis.fit(&asimov_data, request, WITH_COVARIANCE)?;
+            let mut request =
+                FitRequest { start: Start::At(point), search: Search::Local, ..analysis.base.clone() };
+            if inside {
+                // At a bound the parameter would have no covariance.
+                let room = 1.0 + asimov_value.abs();
+                let widened = (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room));
+                request.bounds.push((poi, widened));
+                request.metric = observed.best.covariance.clone();
+            } else {
+                request.search = analysis.base.search;
+            }
+            analysis.fit(&asimov_data, request, WITH_COVARIANCE)?
+        };
         let asimov = Profile::new(asimov_data, poi, best);
 
         let mut tester =

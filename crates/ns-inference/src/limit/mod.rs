@@ -23,9 +23,6 @@ use bracket::{Bracket, End};
 /// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
-/// Models so small that every fit can afford a search for lower minima.
-const SMALL_MODEL: usize = 24;
-
 /// Runs of all searches: the second one looks for lower minima in every fit.
 const MOST_ATTEMPTS: usize = 2;
 
@@ -200,8 +197,7 @@ pub fn upper_limit(
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    let small = model.parameters.len() <= SMALL_MODEL;
-    let mut how = if small { options.fit.search } else { Search::Local };
+    let mut how = Search::Local;
     let mut searches = open(&tester, options, alpha);
     let mut interrupted = false;
     for attempt in 0..MOST_ATTEMPTS {

@@ -194,8 +194,12 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     if let Some(x) = start.get_mut(side.parameter) {
         *x = value;
     }
-    let mut request =
-        FitRequest { start: Start::At(Arc::from(start)), search: HowHard::Local, ..parent.request.clone() };
+    let mut request = FitRequest {
+        start: Start::At(Arc::from(start)),
+        search: HowHard::Local,
+        metric: parent.outcome.covariance.clone(),
+        ..parent.request.clone()
+    };
     request.fixed.push((side.parameter, value));
     FitTask { data: parent.data.clone(), fits: vec![request] }
 }

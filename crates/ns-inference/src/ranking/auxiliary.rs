@@ -61,6 +61,7 @@ fn chunk(
             let request = FitRequest {
                 start: Start::At(Arc::from(follow(study, parameter, moved.force))),
                 search: Search::Local,
+                metric: study.parent.covariance.clone(),
                 ..study.analysis.base.clone()
             };
             tasks.push(FitTask { data: data.into(), fits: vec![request] });

@@ -24,10 +24,10 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
         let bent = |(d, _): &&Known| *d != 0.0 && distance.abs() <= QUADRATIC_REACH * d.abs();
         let mut used = known.iter().filter(bent);
         let (first, mut second) = (used.next(), used.next());
-        if let (Some((d1, _)), Some((d2, _))) = (first, second) {
-            if d1 == d2 || distance.abs() > CUBIC_REACH * d1.abs().max(d2.abs()) {
-                second = None;
-            }
+        if let (Some((d1, _)), Some((d2, _))) = (first, second)
+            && (d1 == d2 || distance.abs() > CUBIC_REACH * d1.abs().max(d2.abs()))
+        {
+            second = None;
         }
         for (q, x) in point.iter_mut().enumerate() {
             let slope = row.get(q).filter(|c| c.is_finite()).map_or(0.0, |c| c / variance);

@@ -176,6 +176,7 @@ impl<'a> Study<'a> {
                 .map(|request| FitRequest {
                     start: self.analysis.base.start.clone(),
                     search: Search::Standard,
+                    metric: None,
                     ..request.clone()
                 })
                 .collect(),
@@ -184,10 +185,10 @@ impl<'a> Study<'a> {
         let second = self.analysis.run(&repeated, wanted)?;
         self.n_fits += second.len();
         for (k, fit) in failed.into_iter().zip(second) {
-            if let (Some(place), Ok(fit)) = (fits.get_mut(k), fit) {
-                if fit.converged() || place.is_err() {
-                    *place = Ok(fit);
-                }
+            if let (Some(place), Ok(fit)) = (fits.get_mut(k), fit)
+                && (fit.converged() || place.is_err())
+            {
+                *place = Ok(fit);
             }
         }
         Ok(())

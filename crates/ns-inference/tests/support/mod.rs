@@ -132,7 +132,7 @@ impl Wells {
             inactive: (0..2).filter_map(|i| why[i].map(|w| (i, w))).collect(),
             empty_bins: if self.status == FitStatus::Converged { Vec::new() } else { vec![1] },
             uncertainties: (0..2).map(|i| free.contains(&i).then(|| covariance[3 * i].sqrt())).collect(),
-            covariance: Some(Covariance { n: 2, values: covariance }),
+            covariance: Some(std::sync::Arc::new(Covariance { n: 2, values: covariance })),
         }
     }
 }
