@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod devices;
+mod documentation;
 mod fit;
 mod hypotest;
 mod inspect;
