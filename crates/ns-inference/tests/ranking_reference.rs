@@ -1,5 +1,5 @@
 //! Rankings of published workspaces (`NEXTSTAT_REFERENCE_DIR`) against a plain loop of full fits.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
 

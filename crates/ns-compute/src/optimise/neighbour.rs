@@ -23,9 +23,6 @@ const CONTRACTION: f64 = 0.2;
 /// Parameters that this fit holds and the parent did not.
 const MOST_HELD: usize = 8;
 
-/// Margin of the certificate: the EDM is measured with the parent's curvature, mended.
-const MARGIN: f64 = 0.25;
-
 /// Descends from `start` with the parent's covariance. `Err` holds the point from which the ordinary
 /// descent should go on.
 pub(super) fn approach(
@@ -61,10 +58,11 @@ pub(super) fn approach(
         for p in 0..n {
             edm -= 0.5 * worker.slope[p] * worker.newton[p];
         }
-        if !(edm >= 0.0) || !(edm <= CONTRACTION * last) {
+        if !(edm >= 0.0) || !(edm <= (CONTRACTION * last).max(0.25 * EDM_TOLERANCE)) {
             return Err(theta);
         }
-        if edm <= MARGIN * EDM_TOLERANCE {
+        // The step that a certificate has computed is taken, and the point certified again.
+        if edm <= EDM_TOLERANCE && last <= EDM_TOLERANCE {
             return Ok(Descent {
                 theta,
                 likelihood: here,

@@ -208,11 +208,10 @@ impl<'a> Tester<'a> {
         let mut asked: Vec<(bool, f64)> = Vec::new();
         for &(value, observed) in places {
             for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
-                if (is_asimov || observed) && !asked.contains(&(is_asimov, value)) {
-                    if let Some(task) = profile.recheck(&self.analysis, value) {
-                        tasks.push(task);
-                        asked.push((is_asimov, value));
-                    }
+                let needed = (is_asimov || observed) && !asked.contains(&(is_asimov, value));
+                if let Some(task) = profile.recheck(&self.analysis, value).filter(|_| needed) {
+                    tasks.push(task);
+                    asked.push((is_asimov, value));
                 }
             }
         }

@@ -373,13 +373,13 @@ fn name_result(
     };
     let mut jumps = Vec::new();
     for n_sigma in EXPECTED_SIGMAS.iter().map(|n| Some(*n)).chain([None]) {
-        if let (Some(limit), Some(cls)) = (at(n_sigma), cls(n_sigma)) {
-            if (cls - alpha).abs() > JUMP {
-                jumps.push(format!(
+        if let (Some(limit), Some(cls)) = (at(n_sigma), cls(n_sigma))
+            && (cls - alpha).abs() > JUMP
+        {
+            jumps.push(format!(
                     "CLs jumps from {cls:.6} across {alpha:.3} at {name} = {limit}: the fits of the other parameters have \
                      several minima there"
                 ));
-            }
         }
     }
     let expected = if options.observed_only {
