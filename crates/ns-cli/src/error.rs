@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use ns_core::SessionError;
 use ns_inference::InferenceError;
 use ns_translate::pyhf::WorkspaceError;
+use ns_viz::PictureError;
 use thiserror::Error;
 
 /// What the process tells its caller.
@@ -54,6 +55,14 @@ pub(crate) enum CliError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A picture cannot be drawn.
+    #[error("cannot draw {}: {source}", path.display())]
+    Picture {
+        /// Which file.
+        path: PathBuf,
+        /// What is missing.
+        source: PictureError,
+    },
     /// A number cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -84,7 +93,7 @@ impl CliError {
         match self {
             Self::Workspace { .. } | Self::Usage(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
-            Self::Write { .. } | Self::Json(_) => Exit::Failed,
+            Self::Write { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
                 InferenceError::Session(SessionError::DeviceUnavailable { .. }) => Exit::Device,
                 InferenceError::Session(SessionError::TooLarge { .. }) | InferenceError::FitFailed { .. } => {

@@ -10,6 +10,7 @@ mod interrupt;
 mod job;
 mod load;
 mod output;
+mod plot;
 mod progress;
 mod record;
 mod start;
@@ -60,6 +61,8 @@ enum Command {
     Combine(commands::combine::CombineArgs),
     /// List what this machine and this build can run on, and why not
     Devices(commands::devices::DevicesArgs),
+    /// Print the licences of what this program carries
+    Licences(commands::licences::LicencesArgs),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Rename(args) => commands::rename::run(&args),
         Command::Combine(args) => commands::combine::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
+        Command::Licences(args) => commands::licences::run(&args),
     };
     match outcome {
         Ok(code) => code.into(),

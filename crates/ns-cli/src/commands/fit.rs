@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::present::{fit_rows, significant};
-use ns_inference::{FitOptions, FitResult, fit, open_session};
+use ns_inference::{FitOptions, FitResult, fit, open_session, picture, postfit_yields, prefit_yields};
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile};
+use crate::plot::Plots;
 use crate::record::{Record, to_json};
 use crate::{interrupt, load, table};
 
@@ -36,6 +37,33 @@ pub(crate) struct FitArgs {
     execution: ExecutionArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// Draw pulls and constraints into a file; its extension is the format: svg, png or pdf
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Draw the correlation matrix
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_correlation: Option<PathBuf>,
+    /// Only parameters with a correlation of at least X with another one
+    #[arg(long, help_heading = "Output", value_name = "X", requires = "plot_correlation",
+          value_parser = threshold)]
+    plot_threshold: Option<f64>,
+    /// Draw expected and observed events of all channels before the fit
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_prefit: Option<PathBuf>,
+    /// Draw expected and observed events of all channels after the fit
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_postfit: Option<PathBuf>,
+}
+
+const PULLS: &str = "--plot";
+const CORRELATION: &str = "--plot-correlation";
+const PREFIT: &str = "--plot-prefit";
+const POSTFIT: &str = "--plot-postfit";
+
+/// Reads the size of a correlation.
+fn threshold(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
+    value.ok_or_else(|| format!("'{text}' is no correlation; expected a number between 0 and 1"))
 }
 
 /// The covariance matrix in a file of its own.
@@ -53,9 +81,10 @@ struct CovarianceFile<'a> {
 pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     let output = Output::open(&args.output)?;
+    let plots = plots(args)?;
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
     let model = load::model(&args.model)?;
-    let options = options(args, &model)?;
+    let options = options(args, &model, &plots)?;
     let session = open_session(&model, &args.execution.execution())?;
     let stop = interrupt::listen();
     let control = Control { observer: None, cancel: Some(stop) };
@@ -66,8 +95,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         let content = CovarianceFile { parameter_names: &result.parameter_names, covariance };
         file.finish(&to_json(&content)?)?;
     }
+    let mut unwritten = None;
     if model.parameters.len() > COVARIANCE_LIMIT {
-        result.covariance = None;
+        unwritten = result.covariance.take();
         result.warnings.push(match &args.covariance {
             Some(path) => format!("covariance is null: it is in {}", path.display()),
             None => format!(
@@ -78,19 +108,43 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let record = Record::new(&result, session.device(), Some(&model), started);
     output
         .write(&record, &result.warnings, || report(&model, session.as_ref(), &result, record.seconds()))?;
-    Ok(match (result.interrupted, result.converged) {
+    let exit = match (result.interrupted, result.converged) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,
         (false, false) => Exit::Failed,
+    };
+    // A covariance too long for the result is not too large for a picture.
+    result.covariance = result.covariance.or(unwritten);
+    plots.finish(exit, |flag| {
+        Ok(match flag {
+            CORRELATION => picture::correlation(&result, args.plot_threshold).unwrap_or_default().draw()?,
+            PREFIT => picture::yields(&prefit_yields(&model, session.as_ref(), &options)?).draw()?,
+            POSTFIT => {
+                picture::yields(&postfit_yields(&model, session.as_ref(), &options, &result)?).draw()?
+            }
+            _ => picture::pulls(&model, &result).draw()?,
+        })
     })
 }
 
+/// Opens the files of all pictures.
+fn plots(args: &FitArgs) -> Result<Plots, CliError> {
+    let files = [
+        (PULLS, &args.plot),
+        (CORRELATION, &args.plot_correlation),
+        (PREFIT, &args.plot_prefit),
+        (POSTFIT, &args.plot_postfit),
+    ];
+    Plots::open(args.output.output.as_deref(), files.map(|(flag, path)| (flag, path.as_deref())))
+}
+
 /// The fit that the flags describe.
-fn options(args: &FitArgs, model: &Model) -> Result<FitOptions, CliError> {
-    let mut options = args
-        .data
-        .options(model)?
-        .covariance(args.covariance.is_some() || model.parameters.len() <= COVARIANCE_LIMIT);
+fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
+    let covariance = args.covariance.is_some()
+        || plots.wanted(CORRELATION)
+        || plots.wanted(POSTFIT)
+        || model.parameters.len() <= COVARIANCE_LIMIT;
+    let mut options = args.data.options(model)?.covariance(covariance);
     for name in &args.minos {
         options = options.minos(name);
     }

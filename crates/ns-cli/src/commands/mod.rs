@@ -6,6 +6,7 @@ pub(crate) mod fit;
 pub(crate) mod gof;
 pub(crate) mod hypotest;
 pub(crate) mod inspect;
+pub(crate) mod licences;
 pub(crate) mod scan;
 pub(crate) mod prune;
 pub(crate) mod ranking;

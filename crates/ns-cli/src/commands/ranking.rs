@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_inference::ranking::{group_rows, ranking_rows, ranking_summary};
-use ns_inference::{Group, Impact, RankingOptions, RankingResult, ranking};
+use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, ranking};
+use ns_viz::Ranking;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::plot::PlotArgs;
 use crate::table;
 
 /// Flags of `ranking`.
@@ -31,7 +33,7 @@ pub(crate) struct RankingArgs {
     /// Pre-fit impacts too
     #[arg(long, help_heading = "Ranking")]
     prefit: bool,
-    /// Keep the N parameters of largest impact
+    /// Keep the N parameters of largest impact [default: all; 30 in a picture]
     #[arg(long, help_heading = "Ranking", value_name = "N")]
     top: Option<usize>,
     /// Impact of groups of parameters, from a JSON object of group names and lists of parameter names or
@@ -47,7 +49,12 @@ pub(crate) struct RankingArgs {
     execution: ExecutionArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
+
+/// Parameters in the picture of a ranking without `--top`.
+const DRAWN: usize = 30;
 
 /// Runs the command. An interrupted ranking is written with the impacts that were finished; one whose best
 /// fit did not converge, or all of whose variations failed, ends in [`Exit::Failed`].
@@ -56,6 +63,7 @@ pub(crate) struct RankingArgs {
 /// For a wrong flag or group file, an invalid workspace, a device that is not there, a likelihood that is
 /// not finite, or a result that cannot be written.
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
+    let plots = args.plot.open(args.output.output.as_deref())?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
     let job = Job::open(&args.model, &args.execution, &args.output)?;
     let mut options = RankingOptions::default()
@@ -74,7 +82,10 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
         false => Exit::Failed,
     };
     job.finish(&result, &result.warnings, |_| report(&result))?;
-    Ok(exit)
+    plots.finish(exit, |_| {
+        let max_rows = Some(args.top.unwrap_or(DRAWN));
+        Ok(Ranking { max_rows, ..picture::ranking(&result) }.draw()?)
+    })
 }
 
 /// Reads a group file.

@@ -3,12 +3,13 @@
 use clap::Args;
 use ns_inference::present::significant;
 use ns_inference::scan::SecondAxis;
-use ns_inference::{ScanAxis, ScanOptions, ScanResult, scan};
+use ns_inference::{ScanAxis, ScanOptions, ScanResult, picture, scan};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::plot::PlotArgs;
 use crate::table;
 
 /// Most columns of the table of a scan in two parameters.
@@ -49,6 +50,8 @@ pub(crate) struct ScanArgs {
     execution: ExecutionArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// Runs the command. An interrupted scan is written with the points that were finished; one whose best fit
@@ -58,6 +61,7 @@ pub(crate) struct ScanArgs {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
 /// result that cannot be written.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
+    let plots = args.plot.open(args.output.output.as_deref())?;
     let job = Job::open(&args.model, &args.execution, &args.output)?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
     let axis = axis.range(args.start, args.stop).points(args.points);
@@ -73,7 +77,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
         (false, false) => Exit::Failed,
     };
     job.finish(&result, &result.warnings, |_| report(&result))?;
-    Ok(exit)
+    plots.finish(exit, |_| Ok(picture::scan(&result).draw()?))
 }
 
 /// The scan for people.

@@ -2,13 +2,14 @@
 
 use clap::Args;
 use ns_inference::present::significant;
-use ns_inference::{LimitOptions, LimitResult, upper_limit};
+use ns_inference::{LimitOptions, LimitResult, picture, upper_limit};
 
 use super::hypotest::StatisticName;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::plot::PlotArgs;
 use crate::table;
 
 /// Flags of `upper-limit`.
@@ -52,7 +53,7 @@ pub(crate) struct UpperLimitArgs {
         requires = "scan_start"
     )]
     scan_stop: Option<f64>,
-    /// Points of the grid
+    /// Points of the grid; with --plot and no grid, of one that covers the limits
     #[arg(long, help_heading = "Limit", value_name = "N", default_value_t = 41,
           value_parser = clap::value_parser!(u32).range(2..=100_000))]
     scan_points: u32,
@@ -62,6 +63,8 @@ pub(crate) struct UpperLimitArgs {
     execution: ExecutionArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// Runs the command. A limit that is not crossed is null with a warning; fits that did not converge end
@@ -72,6 +75,7 @@ pub(crate) struct UpperLimitArgs {
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
+    let plots = args.plot.open(args.output.output.as_deref())?;
     let job = Job::open(&args.model, &args.execution, &args.output)?;
     let options = LimitOptions::default()
         .fit(args.data.options(&job.model)?)
@@ -79,7 +83,8 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         .cl(args.cl)
         .expected_only(args.expected)
         .observed_only(args.observed)
-        .scan(grid);
+        .scan(grid)
+        .auto_scan(args.plot.wanted().then_some(args.scan_points as usize));
     let result =
         job.work("limit", |model, session, control| upper_limit(model, session, &options, control))?;
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
@@ -89,7 +94,8 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         (false, false) => Exit::Failed,
     };
     job.finish(&result, &result.warnings, |_| report(&result))?;
-    Ok(exit)
+    // Without a scan (interrupted before it) there is still an empty picture to complain about.
+    plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
 
 /// Values from start to stop, both included.

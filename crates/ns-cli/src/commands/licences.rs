@@ -1,0 +1,26 @@
+//! `nextstat licences`: what the program is licensed under, and the font that it carries.
+
+use clap::Args;
+
+use crate::args::{Format, OutputArgs};
+use crate::error::{CliError, Exit};
+use crate::output::Output;
+
+/// Flags of `licences`: none.
+#[derive(Debug, Args)]
+pub(crate) struct LicencesArgs {}
+
+/// Runs the command.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub(crate) fn run(_args: &LicencesArgs) -> Result<Exit, CliError> {
+    let output = Output::open(&OutputArgs { output: None, format: Some(Format::Table), quiet: false })?;
+    let text = format!(
+        "NextStat is licensed under {}, at your choice.\n\nThe font in its pictures has this licence:\n\n{}\n",
+        env!("CARGO_PKG_LICENSE").replace("OR", "or"),
+        ns_viz::FONT_LICENCE.trim_end()
+    );
+    output.deliver(text.as_bytes())?;
+    Ok(Exit::Done)
+}

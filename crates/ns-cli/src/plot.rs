@@ -1,0 +1,128 @@
+//! Pictures beside a result: the file is checked before the work and written after it.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ns_viz::{Drawing, Format, PictureError};
+
+use crate::error::{CliError, Exit};
+use crate::output::{PendingFile, complain};
+
+/// Where the picture of an analysis goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct PlotArgs {
+    /// Draw the result into a file; its extension is the format: svg, png or pdf
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+impl PlotArgs {
+    /// Whether a picture is wanted.
+    pub(crate) fn wanted(&self) -> bool {
+        self.plot.is_some()
+    }
+
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// As [`Plots::open`].
+    pub(crate) fn open(&self, result: Option<&Path>) -> Result<Plots, CliError> {
+        Plots::open(result, [("--plot", self.plot.as_deref())])
+    }
+}
+
+/// Files that pictures will be written to.
+pub(crate) struct Plots {
+    /// With the flag that asked for them.
+    files: Vec<(&'static str, Target)>,
+}
+
+struct Target {
+    path: PathBuf,
+    format: Format,
+    file: PendingFile,
+}
+
+impl Plots {
+    /// Makes sure that every file that a flag names has a known extension and can be written, and that
+    /// no two outputs (`result` is that of `--output`) are the same file.
+    ///
+    /// # Errors
+    /// If not; all of these are wrong usage.
+    pub(crate) fn open<'a>(
+        result: Option<&'a Path>,
+        flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
+    ) -> Result<Self, CliError> {
+        let mut seen: Vec<(&str, &Path)> = result.map(|path| ("--output", path)).into_iter().collect();
+        let mut files = Vec::new();
+        for (flag, path) in flags {
+            let Some(path) = path else { continue };
+            let usage = |error: PictureError| CliError::Usage(format!("{flag}: {error}"));
+            let format = Format::of(path).map_err(usage)?;
+            if let Some((other, _)) = seen.iter().find(|(_, known)| *known == path) {
+                let path = path.display();
+                return Err(CliError::Usage(format!(
+                    "{other} and {flag} both name {path}; give each a file of its own"
+                )));
+            }
+            seen.push((flag, path));
+            files.push((flag, Target { path: path.to_owned(), format, file: PendingFile::create(path)? }));
+        }
+        Ok(Self { files })
+    }
+
+    /// Whether a flag was given.
+    pub(crate) fn wanted(&self, flag: &str) -> bool {
+        self.files.iter().any(|(known, _)| *known == flag)
+    }
+
+    /// Draws every picture that was asked for and writes it; `exit` is what the command ends in without
+    /// them. One picture that cannot be drawn does not take the others with it.
+    ///
+    /// # Errors
+    /// If a file cannot be written, when nothing else went wrong before.
+    pub(crate) fn finish(
+        self,
+        exit: Exit,
+        draw: impl Fn(&str) -> Result<Drawing, CliError>,
+    ) -> Result<Exit, CliError> {
+        let mut failed = None;
+        for (flag, target) in self.files {
+            let Target { path, format, file } = target;
+            let write = |drawing: Drawing| {
+                let bytes = drawing.encode(format).map_err(|source| picture(&path, source))?;
+                file.finish(&bytes)
+            };
+            let drawn = draw(flag).map_err(|error| match error {
+                CliError::Picture { source, .. } => picture(&path, source),
+                other => other,
+            });
+            if let Err(error) = drawn.and_then(write) {
+                // The last one is told by the caller, the earlier ones here.
+                if let Some(earlier) = failed.replace(error) {
+                    complain("error", &earlier.to_string());
+                }
+            }
+        }
+        match failed {
+            None => Ok(exit),
+            Some(error) if exit == Exit::Done => Err(error),
+            // What went wrong before is the news; the picture is missing because of it.
+            Some(error) => {
+                complain("error", &error.to_string());
+                Ok(exit)
+            }
+        }
+    }
+}
+
+fn picture(path: &Path, source: PictureError) -> CliError {
+    CliError::Picture { path: path.to_owned(), source }
+}
+
+impl From<PictureError> for CliError {
+    fn from(source: PictureError) -> Self {
+        Self::Picture { path: PathBuf::new(), source }
+    }
+}
