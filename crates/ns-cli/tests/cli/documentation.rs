@@ -44,7 +44,7 @@ fn examples(path: &Path) -> Vec<Example> {
 /// Whether the lines are what the pattern says.
 fn matches(pattern: &[String], lines: &[&str]) -> bool {
     let Some((first, rest)) = pattern.split_first() else { return lines.is_empty() };
-    if first == "..." {
+    if first.trim() == "..." {
         return (0..=lines.len()).any(|skipped| matches(rest, &lines[skipped..]));
     }
     let Some((line, others)) = lines.split_first() else { return false };
