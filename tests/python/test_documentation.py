@@ -46,8 +46,18 @@ def test_every_page_is_in_the_index():
         assert path.name == "README.md" or f"]({path.name})" in index, f"docs/README.md does not name {path.name}"
 
 
+def anchors(path):
+    """What a page's headings are called in links."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_links_lead_somewhere(path):
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (path.parent / target).exists(), f"{path.name} links to {target}, which is not there"
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", path.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        page = path.parent / target if target else path
+        assert page.exists(), f"{path.name} links to {target}, which is not there"
+        if anchor:
+            assert anchor in anchors(page), f"{path.name} links to {target}#{anchor}, which is no heading"
