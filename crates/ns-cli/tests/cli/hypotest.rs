@@ -45,7 +45,10 @@ fn upper_limit_table() {
 
 #[test]
 fn upper_limit_json() {
-    snapshot!(shown_json(&simple("upper-limit", &["--scan-start", "0", "--scan-stop", "4", "--scan-points", "5"])));
+    snapshot!(shown_json(&simple(
+        "upper-limit",
+        &["--scan-start", "0", "--scan-stop", "4", "--scan-points", "5"]
+    )));
 }
 
 #[test]
@@ -62,15 +65,19 @@ fn upper_limit_expected_or_observed_only() {
 #[test]
 fn upper_limit_not_crossed() {
     let low = std::fs::read_to_string(
-        std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(fixture("simple_workspace.json")),
+        std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(fixture("simple_workspace.json")),
     )
     .unwrap();
     let mut workspace: Value = serde_json::from_str(&low).unwrap();
     let parameters = &mut workspace["measurements"][0]["config"]["parameters"];
     parameters.as_array_mut().unwrap().retain(|p| p["name"] != "mu");
     parameters.as_array_mut().unwrap().push(serde_json::json!({"name": "mu", "bounds": [[0.0, 1.0]]}));
-    let output =
-        crate::run_with(&["upper-limit", "-i", "-", "--observed", "--format", "table"], &workspace.to_string());
+    let output = crate::run_with(
+        &["upper-limit", "-i", "-", "--observed", "--format", "table"],
+        &workspace.to_string(),
+    );
     snapshot!(shown(&output));
 }
 

@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn hard_functions_are_solved_all_the_same() {
-        let hard: [(&str, fn(f64) -> f64, f64); 5] = [
+        type Hard = (&'static str, fn(f64) -> f64, f64);
+        let hard: [Hard; 5] = [
             ("steep", |x| (3.0 - x).signum() * (3.0 - x).abs().powf(0.1), 3.0),
             ("flat", |x| (3.0 - x).powi(9), 3.0),
             ("step", |x| if x < 1e-7 { 1.0 } else { -1.0 }, 1e-7),
