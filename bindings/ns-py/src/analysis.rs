@@ -13,7 +13,7 @@ use crate::error::inference_error;
 use crate::model::Model;
 use crate::options;
 use crate::table::{Table, escape};
-use crate::work::{Progress, run};
+use crate::work::{Progress, SHORT_FIT, run, run_short};
 
 /// What all results of this kind hold.
 pub(crate) struct Record {
@@ -23,13 +23,28 @@ pub(crate) struct Record {
     pub(crate) summary: String,
 }
 
-/// Makes a class around [`Record`].
+/// Makes a class around [`Record`]; after a comma, what else it holds (`.1`) and its method `plot`.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "nextstat")]
         pub(crate) struct $name(pub(crate) $crate::analysis::Record);
 
+        $crate::analysis::result_methods! { $name, [], {} }
+    };
+    ($(#[$doc:meta])* $name:ident, $more:ty, { $($plot:tt)* }) => {
+        $(#[$doc])*
+        #[pyclass(frozen, module = "nextstat")]
+        pub(crate) struct $name(pub(crate) $crate::analysis::Record, pub(crate) $more);
+
+        $crate::analysis::result_methods! { $name, ["plot".to_owned()], { $($plot)* } }
+    };
+}
+pub(crate) use result_class;
+
+/// The methods of such a class, and further ones with their names.
+macro_rules! result_methods {
+    ($name:ident, [$($names:expr)?], { $($methods:tt)* }) => {
         #[pymethods]
         impl $name {
             fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -45,6 +60,7 @@ macro_rules! result_class {
             fn __dir__(&self, py: Python<'_>) -> PyResult<Vec<String>> {
                 let mut names: Vec<String> = self.0.values.bind(py).keys().extract()?;
                 names.push("to_dict".to_owned());
+                $(names.push($names);)?
                 Ok(names)
             }
 
@@ -60,10 +76,12 @@ macro_rules! result_class {
             fn _repr_html_(&self) -> String {
                 self.0.html()
             }
+
+            $($methods)*
         }
     };
 }
-pub(crate) use result_class;
+pub(crate) use result_methods;
 
 impl Record {
     pub(crate) fn text(&self) -> String {
@@ -96,7 +114,7 @@ impl Common<'_, '_> {
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and hands its result to Python.
+    /// Runs an analysis and hands its result to Python. `few_fits` says that it makes a handful.
     ///
     /// # Errors
     /// Those of the analysis, and what a signal handler or the progress function raised.
@@ -104,6 +122,7 @@ impl Common<'_, '_> {
         &self,
         py: Python<'_>,
         model: &Model,
+        few_fits: bool,
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
         table: impl FnOnce(&T) -> (Table, String),
     ) -> PyResult<Record> {
@@ -111,7 +130,9 @@ impl Common<'_, '_> {
         let session = model.session(py, &execution(self.device, self.threads)?)?;
         let progress = Progress::read(self.progress)?;
         let core = &model.inner;
-        let result = run(py, &progress, |control| analysis(core, session.as_ref(), control))?
+        let work = |control: Control<'_>| analysis(core, session.as_ref(), control);
+        let short = few_fits && matches!(progress, Progress::Silent) && core.parameters.len() <= SHORT_FIT;
+        let result = if short { run_short(py, work)? } else { run(py, &progress, work)? }
             .map_err(|error| inference_error(&error))?;
         let text = serde_json::to_string(&result)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;

@@ -10,11 +10,8 @@ use pyo3::types::PyDict;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::result::FitResult;
-use crate::work::{Progress, run, run_short};
+use crate::work::{Progress, SHORT_FIT, run, run_short};
 use crate::{load, options};
-
-/// A fit of up to this many parameters takes milliseconds.
-const SHORT_FIT: usize = 400;
 
 /// Finds the best fit of a model with its uncertainties.
 ///
@@ -73,5 +70,5 @@ pub(crate) fn fit(
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
         return Err(ConvergenceError::new_err(reasons.join("; ")));
     }
-    FitResult::new(py, result, model, Session::device(session.as_ref()), started)
+    FitResult::new(py, result, model, wanted, Session::device(session.as_ref()), started)
 }

@@ -1,16 +1,25 @@
 //! `nextstat.hypotest`, `nextstat.upper_limit`, `nextstat.significance` and
 //! `nextstat.goodness_of_fit`.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ns_core::Execution;
 use ns_inference::present::significant;
 use ns_inference::{HypotestOptions, LimitOptions, TestStatistic};
+use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::arrays::Rows;
+use crate::device::execution;
+use crate::error::inference_error;
 use crate::load;
+use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
+use crate::work::{Progress, run};
 
 result_class! {
     /// An asymptotic test: attributes are the keys of `nextstat hypotest`'s JSON. None stands for a
@@ -21,7 +30,56 @@ result_class! {
 result_class! {
     /// An upper limit: attributes are the keys of `nextstat upper-limit`'s JSON. None stands for a limit
     /// that is not crossed, and `warnings` says why.
-    LimitResult
+    LimitResult, Drawn, {
+        /// Draws CLs with the expected bands and the limits; saves the picture if there is a path. Without a
+        /// scan in the result, the limit is found again with one of `points` values.
+        #[pyo3(signature = (path = None, *, points = 41, log_y = false, title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            points: usize,
+            log_y: bool,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            check(path.as_deref())?;
+            let mut limit = Limit { log_y, ..self.1.limit(py, points)? };
+            replace(&mut limit.title, title);
+            replace(&mut limit.subtitle, subtitle);
+            picture::finish(py, limit.draw(), path)
+        }
+    }
+}
+
+/// What a picture of a limit needs.
+pub(crate) struct Drawn {
+    /// With a scan, if there was one.
+    limit: Option<Limit>,
+    /// The question, to ask it again with a scan.
+    model: Arc<ns_core::Model>,
+    options: LimitOptions,
+    execution: Execution,
+}
+
+impl Drawn {
+    /// # Errors
+    /// `ValueError` for a wrong number of points, and those of the analysis.
+    fn limit(&self, py: Python<'_>, points: usize) -> PyResult<Limit> {
+        if let Some(limit) = &self.limit {
+            return Ok(limit.clone());
+        }
+        if points < 2 {
+            return Err(PyValueError::new_err(format!("points is {points}; a curve needs at least 2")));
+        }
+        let options = self.options.clone().auto_scan(Some(points));
+        let result = run(py, &Progress::Silent, |control| {
+            let session = ns_inference::open_session(&self.model, &self.execution)?;
+            ns_inference::upper_limit(&self.model, session.as_ref(), &options, control)
+        })?
+        .map_err(|error| inference_error(&error))?;
+        Ok(ns_inference::picture::limit(&result).unwrap_or_default())
+    }
 }
 
 result_class! {
@@ -46,9 +104,9 @@ fn statistic(name: &str) -> PyResult<TestStatistic> {
         "qtilde" => Ok(TestStatistic::Qtilde),
         "q" => Ok(TestStatistic::Q),
         "q0" => Ok(TestStatistic::Q0),
-        other => {
-            Err(PyValueError::new_err(format!("unknown test_stat '{other}'; use \"qtilde\", \"q\" or \"q0\"")))
-        }
+        other => Err(PyValueError::new_err(format!(
+            "unknown test_stat '{other}'; use \"qtilde\", \"q\" or \"q0\""
+        ))),
     }
 }
 
@@ -77,11 +135,11 @@ pub(crate) fn hypotest(
     let model = load::model(py, model)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, progress };
-    let options =
-        HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
+    let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
     let record = common.run(
         py,
         model,
+        true,
         |core, session, control| ns_inference::hypotest(core, session, mu, &options, control),
         |result| {
             let mut rows = vec![vec![
@@ -148,11 +206,14 @@ pub(crate) fn upper_limit(
         .expected_only(expected_only)
         .observed_only(observed_only)
         .scan(grid.map(|rows| rows.values).unwrap_or_default());
+    let mut limit = None;
     let record = common.run(
         py,
         model,
+        false,
         |core, session, control| ns_inference::upper_limit(core, session, &options, control),
         |result| {
+            limit = ns_inference::picture::limit(result);
             let mut rows = vec![vec![
                 "observed".to_owned(),
                 number(result.observed),
@@ -172,7 +233,8 @@ pub(crate) fn upper_limit(
             (Table::new(&["", "limit", "CLs there"], rows), summary)
         },
     )?;
-    Ok(LimitResult(record))
+    let (model, execution) = (Arc::clone(&model.inner), execution(device, threads)?);
+    Ok(LimitResult(record, Drawn { limit, model, options, execution }))
 }
 
 /// Tests the absence of a signal: `p0` and its significance `z`, observed and expected for a signal of
@@ -198,6 +260,7 @@ pub(crate) fn significance(
     let record = common.run(
         py,
         model,
+        true,
         |core, session, control| ns_inference::significance(core, session, &options, control),
         |result| {
             let rows = vec![
@@ -235,10 +298,10 @@ pub(crate) fn goodness_of_fit(
     let record = common.run(
         py,
         model,
+        true,
         |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
         |result| {
-            let rows =
-                vec![vec![significant(result.chi2), result.ndof.to_string(), number(result.p_value)]];
+            let rows = vec![vec![significant(result.chi2), result.ndof.to_string(), number(result.p_value)]];
             let summary = format!(
                 "saturated model: {} bins, {} free parameters without a constraint",
                 result.n_bins, result.n_unconstrained

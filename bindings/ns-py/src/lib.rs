@@ -11,12 +11,14 @@ mod hypotest;
 mod load;
 mod model;
 mod options;
+mod picture;
 mod ranking;
 mod result;
 mod scan;
 mod surgery;
 mod table;
 mod work;
+mod yields;
 
 use pyo3::prelude::*;
 
@@ -40,6 +42,8 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<hypotest::LimitResult>()?;
     m.add_class::<hypotest::SignificanceResult>()?;
     m.add_class::<hypotest::GoodnessResult>()?;
+    m.add_class::<yields::YieldsResult>()?;
+    m.add_class::<picture::Picture>()?;
     m.add_class::<device::DeviceInfo>()?;
     m.add_function(wrap_pyfunction!(load::load_workspace, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
@@ -53,6 +57,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hypotest::upper_limit, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::significance, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::goodness_of_fit, m)?)?;
+    m.add_function(wrap_pyfunction!(yields::yields, m)?)?;
     m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_cuda, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_metal, m)?)?;

@@ -1,7 +1,10 @@
 //! `nextstat.ranking` and `nextstat.RankingResult`.
 
+use std::path::PathBuf;
+
 use ns_inference::ranking::{ranking_rows, ranking_summary};
 use ns_inference::{Group, Impact, RankingOptions};
+use ns_viz::Ranking;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -9,13 +12,14 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::analysis::{Common, Record};
 use crate::load;
+use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
 
 /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON of
 /// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
 /// `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the list.
 #[pyclass(frozen, module = "nextstat")]
-pub(crate) struct RankingResult(Record);
+pub(crate) struct RankingResult(Record, Ranking);
 
 impl RankingResult {
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -131,8 +135,26 @@ impl RankingResult {
         let mut names: Vec<String> = self.0.values.bind(py).keys().extract()?;
         let more = ["names", "pull", "constraint", "delta_mu_up", "delta_mu_down", "delta_mu_prefit_up"];
         names.extend(more.map(str::to_owned));
-        names.extend(["delta_mu_prefit_down", "column", "to_dict"].map(str::to_owned));
+        names.extend(["delta_mu_prefit_down", "column", "plot", "to_dict"].map(str::to_owned));
         Ok(names)
+    }
+
+    /// Draws impacts, pulls and constraints of the leading `max_rows` parameters (None: of all); saves the
+    /// picture if there is a path.
+    #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
+    fn plot(
+        &self,
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        max_rows: Option<usize>,
+        title: Option<String>,
+        subtitle: Option<String>,
+    ) -> PyResult<Picture> {
+        check(path.as_deref())?;
+        let mut ranking = Ranking { max_rows, ..self.1.clone() };
+        replace(&mut ranking.title, title);
+        replace(&mut ranking.subtitle, subtitle);
+        picture::finish(py, ranking.draw(), path)
     }
 
     /// Everything as plain Python data, as in the JSON of the command.
@@ -192,12 +214,14 @@ pub(crate) fn ranking(
     let analysis = |core: &ns_core::Model, session: &dyn ns_core::Session, control: ns_core::Control<'_>| {
         ns_inference::ranking(core, session, &wanted, control)
     };
-    let record = common.run(py, model, analysis, |result| {
+    let mut drawn = None;
+    let record = common.run(py, model, false, analysis, |result| {
+        drawn = Some(ns_inference::picture::ranking(result));
         let (header, rows) = ranking_rows(result);
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         (Table::new(&header, rows), ranking_summary(result))
     })?;
-    Ok(RankingResult(record))
+    Ok(RankingResult(record, drawn.unwrap_or_default()))
 }
 
 /// One definition or several.

@@ -1,16 +1,22 @@
 //! `nextstat.FitResult`: attributes named as the JSON keys of `nextstat fit`.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
-use ns_core::{Covariance, Device};
+use ns_core::{Covariance, Device, Execution, Model as CoreModel};
+use ns_inference::FitOptions;
 use ns_inference::present::{fit_rows, significant};
-use numpy::{PyArray1, PyArrayDyn};
+use ns_viz::{Correlation, Drawing, PictureError, Yields};
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, or_nan};
+use crate::error::inference_error;
 use crate::model::Model;
+use crate::picture::{self, Picture, check, replace};
 use crate::table;
 
 /// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
@@ -59,6 +65,9 @@ pub(crate) struct FitResult {
     bestfit: Py<PyArray1<f64>>,
     uncertainties: Py<PyArray1<f64>>,
     covariance: Option<Py<PyArrayDyn<f64>>>,
+    /// The question, for pictures.
+    model: Arc<CoreModel>,
+    options: FitOptions,
     #[pyo3(get)]
     device: String,
     #[pyo3(get)]
@@ -78,6 +87,7 @@ impl FitResult {
         py: Python<'_>,
         mut inner: ns_inference::FitResult,
         model: &Model,
+        options: FitOptions,
         device: Device,
         started: Instant,
     ) -> PyResult<Self> {
@@ -90,6 +100,8 @@ impl FitResult {
             uncertainties: PyArray1::from_vec(py, or_nan(&inner.uncertainties)).unbind(),
             covariance,
             inner,
+            model: Arc::clone(&model.inner),
+            options,
             device: device.to_string(),
             interpolation: model.inner.interpolation.to_string(),
             model_digest: model.digest().to_owned(),
@@ -100,6 +112,31 @@ impl FitResult {
     /// Index of a parameter.
     fn index(&self, name: &str) -> PyResult<usize> {
         self.inner.index(name).ok_or_else(|| PyKeyError::new_err(format!("no parameter '{name}'")))
+    }
+
+    /// The result with its covariance, as the library gave it.
+    fn whole(&self, py: Python<'_>) -> PyResult<ns_inference::FitResult> {
+        let mut whole = self.inner.clone();
+        if let Some(matrix) = &self.covariance {
+            let values = matrix.bind(py).to_vec()?;
+            whole.covariance = Some(Covariance { n: whole.parameter_names.len(), values });
+        }
+        Ok(whole)
+    }
+
+    /// Expected and observed events before or after this fit.
+    fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<Yields> {
+        let whole = self.whole(py)?;
+        let work = || {
+            let session = ns_inference::open_session(&self.model, &Execution::default())?;
+            if prefit {
+                ns_inference::prefit_yields(&self.model, session.as_ref(), &self.options)
+            } else {
+                ns_inference::postfit_yields(&self.model, session.as_ref(), &self.options, &whole)
+            }
+        };
+        let result = py.detach(work).map_err(|error| inference_error(&error))?;
+        Ok(ns_inference::picture::yields(&result))
     }
 
     /// One line below the table.
@@ -235,6 +272,64 @@ impl FitResult {
     /// Uncertainty of a parameter by name, or None.
     fn uncertainty(&self, name: &str) -> PyResult<Option<f64>> {
         Ok(self.inner.uncertainties.get(self.index(name)?).copied().flatten())
+    }
+
+    /// Draws the fit; saves the picture if there is a path.
+    ///
+    /// `kind` is "pulls" (pulls and constraints), "correlation" (with `threshold`: only parameters with a
+    /// coefficient of at least that size) or "yields" (expected and observed events; with `prefit` before the
+    /// fit; `channels`, `log_y`, `columns` and `max_samples` are those of `YieldsResult.plot`).
+    #[pyo3(signature = (path = None, *, kind = "pulls", prefit = false, threshold = None, channels = None,
+                        log_y = false, columns = None, max_samples = None, title = None, subtitle = None))]
+    fn plot(
+        &self,
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        kind: &str,
+        prefit: bool,
+        threshold: Option<f64>,
+        channels: Option<Vec<String>>,
+        log_y: bool,
+        columns: Option<usize>,
+        max_samples: Option<usize>,
+        title: Option<String>,
+        subtitle: Option<String>,
+    ) -> PyResult<Picture> {
+        check(path.as_deref())?;
+        let drawing: Result<Drawing, PictureError> = match kind {
+            "pulls" => {
+                let mut pulls = ns_inference::picture::pulls(&self.model, &self.inner);
+                pulls.columns = columns;
+                replace(&mut pulls.title, title);
+                replace(&mut pulls.subtitle, subtitle);
+                pulls.draw()
+            }
+            "correlation" => {
+                let correlation = ns_inference::picture::correlation(&self.whole(py)?, threshold);
+                let mut correlation: Correlation = correlation.ok_or_else(|| {
+                    PyValueError::new_err("there is no covariance to draw: fit with covariance=True")
+                })?;
+                replace(&mut correlation.title, title);
+                replace(&mut correlation.subtitle, subtitle);
+                correlation.draw()
+            }
+            "yields" => {
+                let mut yields = Yields { log_y, columns, ..self.yields(py, prefit)? };
+                if let Some(names) = channels {
+                    picture::select(&mut yields, &names)?;
+                }
+                replace(&mut yields.max_samples, max_samples);
+                replace(&mut yields.title, title);
+                replace(&mut yields.subtitle, subtitle);
+                yields.draw()
+            }
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "unknown kind '{other}'; use \"pulls\", \"correlation\" or \"yields\""
+                )));
+            }
+        };
+        picture::finish(py, drawing, path)
     }
 
     /// Everything as plain Python data, as in the JSON of `nextstat fit`.

@@ -1,8 +1,10 @@
 //! `nextstat.profile_scan` and `nextstat.ScanResult`.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use ns_core::{Device, Session};
+use ns_inference::picture::Scanned;
 use ns_inference::present::{measurement, significant};
 use ns_inference::scan::ContourLevel;
 use ns_inference::{ScanAxis, ScanOptions};
@@ -15,6 +17,7 @@ use crate::arrays::{Rows, array, or_nan};
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::model::Model;
+use crate::picture::{self, Picture, check, replace};
 use crate::work::{Progress, run};
 use crate::{load, options, table};
 
@@ -267,6 +270,36 @@ impl ScanResult {
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
+    }
+
+    /// Draws the scan, in two parameters as contours; saves the picture if there is a path. `levels` are
+    /// other heights of twice_delta_nll, `y_max` is the top of the axis in one parameter.
+    #[pyo3(signature = (path = None, *, levels = None, y_max = None, title = None, subtitle = None))]
+    fn plot(
+        &self,
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        levels: Option<Vec<f64>>,
+        y_max: Option<f64>,
+        title: Option<String>,
+        subtitle: Option<String>,
+    ) -> PyResult<Picture> {
+        check(path.as_deref())?;
+        let mut scanned = ns_inference::picture::scan(&self.inner);
+        match &mut scanned {
+            Scanned::Line(scan) => {
+                if let Some(levels) = levels {
+                    // The crossings found by fits belong to the usual levels.
+                    (scan.levels, scan.crossings) = (levels, Vec::new());
+                }
+                scan.y_max = y_max;
+            }
+            Scanned::Plane(contour) => replace(&mut contour.levels, levels),
+        }
+        let (heading, remark) = scanned.titles();
+        replace(heading, title);
+        replace(remark, subtitle);
+        picture::finish(py, scanned.draw(), path)
     }
 
     /// Everything as plain Python data, as in the JSON of `nextstat scan`.

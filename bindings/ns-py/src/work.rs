@@ -119,6 +119,9 @@ pub(crate) fn run<T: Send>(
     }
 }
 
+/// A fit of up to this many parameters takes milliseconds.
+pub(crate) const SHORT_FIT: usize = 400;
+
 /// Runs `work` of a few milliseconds on this very thread with the lock released: starting a thread
 /// and moving to another core would cost as much again. Ctrl-C is heard when it ends.
 ///

@@ -21,11 +21,13 @@ from ._native import (
     LimitResult,
     Model,
     NextstatError,
+    Picture,
     RankingResult,
     ScanInterval,
     ScanResult,
     SignificanceResult,
     WorkspaceError,
+    YieldsResult,
     __version__,
     combine,
     devices,
@@ -42,6 +44,7 @@ from ._native import (
     rename,
     significance,
     upper_limit,
+    yields,
 )
 
 __all__ = [
@@ -56,11 +59,13 @@ __all__ = [
     "LimitResult",
     "Model",
     "NextstatError",
+    "Picture",
     "RankingResult",
     "ScanInterval",
     "ScanResult",
     "SignificanceResult",
     "WorkspaceError",
+    "YieldsResult",
     "__version__",
     "combine",
     "devices",
@@ -77,4 +82,5 @@ __all__ = [
     "rename",
     "significance",
     "upper_limit",
+    "yields",
 ]

@@ -1,0 +1,121 @@
+//! `nextstat.Picture`: what `.plot()` returns.
+
+use std::path::{Path, PathBuf};
+
+use ns_viz::{Drawing, Format, PictureError, Yields};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// A drawn picture. Notebooks show it; `save` writes it as SVG, PNG or PDF.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct Picture {
+    drawing: Drawing,
+}
+
+#[pymethods]
+impl Picture {
+    /// Width in pixels of the screen.
+    #[getter]
+    fn width(&self) -> f64 {
+        self.drawing.width()
+    }
+
+    /// Height in pixels of the screen.
+    #[getter]
+    fn height(&self) -> f64 {
+        self.drawing.height()
+    }
+
+    /// The picture as SVG text.
+    #[getter]
+    fn svg(&self) -> String {
+        self.drawing.to_svg()
+    }
+
+    /// The bytes of a PNG with `scale` pixels to each pixel of the screen.
+    #[pyo3(signature = (scale = 2.0))]
+    fn png<'py>(&self, py: Python<'py>, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.drawing.to_png(scale)).map_err(picture_error)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The bytes of a PDF.
+    fn pdf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.drawing.to_pdf()).map_err(picture_error)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes the picture to a file, in the format of its extension: .svg, .png or .pdf.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.drawing.save(path)).map_err(picture_error)
+    }
+
+    fn _repr_svg_(&self) -> String {
+        self.drawing.to_svg()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<nextstat.Picture: {} x {} pixels>", self.drawing.width(), self.drawing.height())
+    }
+}
+
+/// Checks the extension of a path before any work is done for it.
+///
+/// # Errors
+/// `ValueError` if it is none of the three.
+pub(crate) fn check(path: Option<&Path>) -> PyResult<()> {
+    path.map_or(Ok(()), |path| Format::of(path).map(|_| ()).map_err(picture_error))
+}
+
+/// Hands a drawing to Python, and writes it if there is a path.
+///
+/// # Errors
+/// `ValueError` if there is nothing to draw, `OSError` if the file cannot be written.
+pub(crate) fn finish(
+    py: Python<'_>,
+    drawing: Result<Drawing, PictureError>,
+    path: Option<PathBuf>,
+) -> PyResult<Picture> {
+    let picture = Picture { drawing: drawing.map_err(picture_error)? };
+    match path {
+        Some(path) => picture.save(py, path).map(|()| picture),
+        None => Ok(picture),
+    }
+}
+
+/// Replaces what was given.
+pub(crate) fn replace<T>(field: &mut T, given: Option<T>) {
+    if let Some(value) = given {
+        *field = value;
+    }
+}
+
+/// Keeps the channels of these names, in this order.
+///
+/// # Errors
+/// `ValueError` for a name that is not there.
+pub(crate) fn select(yields: &mut Yields, names: &[String]) -> PyResult<()> {
+    let find = |name: &String| {
+        let channel = yields.channels.iter().find(|channel| channel.name == *name);
+        channel.cloned().ok_or_else(|| {
+            let known: Vec<&str> = yields.channels.iter().map(|channel| channel.name.as_str()).collect();
+            PyValueError::new_err(format!("no channel '{name}'; there are {}", known.join(", ")))
+        })
+    };
+    yields.channels = names.iter().map(find).collect::<PyResult<_>>()?;
+    Ok(())
+}
+
+/// The exception for a picture that cannot be drawn or written.
+fn picture_error(error: PictureError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        PictureError::Write { source, .. } => match source.raw_os_error() {
+            // With its number Python picks the right subclass (FileNotFoundError, PermissionError, ...).
+            Some(number) => PyOSError::new_err((number, text)),
+            None => PyOSError::new_err(text),
+        },
+        _ => PyValueError::new_err(text),
+    }
+}
