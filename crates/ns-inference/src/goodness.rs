@@ -72,7 +72,7 @@ pub fn goodness_of_fit(
     if p_value.is_none() {
         warnings.push(format!(
             "p_value is null: {n_bins} bins and {n_unconstrained} free parameters without a constraint leave no degree of \
-             freedom; ask for toys"
+             freedom"
         ));
     }
     Ok(GoodnessResult {

@@ -8,6 +8,7 @@ use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::table;
 
 /// Flags of `gof`.
 #[derive(Debug, Args)]
@@ -41,13 +42,16 @@ pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
 fn report(result: &GoodnessResult) -> String {
     format!(
         "goodness of fit against the saturated model\n\
-         chi2 {}, {} degrees of freedom ({} bins, {} free parameters without a constraint)\n\
+         chi2 {}, {} ({}, {} without a constraint)\n\
          p-value {}\n\
          twice_nll {} at the best fit, {} saturated",
         significant(result.chi2),
-        result.ndof,
-        result.n_bins,
-        result.n_unconstrained,
+        match result.ndof {
+            1 => "1 degree of freedom".to_owned(),
+            n => format!("{n} degrees of freedom"),
+        },
+        table::count(result.n_bins, "bin"),
+        table::count(result.n_unconstrained, "free parameter"),
         result.p_value.map_or_else(|| "none".to_owned(), significant),
         significant(result.twice_nll),
         significant(result.twice_nll_saturated),

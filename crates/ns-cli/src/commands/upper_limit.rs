@@ -93,7 +93,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         (false, true) => Exit::Done,
         (false, false) => Exit::Failed,
     };
-    job.finish(&result, &result.warnings, |_| report(&result))?;
+    job.finish(&result, &result.warnings, |_| report(&result, args.expected))?;
     // Without a scan (interrupted before it) there is still an empty picture to complain about.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
@@ -113,10 +113,10 @@ fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
 }
 
 /// The limits for people.
-fn report(result: &LimitResult) -> String {
+fn report(result: &LimitResult, expected_only: bool) -> String {
     let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
     let mut t = table::table(&["", "limit", "CLs there"], &[1, 2]);
-    if result.expected.is_empty() || result.observed.is_some() {
+    if !expected_only {
         t.add_row(vec!["observed".to_owned(), number(result.observed), number(result.cls_at_limit.observed)]);
     }
     for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {

@@ -112,39 +112,44 @@ fn points_without_a_finite_likelihood_are_null_with_a_reason() {
     snapshot!(shown(&run_with(&[&args[..], &["--format", "table"]].concat(), text)));
 }
 
+/// Starts a scan of so many points and interrupts it after a while; `None` if it had ended by then.
+#[cfg(unix)]
+fn interrupted(points: usize, path: &std::path::Path) -> Option<(Option<i32>, Value)> {
+    use std::process::{Command, Stdio};
+    let many = points.to_string();
+    let workspace = fixture("simple_workspace.json");
+    let args = ["scan", "-i", &workspace, "--points", &many, "--threads", "1", "-o", path.to_str().unwrap()];
+    let mut child = crate::command(&args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let running = child.try_wait().unwrap().is_none();
+    assert!(
+        !running || Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
+    let code = child.wait().unwrap().code();
+    let result: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    // It may have ended between the look and the signal.
+    (running && code != Some(0)).then_some((code, result))
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_scan_leaves_what_is_finished() {
-    use std::process::Stdio;
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("scan.json");
-    let many = "200000";
-    let mut child = crate::command(&[
-        "scan",
-        "-i",
-        &fixture("simple_workspace.json"),
-        "--points",
-        many,
-        "--threads",
-        "1",
-        "-o",
-        path.to_str().unwrap(),
-    ])
-    .stdin(Stdio::null())
-    .stdout(Stdio::piped())
-    .stderr(Stdio::piped())
-    .spawn()
-    .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    assert!(child.try_wait().unwrap().is_none(), "the scan ended before it could be interrupted");
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let result: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    // As many points as this machine does not get through in time.
+    let (points, (code, result)) = [100_000, 400_000, 1_600_000, 6_400_000]
+        .into_iter()
+        .find_map(|points| Some((points, interrupted(points, &folder.path().join("scan.json"))?)))
+        .expect("every scan ended before it could be interrupted");
+    assert_eq!(code, Some(130));
     let deltas = result["twice_delta_nll"].as_array().unwrap();
     let finished = deltas.iter().filter(|x| x.is_number()).count();
-    assert_eq!(deltas.len(), 200_000);
-    assert!(finished > 10 && finished < 200_000, "{finished} points");
-    assert!(deltas[0].is_number() && deltas[199_999].is_number(), "the ends come first");
-    assert!(result["warnings"].to_string().contains("were not reached"), "{}", result["warnings"]);
+    assert_eq!(deltas.len(), points);
+    assert!(finished > 0 && finished < points, "{finished} of {points} points");
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|w| w.as_str().unwrap().contains("interrupted")));
 }

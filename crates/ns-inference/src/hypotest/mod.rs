@@ -182,7 +182,7 @@ pub fn hypotest(
         // Both hypotheses expect the same data as far as this test can tell: their ratio means nothing.
         p.cls = None;
         expected.cls.fill(None);
-        tester.notes.push(if tester.asimov.best_value() > value {
+        tester.notes.push(if tester.asimov.best_value() >= value {
             format!(
                 "cls is null: the one-sided test of {name} = {value} has no power, since the Asimov set made at \
                  {asimov_value} has its best fit at {}",
