@@ -1,10 +1,12 @@
 //! From shifts of single parameters to the uncertainty of a prediction.
 //!
 //! A parameter's shift of a yield is half the difference between the yields with the parameter one
-//! uncertainty up and one down, cut at its bounds: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta -
-//! sigma_i e_i)) / 2`. The variance is `sum_ij rho_ij s_i s_j`. This is what cabinetry does
-//! (`cabinetry.model_utils.yield_stdev`, the only difference being the bounds): linear in the
-//! correlations, but with the response of each parameter over its whole uncertainty.
+//! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`.
+//! The variance is `sum_ij rho_ij s_i s_j`: linear in the correlations, but with the response of each
+//! parameter over its whole uncertainty. This is what cabinetry does (`cabinetry.model_utils.yield_stdev`).
+//! Where a bound cuts the way short, which cabinetry does not look at, no likelihood is evaluated beyond it:
+//! the response over what is left is taken to go on in a straight line. So a yield in proportion to a
+//! parameter has the same uncertainty with and without the bound.
 
 use ns_core::{Data, EvaluationRequest, Model, Session};
 
@@ -63,23 +65,28 @@ pub(super) fn uncertainty(
     let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
     for (chunk, parameters) in varied.chunks(CHUNK).enumerate() {
         let mut points = Vec::with_capacity(2 * parameters.len() * point.len());
+        let mut scales = Vec::with_capacity(parameters.len());
         for &(i, sigma) in parameters {
             let (lower, upper) = model.parameters.get(i).map_or((f64::MIN, f64::MAX), |p| p.bounds);
+            let mut way = 0.0;
             for step in [sigma, -sigma] {
                 let first = points.len();
                 points.extend_from_slice(point);
                 if let Some(x) = points.get_mut(first + i) {
                     // A value outside its bounds already (a model may fix one there) is not moved inside.
-                    *x = (*x + step).clamp(lower.min(*x), upper.max(*x));
+                    let moved = (*x + step).clamp(lower.min(*x), upper.max(*x));
+                    way += (moved - *x).abs();
+                    *x = moved;
                 }
             }
+            scales.push(if way > 0.0 { sigma / way } else { 0.0 });
         }
         let expected = session.evaluate(&Data::Observed, &points, request)?.expected;
-        for (position, pair) in expected.chunks(2 * width).enumerate() {
+        for ((position, pair), scale) in expected.chunks(2 * width).enumerate().zip(scales) {
             let position = chunk * CHUNK + position;
             let (up, down) = pair.split_at(pair.len().min(width));
             let half: Vec<f64> =
-                up.iter().zip(down).take(n_bins).map(|(up, down)| 0.5 * (up - down)).collect();
+                up.iter().zip(down).take(n_bins).map(|(up, down)| scale * (up - down)).collect();
             let sums = model
                 .channels
                 .iter()

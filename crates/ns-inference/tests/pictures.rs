@@ -1,0 +1,103 @@
+//! What results hand to the pictures.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+use ns_core::{Control, Execution, Model, Session};
+use ns_inference::picture::{self, Scanned};
+use ns_inference::{
+    FitOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, fit, open_session, ranking, scan,
+    upper_limit,
+};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+fn open() -> (Model, Box<dyn Session>) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/simple_workspace.json");
+    let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution::default()).unwrap();
+    (model, session)
+}
+
+#[test]
+fn pulls_and_correlations_are_those_of_the_fit() {
+    let (model, session) = open();
+    let result = fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    let pulls = picture::pulls(&model, &result);
+    assert!(pulls.rows.len() > 3);
+    for row in &pulls.rows {
+        let i = model.parameter_index(&row.parameter).unwrap();
+        let width = model.parameters[i].constraint.prefit_sigma().unwrap();
+        assert_eq!(row.pull, result.pulls[i]);
+        let constraint = row.constraint.unwrap();
+        assert!((constraint * width - result.uncertainties[i].unwrap()).abs() < 1e-12);
+        assert!(constraint > 0.0 && constraint < 1.05, "{row:?}");
+    }
+    assert!(pulls.rows.iter().all(|row| row.parameter != "mu"));
+    let matrix = picture::correlation(&result, None).unwrap();
+    for (i, row) in matrix.matrix.iter().enumerate() {
+        assert_eq!(row[i], Some(1.0));
+        for (j, rho) in row.iter().enumerate() {
+            let (a, b) = (&matrix.parameters[i], &matrix.parameters[j]);
+            let at = |name: &str| model.parameter_index(name).unwrap();
+            let covariance = result.covariance.as_ref().unwrap().get(at(a), at(b));
+            let scale = result.uncertainty(a).unwrap() * result.uncertainty(b).unwrap();
+            assert!((rho.unwrap() - covariance / scale).abs() < 1e-9);
+        }
+    }
+    let none = fit(&model, session.as_ref(), &FitOptions::default().covariance(false), Control::default());
+    assert_eq!(picture::correlation(&none.unwrap(), None), None);
+}
+
+#[test]
+fn scans_are_sorted_and_keep_their_crossings() {
+    let (model, session) = open();
+    let options = ScanOptions::new(ScanAxis::default().values(vec![2.0, 0.0, 1.0, 2.0]));
+    let result = scan(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let Scanned::Line(line) = picture::scan(&result) else { panic!("one parameter") };
+    assert_eq!(line.x, [0.0, 1.0, 2.0]);
+    let wanted: Vec<_> = [1, 2, 0].iter().map(|i| result.twice_delta_nll[*i]).collect();
+    assert_eq!(line.twice_delta_nll, wanted);
+    assert_eq!(line.levels, [1.0, 4.0]);
+    let sides = [result.intervals[0].lower, result.intervals[0].upper];
+    assert_eq!(line.crossings[0], sides.into_iter().flatten().collect::<Vec<_>>());
+
+    let plane = ScanOptions::new(ScanAxis::default().values(vec![1.5, 0.5, 1.0]))
+        .second(ScanAxis::param("jet_scale").values(vec![1.0, -1.0]));
+    let result = scan(&model, session.as_ref(), &plane, Control::default()).unwrap();
+    let Scanned::Plane(plane) = picture::scan(&result) else { panic!("two parameters") };
+    assert_eq!((plane.x.as_slice(), plane.y.as_slice()), (&[0.5, 1.0, 1.5][..], &[-1.0, 1.0][..]));
+    assert_eq!(plane.twice_delta_nll[0][2], result.twice_delta_nll[3], "first row: jet_scale = -1, mu = 1.5");
+    assert_eq!(plane.twice_delta_nll[1][0], result.twice_delta_nll[1]);
+}
+
+#[test]
+fn limits_and_rankings() {
+    let (model, session) = open();
+    let options = LimitOptions::default().scan(vec![3.0, 1.0, 2.0]);
+    let result = upper_limit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let limit = picture::limit(&result).unwrap();
+    let tested = result.scan.as_ref().unwrap();
+    assert_eq!(limit.mu, [1.0, 2.0, 3.0]);
+    assert_eq!(limit.observed[0], tested.observed[1]);
+    assert_eq!(limit.expected[2], std::array::from_fn(|list| tested.expected[list][0]));
+    assert_eq!((limit.observed_limit, limit.expected_limits[4]), (result.observed, result.expected[4]));
+    // -2 sigma looks least like signal: it excludes first.
+    assert!(
+        limit.expected_limits[0] < limit.expected_limits[4] && limit.expected[0][0] < limit.expected[0][4]
+    );
+    let without =
+        upper_limit(&model, session.as_ref(), &LimitOptions::default(), Control::default()).unwrap();
+    assert_eq!(picture::limit(&without), None);
+
+    let options = RankingOptions::default().prefit(true);
+    let result = ranking(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let rows = picture::ranking(&result).rows;
+    for row in &rows {
+        let entry = result.get(&row.parameter).unwrap();
+        assert_eq!((row.pull, row.constraint), (entry.pull, entry.constraint));
+        let delta = |side| entry.impacts.delta(side);
+        use ns_inference::ranking::Side::{Down, PrefitDown, PrefitUp, Up};
+        assert_eq!([row.postfit_up, row.postfit_down], [delta(Up), delta(Down)]);
+        assert_eq!([row.prefit_up, row.prefit_down], [delta(PrefitUp), delta(PrefitDown)]);
+        assert_eq!(row.note.is_empty(), entry.prefit_uncertainty.is_some());
+    }
+    assert_eq!(rows.len(), result.ranking.len());
+}

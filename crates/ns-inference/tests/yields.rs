@@ -1,0 +1,138 @@
+//! Predicted yields and their uncertainties, where they can be worked out by hand; the chosen scan of a
+//! limit.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use ns_core::{Control, Execution, Model, Session};
+use ns_inference::yields::{Stage, YieldsResult};
+use ns_inference::{FitOptions, LimitOptions, fit, open_session, postfit_yields, prefit_yields, upper_limit};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// One bin; background 50 with a normsys of 10 % and a histosys of 45 to 57, signal 5; bounds of the
+/// histosys at half a standard deviation.
+const ONE_BIN: &str = r#"{"channels": [{"name": "SR", "samples": [
+  {"name": "background", "data": [50.0], "modifiers": [
+    {"name": "shape", "type": "histosys", "data": {"lo_data": [45.0], "hi_data": [57.0]}},
+    {"name": "norm", "type": "normsys", "data": {"lo": 0.9, "hi": 1.1}}]},
+  {"name": "signal", "data": [5.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]}]}],
+ "observations": [{"name": "SR", "data": [53.0]}],
+ "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [BOUNDS]}}], "version": "1.0.0"}"#;
+
+fn open(parameters: &str) -> (Model, Box<dyn Session>) {
+    let text = ONE_BIN.replace("BOUNDS", parameters);
+    let workspace = Workspace::from_slice(text.as_bytes()).unwrap();
+    let model = workspace.model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution::default()).unwrap();
+    (model, session)
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "{a} instead of {b}");
+}
+
+fn prefit(parameters: &str, options: &FitOptions) -> YieldsResult {
+    let (model, session) = open(parameters);
+    prefit_yields(&model, session.as_ref(), options).unwrap()
+}
+
+#[test]
+fn before_the_fit_by_hand() {
+    let result = prefit("", &FitOptions::default());
+    assert_eq!(result.stage, Stage::Prefit);
+    let channel = &result.channels[0];
+    let names: Vec<(&str, bool)> = channel.samples.iter().map(|s| (s.name.as_str(), s.signal)).collect();
+    assert_eq!(names, [("background", false), ("signal", true)]);
+    assert_eq!((channel.samples[0].counts[0], channel.samples[1].counts[0]), (50.0, 5.0));
+    assert_eq!((channel.total[0], channel.data[0], channel.sum, channel.data_sum), (55.0, 53.0, 55.0, 53.0));
+    // (57 - 45) / 2 and 50 (1.1 - 0.9) / 2; the free normalisation contributes nothing.
+    close(channel.uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
+    assert_eq!(channel.sum_uncertainty, channel.uncertainty[0]);
+}
+
+#[test]
+fn bounds_are_not_crossed() {
+    // Down to -1 and not up: half of 50 - 45, twice as far in a straight line.
+    let bounds = r#"{"name": "norm", "bounds": [[-5.0, 0.0]], "inits": [0.0]}"#;
+    let result = prefit(bounds, &FitOptions::default());
+    close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
+    // Half the way on both sides: the bend is even and drops out of the difference.
+    let bounds = r#"{"name": "shape", "bounds": [[-0.5, 0.5]], "inits": [0.0]}"#;
+    let result = prefit(bounds, &FitOptions::default());
+    close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
+    // No room at all.
+    let bounds = r#"{"name": "norm", "bounds": [[0.0, 0.0]], "inits": [0.0]}"#;
+    close(prefit(bounds, &FitOptions::default()).channels[0].uncertainty[0].unwrap(), 6.0);
+}
+
+#[test]
+fn fixed_parameters_do_not_vary() {
+    let fixed = r#"{"name": "norm", "fixed": true}"#;
+    close(prefit(fixed, &FitOptions::default()).channels[0].uncertainty[0].unwrap(), 6.0);
+    let held = prefit("", &FitOptions::default().fix("shape", 1.0).fix("mu", 0.0));
+    assert_eq!(held.channels[0].total, [57.0]);
+    close(held.channels[0].uncertainty[0].unwrap(), 5.7);
+}
+
+#[test]
+fn after_the_fit_the_data_set_the_uncertainty() {
+    let (model, session) = open("");
+    let options = FitOptions::default();
+    let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
+    // A free signal in one bin fits the count exactly, with its statistical uncertainty.
+    close(yields.channels[0].total[0], 53.0);
+    let sigma = yields.channels[0].uncertainty[0].unwrap();
+    assert!((sigma - 53.0_f64.sqrt()).abs() < 0.02 * sigma, "{sigma}");
+    assert!(yields.converged && yields.stage == Stage::Postfit);
+}
+
+#[test]
+fn without_a_covariance_there_is_no_uncertainty() {
+    let (model, session) = open("");
+    let options = FitOptions::default().covariance(false);
+    let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
+    assert_eq!(yields.channels[0].uncertainty, [None]);
+    assert_eq!(yields.channels[0].sum_uncertainty, None);
+    assert!(yields.warnings.iter().any(|w| w.contains("without a covariance")), "{:?}", yields.warnings);
+}
+
+#[test]
+fn parameters_without_an_uncertainty_are_named() {
+    let (model, session) = open(r#"{"name": "mu", "bounds": [[2.0, 10.0]], "inits": [2.0]}"#);
+    let options = FitOptions::default();
+    let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    assert_eq!(result.at_bound, ["mu"]);
+    let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
+    assert!(yields.warnings.iter().any(|w| w.contains("leave out mu")), "{:?}", yields.warnings);
+    assert!(yields.channels[0].uncertainty[0].unwrap() > 0.0);
+}
+
+#[test]
+fn a_result_of_another_model_is_refused() {
+    let (model, session) = open("");
+    let options = FitOptions::default();
+    let mut result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    result.parameter_names[0] = "another".to_owned();
+    assert!(postfit_yields(&model, session.as_ref(), &options, &result).is_err());
+    result.bestfit.pop();
+    assert!(postfit_yields(&model, session.as_ref(), &options, &result).is_err());
+}
+
+#[test]
+fn the_chosen_scan_covers_the_limits() {
+    let limit = |parameters: &str| {
+        let (model, session) = open(parameters);
+        let options = LimitOptions::default().auto_scan(Some(5));
+        upper_limit(&model, session.as_ref(), &options, Control::default()).unwrap()
+    };
+    let result = limit("");
+    let values = result.scan.unwrap().mu_values;
+    let largest = result.expected.iter().chain([&result.observed]).flatten().copied().fold(0.0, f64::max);
+    assert_eq!((values.len(), values[0]), (5, 0.0));
+    close(values[4], (1.25 * largest).min(10.0));
+    // Bounds that the limits lie beyond: all of what is allowed.
+    let result = limit(r#"{"name": "mu", "bounds": [[0.0, 0.5]], "inits": [0.1]}"#);
+    assert_eq!(result.observed, None);
+    let values = result.scan.unwrap().mu_values;
+    assert_eq!((values[0], values[4]), (0.0, 0.5));
+}
