@@ -187,13 +187,17 @@ def spread(model, point, sigma, rho):
     bounds = np.asarray(model.config.suggested_bounds(), float)
     shifts = []
     for i, width in enumerate(sigma):
+        if not width:
+            shifts.append(np.zeros(sum(model.config.channel_nbins.values())))
+            continue
+        ends = np.clip([point[i] + width, point[i] - width], *bounds[i])
         pair = []
-        for sign in [1, -1]:
+        for end in ends:
             moved = np.array(point, float)
-            inside = np.clip(moved[i] + sign * width, *bounds[i])
-            moved[i] = inside if width else moved[i]
+            moved[i] = end
             pair.append(np.asarray(model.expected_data(moved, include_auxdata=False)))
-        shifts.append((pair[0] - pair[1]) / 2)
+        # cabinetry's half difference, in proportion where a bound cuts the way.
+        shifts.append((pair[0] - pair[1]) * width / (ends[0] - ends[1]))
     shifts = np.asarray(shifts)
     bins = np.sqrt(np.einsum("ib,ij,jb->b", shifts, rho, shifts))
     sums = {}

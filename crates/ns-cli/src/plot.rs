@@ -126,3 +126,34 @@ impl From<PictureError> for CliError {
         Self::Picture { path: PathBuf::new(), source }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_missing_picture_does_not_hide_what_went_wrong_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (good, bad) = (folder.path().join("good.svg"), folder.path().join("bad.svg"));
+        for (exit, wanted) in [
+            (Exit::Done, None),
+            (Exit::Interrupted, Some(Exit::Interrupted)),
+            (Exit::Failed, Some(Exit::Failed)),
+        ] {
+            let flags = [("--bad", Some(bad.as_path())), ("--good", Some(good.as_path()))];
+            let plots = Plots::open(None, flags).unwrap();
+            let ended = plots.finish(exit, |flag| {
+                let rows = if flag == "--bad" { Vec::new() } else { vec![ns_viz::PullRow::default()] };
+                Ok(ns_viz::Pulls { rows, ..ns_viz::Pulls::default() }.draw()?)
+            });
+            assert_eq!(ended.as_ref().ok().copied(), wanted);
+            if let Err(error) = ended {
+                assert_eq!(error.exit(), Exit::Failed);
+                assert!(error.to_string().contains("bad.svg: pulls: `rows`"), "{error}");
+            }
+            assert!(good.exists() && !bad.exists(), "one failure does not take the others with it");
+            std::fs::remove_file(&good).unwrap();
+        }
+    }
+}

@@ -63,7 +63,9 @@ impl Correlation {
         }
         let kept = self.kept();
         if kept.is_empty() {
-            return Err(empty("threshold", "a smaller value, for no correlation is as large"));
+            let (field, value) = ("threshold".into(), self.threshold.unwrap_or(1.0));
+            let range = "smaller: no correlation is as large";
+            return Err(PictureError::OutOfRange { picture: PICTURE, field, value, range });
         }
         let names: Vec<&str> =
             kept.iter().filter_map(|at| self.parameters.get(*at)).map(String::as_str).collect();

@@ -129,6 +129,7 @@ fn an_interrupt_writes_what_is_done_and_ends_in_130() {
 
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("large.json"), folder.path().join("ranking.json"));
+    let picture = folder.path().join("ranking.svg");
     fs::write(&input, large(1500).to_string()).unwrap();
     let args = [
         "ranking",
@@ -139,6 +140,8 @@ fn an_interrupt_writes_what_is_done_and_ends_in_130() {
         "--threads",
         "1",
         "--prefit",
+        "--plot",
+        picture.to_str().unwrap(),
     ];
     // How fast this machine is today is found by trying: too early leaves no file, too late a whole one.
     let (mut early, mut late) = (0.0, f64::INFINITY);
@@ -158,6 +161,8 @@ fn an_interrupt_writes_what_is_done_and_ends_in_130() {
                 assert_eq!(list.len(), 1501);
                 assert!(result["converged"].as_bool().unwrap() && result["interrupted"].as_bool().unwrap());
                 assert!(result["warnings"].to_string().contains("interrupted"));
+                let drawn = fs::read_to_string(&picture).unwrap();
+                assert!(drawn.contains("interrupted") && drawn.contains("Impact on"));
                 return;
             }
             if done == 0 { early = wait } else { late = wait }

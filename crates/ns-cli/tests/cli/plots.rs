@@ -1,0 +1,202 @@
+//! `--plot` of every command, and `nextstat licences`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::{fixture, run, shown, snapshot};
+
+const WORKSPACE: &str = "simple_workspace.json";
+
+/// Runs a command with a picture; its place is the last argument.
+fn plot(arguments: &[&str], path: &Path) -> Output {
+    let input = fixture(WORKSPACE);
+    let (name, flags) = arguments.split_first().unwrap();
+    run(&[&[name, "-i", &input], flags, &[path.to_str().unwrap()]].concat())
+}
+
+/// Whether a file is a picture of the kind that its extension names, with something on it.
+fn check(path: &Path) {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(bytes.len() > 2000, "{} is nearly empty", path.display());
+    match path.extension().and_then(|e| e.to_str()).unwrap() {
+        "svg" => {
+            assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
+            assert!(text.matches("<text").count() > 5 && text.matches("<path").count() > 5);
+        }
+        "png" => assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n")),
+        "pdf" => assert!(bytes.starts_with(b"%PDF-") && text.trim_end().ends_with("%%EOF")),
+        other => panic!("{other}"),
+    }
+}
+
+/// A command, the flag of a picture, and words that the picture must have.
+const PICTURES: [(&[&str], &[&str]); 9] = [
+    (&["fit", "--plot"], &["jet_scale", "±1 standard deviation"]),
+    (&["fit", "--plot-correlation"], &["jet_scale", "mu"]),
+    (&["fit", "--plot-threshold", "0.2", "--plot-correlation"], &["with a correlation of at least 0.20"]),
+    (&["fit", "--plot-prefit"], &["Pre-fit", "data", "uncertainty"]),
+    (&["fit", "--plot-postfit"], &["Post-fit", "data", "uncertainty"]),
+    (&["scan", "--points", "7", "--plot"], &["mu", "68 %", "95 %"]),
+    (
+        &["scan", "--points", "5", "--param2", "jet_scale", "--points2", "5", "--plot"],
+        &["mu", "jet_scale", "68 %"],
+    ),
+    (&["ranking", "--prefit", "--plot"], &["Impact on mu", "jet_scale", "pull and constraint"]),
+    (&["upper-limit", "--scan-points", "11", "--plot"], &["mu", "observed", "expected", "α = 0.05"]),
+];
+
+#[test]
+fn every_command_draws_its_result() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, words) in PICTURES {
+        let path = folder.path().join("picture.svg");
+        let output = plot(arguments, &path);
+        assert!(output.status.success(), "{arguments:?}: {}", shown(&output));
+        check(&path);
+        let svg = fs::read_to_string(&path).unwrap();
+        for word in words {
+            assert!(svg.contains(&format!(">{word}")) || svg.contains(word), "{arguments:?}: no '{word}'");
+        }
+        // The result comes out as without a picture.
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(result["wall_s"].is_number(), "{arguments:?}");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn the_extension_is_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["picture.svg", "picture.PNG", "picture.pdf"] {
+        let path = folder.path().join(name);
+        assert!(plot(&["scan", "--points", "3", "--plot"], &path).status.success());
+        let lower = folder.path().join(name.to_lowercase());
+        fs::rename(&path, &lower).unwrap();
+        check(&lower);
+    }
+}
+
+#[test]
+fn all_pictures_of_one_fit_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let names = ["pulls.svg", "correlation.png", "prefit.pdf", "postfit.svg"];
+    let paths: Vec<String> = names.iter().map(|name| at(name).to_str().unwrap().to_owned()).collect();
+    let flags = ["--plot", "--plot-correlation", "--plot-prefit", "--plot-postfit"];
+    let input = fixture(WORKSPACE);
+    let mut arguments = vec!["fit", "-i", input.as_str()];
+    for (flag, path) in flags.iter().zip(&paths) {
+        arguments.extend([*flag, path.as_str()]);
+    }
+    assert!(run(&arguments).status.success());
+    names.iter().for_each(|name| check(&at(name)));
+}
+
+#[test]
+fn a_wrong_place_ends_in_2_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let hide = |output: &Output| shown(output).replace(root, "[folder]");
+    let mut messages = Vec::new();
+    for (arguments, _) in PICTURES {
+        let flag = *arguments.last().unwrap();
+        for name in ["picture.jpg", "picture", "nowhere/picture.svg"] {
+            // There is no such workspace: the picture's place is found wrong before it is looked for.
+            let (command, flags) = arguments.split_first().unwrap();
+            let path = folder.path().join(name);
+            let all = [&[*command, "-i", "nowhere.json"], flags, &[path.to_str().unwrap()]].concat();
+            let output = run(&all);
+            assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+            let text = hide(&output);
+            assert!(!text.contains("nowhere.json"), "{text}");
+            if name.contains('/') {
+                // The name of the temporary file, which differs from run to run, is part of the reason.
+                assert!(text.contains("error: cannot write [folder]/nowhere/picture.svg"), "{text}");
+                assert!(text.contains("; check the path"), "{text}");
+            } else if (*command, flag) == ("fit", "--plot") {
+                messages.push(text);
+            }
+        }
+    }
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+    snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn two_outputs_want_two_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.svg");
+    let hide = |output: &Output| shown(output).replace(folder.path().to_str().unwrap(), "[folder]");
+    let name = path.to_str().unwrap();
+    let twice = hide(&plot(&["fit", "--plot-prefit", name, "--plot-postfit"], &path));
+    let result = hide(&plot(&["scan", "--output", name, "--plot"], &path));
+    snapshot!(format!("{twice}\n{result}"));
+    assert!(!path.exists());
+}
+
+#[test]
+fn nothing_to_draw_is_told_and_the_result_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.svg");
+    let output = plot(&["fit", "--plot-threshold", "1", "--plot-correlation"], &path);
+    assert_eq!(output.status.code(), Some(1));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["converged"], true);
+    assert!(!path.exists());
+    let stderr = String::from_utf8_lossy(&output.stderr).replace(folder.path().to_str().unwrap(), "[folder]");
+    snapshot!(stderr);
+    snapshot!(shown(&plot(&["fit", "--plot-threshold", "2", "--plot-correlation"], Path::new("x.svg"))));
+}
+
+#[test]
+fn top_says_how_many_parameters_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.svg");
+    let output = plot(&["ranking", "--top", "2", "--plot"], &path);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let svg = fs::read_to_string(&path).unwrap();
+    let all: Value = serde_json::from_slice(&run(&["ranking", "-i", &fixture(WORKSPACE)]).stdout).unwrap();
+    for (i, entry) in all["ranking"].as_array().unwrap().iter().enumerate() {
+        let name = entry["name"].as_str().unwrap();
+        assert_eq!(svg.contains(&format!(">{name}<")), i < 2, "{name}");
+    }
+    assert_eq!(result["ranking"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_limit_draws_the_grid_that_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.svg");
+    let grid = ["upper-limit", "--scan-start", "0", "--scan-stop", "3", "--scan-points", "7", "--plot"];
+    let chosen = ["upper-limit", "--scan-points", "7", "--plot"];
+    let mut scans = Vec::new();
+    for arguments in [&grid[..], &chosen[..]] {
+        let output = plot(arguments, &path);
+        check(&path);
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let values: Vec<f64> =
+            result["scan"]["mu_values"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+        assert_eq!(values.len(), 7);
+        let largest = result["expected"][4].as_f64().unwrap().max(result["observed"].as_f64().unwrap());
+        scans.push((values, largest));
+    }
+    assert_eq!((scans[0].0[0], scans[0].0[6]), (0.0, 3.0));
+    let (values, largest) = &scans[1];
+    assert_eq!(values[0], 0.0);
+    assert!((values[6] / (1.25 * largest) - 1.0).abs() < 1e-9, "{values:?} for {largest}");
+}
+
+#[test]
+fn the_licence_of_the_font_travels_with_the_program() {
+    let output = run(&["licences"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("NextStat is licensed under MIT or Apache-2.0"), "{text}");
+    assert!(text.contains("Bitstream Vera") && text.contains("DejaVu"));
+    let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    assert!(help.contains("licences"));
+}
