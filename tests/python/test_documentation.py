@@ -11,7 +11,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # Pages that must have Python examples; others may.
 TAUGHT = ["README.md"] + [
     f"docs/{name}.md"
-    for name in "coming-from goodness-of-fit hypotest limits ranking scan significance tutorial workspaces".split()
+    for name in "coming-from goodness-of-fit hypotest limits plots ranking scan significance tutorial workspaces".split()
 ]
 
 
