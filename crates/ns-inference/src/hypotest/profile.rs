@@ -80,18 +80,25 @@ impl Profile {
 
     /// A start point: along the parabola, line or covariance through the nearest known fits.
     fn predict(&self, analysis: &Analysis<'_>, value: f64) -> Vec<f64> {
-        let mut near: Vec<(f64, &[f64])> =
+        let mut near: Vec<Node<'_>> =
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
         near.push((self.best_value(), &self.best.parameters));
         near.sort_by(|a, b| (a.0 - value).abs().total_cmp(&(b.0 - value).abs()));
-        near.dedup_by(|a, b| a.0 == b.0);
+        // Points that all but coincide say nothing about the direction between them.
+        let mut apart: Vec<Node<'_>> = Vec::with_capacity(NODES);
+        for node in near {
+            let reach = SPACING * (node.0 - value).abs();
+            if apart.len() < NODES && apart.iter().all(|other| (other.0 - node.0).abs() > reach) {
+                apart.push(node);
+            }
+        }
+        let near = apart;
         // The covariance knows the slope at the best fit; two points far away know less.
         let covariance = self.best.covariance.is_some();
         let enough = if covariance { near.len() >= 3 } else { near.len() >= 2 };
-        let Some((width, nodes)) = enough.then(|| nodes(&near, value)).flatten() else {
+        let Some(nodes) = enough.then(|| nodes(&near, value)).flatten() else {
             return analysis.predict(&self.best, &[(self.parameter, value)]);
         };
-        debug_assert!(width > 0.0);
         let mut point = vec![0.0; self.best.parameters.len()];
         for &(weight, parameters) in &nodes {
             for (x, p) in point.iter_mut().zip(parameters) {
@@ -102,13 +109,19 @@ impl Profile {
     }
 }
 
-/// A point of the profile and its weight in an interpolation.
+/// A point of the profile with its value of the parameter, or with its weight in an interpolation.
 type Node<'a> = (f64, &'a [f64]);
+
+/// Points of an interpolation.
+const NODES: usize = 3;
+
+/// How far apart two of them must be, relative to the distance to the farther one.
+const SPACING: f64 = 0.05;
 
 /// Lagrange weights of the three (or two) nearest points; `None` where they lie too far away to be
 /// extrapolated.
-fn nodes<'a>(near: &[(f64, &'a [f64])], value: f64) -> Option<(f64, Vec<Node<'a>>)> {
-    let chosen: Vec<&(f64, &[f64])> = near.iter().take(3).collect();
+fn nodes<'a>(near: &[Node<'a>], value: f64) -> Option<Vec<Node<'a>>> {
+    let chosen: Vec<&Node<'_>> = near.iter().take(NODES).collect();
     let (low, high) =
         chosen.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), c| (l.min(c.0), h.max(c.0)));
     let width = high - low;
@@ -124,5 +137,5 @@ fn nodes<'a>(near: &[(f64, &'a [f64])], value: f64) -> Option<(f64, Vec<Node<'a>
             .product();
         (weight, c.1)
     });
-    Some((width, weights.collect()))
+    Some(weights.collect())
 }
