@@ -180,7 +180,8 @@ fn empty_inputs_say_what_is_missing() {
     };
     assert_eq!(field(bare.draw()), "channels 'SR', samples");
     let thinned = Correlation { threshold: Some(0.99), ..inputs::correlation(5) };
-    assert_eq!(field(thinned.draw()), "threshold");
+    let error = thinned.draw().unwrap_err().to_string();
+    assert!(error.contains("`threshold` is 0.99, but it has to be smaller"), "{error}");
 }
 
 #[test]
