@@ -1,6 +1,6 @@
 //! Shared vocabulary of NextStat: the physics [`Model`], numeric [`Data`], the
-//! [`Session`] trait that every device implements, fit outcomes, and how work is
-//! run, observed and cancelled.
+//! [`Session`] trait that every device implements, fit outcomes, how work is run,
+//! observed and cancelled, and [`random`] numbers.
 //!
 //! This crate knows no file format, no device and no statistics.
 
@@ -12,6 +12,7 @@ mod execution;
 mod model;
 mod outcome;
 mod parameter;
+pub mod random;
 mod session;
 
 pub use control::{Control, Observer};

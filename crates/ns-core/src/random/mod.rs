@@ -1,0 +1,126 @@
+//! Random numbers that are a pure function of their place: seed, toy, hypothesis, slot.
+//!
+//! There is no generator that advances. A [`Stream`] names one toy under one hypothesis, a *slot* names
+//! one number of that toy (a bin, an auxiliary datum), and an *attempt* counts the trials of a rejection
+//! method. These form the counter of Philox4x32-10, the user's seed is its key, and the 128 bits that come
+//! out are all that a draw knows. So a toy is the same on any thread, in any batch or shard, today or
+//! resumed tomorrow.
+//!
+//! | what | from | method |
+//! |---|---|---|
+//! | [`philox4x32_10`] | counter and key | Salmon et al., SC11 |
+//! | [`open_uniform`], [`centred_uniform`] | two words | 53 bits |
+//! | [`Normal`] | one block | inversion, Wichura's AS 241 |
+//! | [`Poisson`] | one block per attempt | inversion below a mean of 10, Hörmann's PTRS above |
+//!
+//! # The same bits everywhere
+//!
+//! The samplers use integer operations, the IEEE 754 double operations `+ - * /` and `sqrt` rounded to
+//! nearest, comparisons, `floor`, and conversions of integers that are exact. Logarithm and exponential are
+//! [`ln`] and [`exp`] of this module, fixed sequences of those operations, never those of the platform.
+//! Nothing is fused: Rust does not contract `a * b + c`, and a device compiler must be told not to (in CUDA
+//! `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused multiply-add is exact too, but a processor
+//! without the instruction computes it in software, many times slower, and the accuracy here does not need
+//! it. 32-bit x86 without SSE2 is not supported: it rounds twice.
+
+mod elementary;
+mod normal;
+mod philox;
+mod poisson;
+mod uniform;
+
+use thiserror::Error;
+
+pub use elementary::{exp, ln};
+pub use normal::{Normal, normal_quantile};
+pub use philox::philox4x32_10;
+pub use poisson::Poisson;
+pub use uniform::{centred_uniform, open_uniform};
+
+/// A distribution that cannot be drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+#[non_exhaustive]
+pub enum RandomError {
+    /// The mean of a Poisson distribution is negative, NaN, infinite or above [`Poisson::MAX_MEAN`].
+    #[error("cannot draw a Poisson count with mean {mean}; the mean must be between 0 and {limit:e}")]
+    PoissonMean {
+        /// The mean.
+        mean: f64,
+        /// The largest mean allowed.
+        limit: f64,
+    },
+    /// A normal distribution has a mean or a width that is not finite, or a negative width.
+    #[error(
+        "cannot draw from a normal distribution with mean {mean} and width {sigma}; both must be finite and the width not negative"
+    )]
+    NormalShape {
+        /// The mean.
+        mean: f64,
+        /// The width.
+        sigma: f64,
+    },
+}
+
+/// The random numbers of one toy under one hypothesis.
+///
+/// The counter of [`philox4x32_10`] has four 32-bit words, the key two:
+///
+/// | word | bits | content |
+/// |---|---|---|
+/// | counter 0 | 0-31 | toy index, low half |
+/// | counter 1 | 0-31 | toy index, high half |
+/// | counter 2 | 0-31 | slot |
+/// | counter 3 | 24-31 | hypothesis |
+/// | counter 3 | 0-23 | attempt |
+/// | key 0, key 1 | 0-31 each | seed, low and high half |
+///
+/// Different places never share a block: Philox is a bijection of the counter for every key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stream {
+    seed: u64,
+    toy: u64,
+    hypothesis: u8,
+}
+
+impl Stream {
+    /// Attempts that have blocks of their own; a larger number wraps around.
+    ///
+    /// No sampler comes near it: an attempt of a Poisson draw fails with a probability below 0.26.
+    pub const ATTEMPTS: u32 = 1 << 24;
+
+    /// The stream of one toy: the user's seed, the toy's index, and the number of the hypothesis it is
+    /// drawn under (the caller's choice, as long as it is always the same).
+    #[must_use]
+    pub const fn new(seed: u64, toy: u64, hypothesis: u8) -> Self {
+        Self { seed, toy, hypothesis }
+    }
+
+    /// The user's seed.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The toy's index.
+    #[must_use]
+    pub const fn toy(&self) -> u64 {
+        self.toy
+    }
+
+    /// The number of the hypothesis.
+    #[must_use]
+    pub const fn hypothesis(&self) -> u8 {
+        self.hypothesis
+    }
+
+    /// The 128 random bits of one attempt at one slot.
+    #[must_use]
+    #[inline]
+    pub const fn block(&self, slot: u32, attempt: u32) -> [u32; 4] {
+        let place = ((self.hypothesis as u32) << 24) | (attempt % Self::ATTEMPTS);
+        philox4x32_10(
+            [self.toy as u32, (self.toy >> 32) as u32, slot, place],
+            [self.seed as u32, (self.seed >> 32) as u32],
+        )
+    }
+}

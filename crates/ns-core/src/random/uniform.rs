@@ -1,0 +1,36 @@
+//! Uniform numbers with 53 random bits, never on an end of their interval.
+//!
+//! Both mappings take two words, 64 bits, and keep the upper 53 as an integer `i` from 0 to
+//! 2<sup>53</sup> - 1. The usual `(i + 1/2) / 2^53` is not used: for large `i` it needs a 54th digit, and
+//! its largest value rounds to 1.
+
+/// 2<sup>-53</sup>, the spacing.
+const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
+
+/// The upper 53 of 64 bits.
+#[inline]
+const fn bits53(low: u32, high: u32) -> u64 {
+    (((high as u64) << 32) | low as u64) >> 11
+}
+
+/// A uniform number in (0, 1): `i / 2^53`, and 2<sup>-54</sup> in the place of 0.
+///
+/// It is below a threshold `t` that is a multiple of 2<sup>-53</sup> with a probability of exactly `t`. The
+/// least value is 2<sup>-54</sup>, the greatest 1 - 2<sup>-53</sup>.
+#[must_use]
+#[inline]
+pub const fn open_uniform(low: u32, high: u32) -> f64 {
+    let i = bits53(low, high);
+    if i == 0 { 0.5 * STEP } else { i as f64 * STEP }
+}
+
+/// A uniform number in (-1/2, 1/2): `(i - 2^52 + 1/2) / 2^53`.
+///
+/// Every value is exact, the set of values is symmetric about 0 and does not have 0 in it; the distance to
+/// the nearer end, `0.5 - |u|`, is exact too and at least 2<sup>-54</sup>.
+#[must_use]
+#[inline]
+pub const fn centred_uniform(low: u32, high: u32) -> f64 {
+    let i = bits53(low, high) as i64 - (1_i64 << 52);
+    (i as f64 + 0.5) * STEP
+}

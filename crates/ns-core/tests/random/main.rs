@@ -1,0 +1,44 @@
+//! Random numbers: published vectors, frozen bits, accuracy, and distributions.
+//!
+//! The statistical tests have fixed seeds, so each passes always or never. Their bounds are those a
+//! correct sampler exceeds for less than one seed in a thousand.
+
+#![allow(clippy::unwrap_used)]
+
+mod elementary;
+mod normal;
+mod philox;
+mod poisson;
+mod streams;
+mod uniform;
+
+/// The greatest distance between the empirical distribution function of `sample` and `cdf`, times the
+/// square root of the sample's size: above 1.95 with a probability of 1e-3 (Kolmogorov).
+fn kolmogorov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
+    sample.sort_by(f64::total_cmp);
+    let n = sample.len() as f64;
+    let mut distance = 0.0_f64;
+    for (i, &x) in sample.iter().enumerate() {
+        let p = cdf(x);
+        distance = distance.max(p - i as f64 / n).max((i + 1) as f64 / n - p);
+    }
+    distance * n.sqrt()
+}
+
+/// The sample's mean and variance.
+fn moments(sample: &[f64]) -> (f64, f64) {
+    let n = sample.len() as f64;
+    // Around the first value, so that large means do not cancel.
+    let origin = sample[0];
+    let shift = sample.iter().map(|x| x - origin).sum::<f64>() / n;
+    let variance = sample.iter().map(|x| (x - origin - shift).powi(2)).sum::<f64>() / (n - 1.0);
+    (origin + shift, variance)
+}
+
+/// Linear correlation of two samples, in units of its standard deviation without correlation.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let ((mean_a, var_a), (mean_b, var_b)) = (moments(a), moments(b));
+    let n = a.len() as f64;
+    let covariance = a.iter().zip(b).map(|(x, y)| (x - mean_a) * (y - mean_b)).sum::<f64>() / n;
+    covariance / (var_a * var_b).sqrt() * n.sqrt()
+}
