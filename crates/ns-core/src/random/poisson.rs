@@ -15,10 +15,10 @@
 //! Two things differ from the paper. Its constants are rounded so that the product exceeds 1 by up to
 //! 0.6 % (near a mean of 14) and the squeeze accepts up to 0.4 % too much (near 31), which distorts
 //! the distribution by about 1e-6; here the constants are widened until both hold strictly. And the
-//! probability is not `k ln(mean) - mean - ln k!`, which loses nine digits at a mean of 1e9, but the saddle-point
-//! form of C. Loader, "Fast and accurate computation of binomial probabilities" (2000):
+//! probability is not `exp(k ln(mean) - mean - ln k!)`, which rounding leaves with five digits at a mean of
+//! 1e9, but the saddle-point form of C. Loader, "Fast and accurate computation of binomial probabilities" (2000):
 //! `exp(-D - s) / sqrt(2 pi k)` with the deviance `D = k ln(k/mean) + mean - k` and the error `s` of
-//! Stirling's formula, both computed without cancellation.
+//! Stirling's formula, both computed without cancellation: 2e-13 of the probability at any mean.
 
 use super::{RandomError, Stream, centred_uniform, exp, ln, open_uniform};
 
