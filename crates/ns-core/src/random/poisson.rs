@@ -10,9 +10,9 @@
 //! in (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
 //! accepted with a probability of its Poisson probability times `dx/du`, over a constant that keeps the
 //! product below 1. A second uniform number decides; for most it is below a bound that needs no probability
-//! (the *squeeze*). It takes 1.12 attempts for a large mean, 1.34 at a mean of 10.
+//! (the *squeeze*). It takes 1.13 attempts for a large mean, 1.34 at a mean of 10.
 //!
-//! Two things differ from the paper. Its constants are rounded so that the product exceeds 1 by up to
+//! Two things differ from the method as it is usually implemented. Its constants let the product exceed 1 by up to
 //! 0.6 % (near a mean of 14) and the squeeze accepts up to 0.4 % too much (near 31), which distorts
 //! the distribution by about 1e-6; here the constants are widened until both hold strictly. And the
 //! probability is not `exp(k ln(mean) - mean - ln k!)`, which rounding leaves with five digits at a mean of
@@ -175,9 +175,9 @@ impl Rejection {
             mean,
             a: -0.059 + 0.02483 * b,
             b,
-            // 1.008 times the paper's 1.1239 + 1.1328 / (b - 3.4).
+            // 1.008 times the usual 1.1239 + 1.1328 / (b - 3.4).
             attempts: 1.133 + 1.142 / (b - 3.4),
-            // 0.012 less than the paper's 0.9277 - 3.6224 / (b - 2).
+            // 0.012 less than the usual 0.9277 - 3.6224 / (b - 2).
             squeeze: 0.9157 - 3.6224 / (b - 2.0),
         }
     }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     /// The count that is proposed is accepted with a probability between the squeeze and 1: the method is
-    /// exact only then. The paper's own constants fail here.
+    /// exact only then. The usual constants fail here.
     #[test]
     fn rejection_constants_hold() {
         let mut means: Vec<f64> = (0..1500).map(|i| 10.0 + 0.07 * f64::from(i)).collect();
