@@ -68,8 +68,8 @@ pub fn goodness_of_fit(
         .count();
     let ndof = n_bins as i64 - n_unconstrained as i64;
     let chi2 = (2.0 * (fit.nll - saturated)).max(0.0);
-    let p_value = (ndof > 0).then(|| chi2_tail(chi2, ndof as f64));
-    if p_value.is_none() {
+    let p_value = (ndof > 0).then(|| chi2_tail(chi2, ndof as f64)).filter(|p| p.is_finite());
+    if ndof <= 0 {
         warnings.push(format!(
             "p_value is null: {n_bins} bins and {n_unconstrained} free parameters without a constraint leave no degree of \
              freedom"

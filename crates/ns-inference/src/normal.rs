@@ -8,6 +8,17 @@ pub fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }
 
+/// Natural logarithm of [`upper_tail`], also where that underflows.
+#[must_use]
+pub fn ln_upper_tail(z: f64) -> f64 {
+    if z < 30.0 {
+        return upper_tail(z).ln();
+    }
+    // Abramowitz and Stegun 26.2.12: the next term is below 1e-9 of the bracket here.
+    let s = 1.0 / (z * z);
+    -0.5 * z * z - (z * (2.0 * PI).sqrt()).ln() + (s * (-1.0 + s * (3.0 - s * (15.0 - 105.0 * s)))).ln_1p()
+}
+
 /// The `z` above which the probability is `p`: the inverse of [`upper_tail`]. Infinite at 0 and 1,
 /// NaN outside.
 #[must_use]
@@ -53,6 +64,17 @@ mod tests {
         ] {
             assert!((upper_tail(z) / p - 1.0).abs() < 1e-13, "{z}");
         }
+    }
+
+    #[test]
+    fn logarithms_of_tails_go_on_where_tails_end() {
+        // scipy.stats.norm.logsf
+        for (z, ln) in
+            [(3.0, -6.607_726_221_510_349), (30.0, -454.321_243_956_343_1), (100.0, -5_005.524_208_694_205)]
+        {
+            assert!((ln_upper_tail(z) / ln - 1.0).abs() < 1e-12, "{z}: {}", ln_upper_tail(z));
+        }
+        assert!((ln_upper_tail(29.999_999) - ln_upper_tail(30.000_001)).abs() < 1e-4);
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub fn significance(
 ) -> Result<SignificanceResult, InferenceError> {
     let analysis = Analysis::new(model, session, options, control)?;
     let mut tester = Tester::new(analysis, TestStatistic::Q0, "a significance", 2)?;
+    tester.note_outside(0.0);
     let tested = match tester.test(&[0.0], true, options.search)?.pop() {
         Some(Ok(tested)) => tested,
         Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),

@@ -1,7 +1,7 @@
 //! Asymptotic distributions of the test statistics (Cowan, Cranmer, Gross and Vitells,
 //! arXiv:1007.1727), in the form that `pyhf.infer.calculators.AsymptoticCalculator` gives them.
 
-use crate::normal::{quantile, upper_tail};
+use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
 
@@ -24,7 +24,28 @@ pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValu
         TestStatistic::Qtilde if root > spread => (q - q_asimov) / (2.0 * spread),
         _ => root - spread,
     };
-    at(value, spread)
+    let p = at(value, spread);
+    match statistic {
+        // Whatever the Asimov set says, or where there is none.
+        TestStatistic::Q0 => PValues { clsb: Some(upper_tail(root)).filter(|p| p.is_finite()), ..p },
+        _ => p,
+    }
+}
+
+/// Logarithm of the observed CLs. Where the Asimov statistic is 0 this is its limit from above, which
+/// exists for every `q`.
+pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
+    let (root, spread) = (q.sqrt(), q_asimov.sqrt());
+    match statistic {
+        TestStatistic::Qtilde if root > spread && spread < 1e-6 => -0.5 * q,
+        TestStatistic::Qtilde if root > spread => ln_ratio((q - q_asimov) / (2.0 * spread), spread),
+        _ => ln_ratio(root - spread, spread),
+    }
+}
+
+/// Logarithm of the ratio of both p-values.
+fn ln_ratio(value: f64, spread: f64) -> f64 {
+    ln_upper_tail(value + spread) - ln_upper_tail(value)
 }
 
 /// p-values of the outcome at `n_sigma` of the background-only distribution.
@@ -36,8 +57,9 @@ pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
 /// lower.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
-    let (clsb, clb) = (upper_tail(value + spread), upper_tail(value));
-    PValues { clsb: exists(clsb), clb: exists(clb), cls: exists(clsb / clb) }
+    // The ratio from logarithms: it exists where both tails have underflowed.
+    let cls = ln_ratio(value, spread).exp();
+    PValues { clsb: exists(upper_tail(value + spread)), clb: exists(upper_tail(value)), cls: exists(cls) }
 }
 
 /// The root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
@@ -73,5 +95,8 @@ mod tests {
     fn a_hypothesis_without_signal_has_no_cls_beyond_the_atom() {
         assert_eq!(observed(TestStatistic::Qtilde, 0.0, 0.0).cls, Some(1.0));
         assert_eq!(observed(TestStatistic::Qtilde, 1.0, 0.0).cls, None);
+        let (near, limit) =
+            (ln_cls(TestStatistic::Qtilde, 9.0, 1e-9), ln_cls(TestStatistic::Qtilde, 9.0, 0.0));
+        assert!((near - limit).abs() < 1e-3 && (limit + 4.5).abs() < 1e-12, "{near} {limit}");
     }
 }

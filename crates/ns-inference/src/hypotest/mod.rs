@@ -155,13 +155,7 @@ pub fn hypotest(
         }
         TestStatistic::Q | TestStatistic::Qtilde => mu,
     };
-    let bounds = tester.bounds();
-    if value < bounds.0 || value > bounds.1 {
-        tester.notes.push(format!(
-            "the tested value {value} lies outside the bounds [{}, {}] of {name}, which hold in the free fit only",
-            bounds.0, bounds.1
-        ));
-    }
+    tester.note_outside(value);
     let tested = match tester.test(&[value], true, search)?.pop() {
         Some(Ok(tested)) => tested,
         Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
@@ -177,25 +171,10 @@ pub fn hypotest(
         expected.clsb.push(p.clsb);
         expected.clb.push(p.clb);
     }
-    let asimov_value = options.statistic.asimov_value();
-    if tested.q_asimov == 0.0 && value != asimov_value && options.statistic != TestStatistic::Q0 {
-        // Both hypotheses expect the same data as far as this test can tell: their ratio means nothing.
+    if let Some(reason) = tester.without_power(&tested) {
         p.cls = None;
         expected.cls.fill(None);
-        tester.notes.push(if tester.asimov.best_value() >= value {
-            format!(
-                "cls is null: the one-sided test of {name} = {value} has no power, since the Asimov set made at \
-                 {asimov_value} has its best fit at {}",
-                tester.asimov.best_value()
-            )
-        } else {
-            format!(
-                "cls is null: what is expected at {name} = {value} is the same as at {asimov_value}; check that {name} \
-                 has an effect"
-            )
-        });
-    } else if p.cls.is_none() {
-        tester.notes.push("cls is null: both of its p-values are zero".to_owned());
+        tester.notes.push(reason);
     }
     Ok(HypotestResult {
         param: name,

@@ -105,6 +105,9 @@ impl Profile {
                 *x += weight * p;
             }
         }
+        if point.iter().any(|x| !x.is_finite()) {
+            return analysis.predict(&self.best, &[(self.parameter, value)]);
+        }
         analysis.admit(&self.best, &[(self.parameter, value)], point)
     }
 }

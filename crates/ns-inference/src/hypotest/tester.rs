@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use ns_core::{EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Search, Start, Wanted};
+use ns_core::{
+    EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Search, SessionError, Start, Wanted,
+};
 
 use super::TestStatistic;
 use super::profile::Profile;
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
+use crate::present::significant;
 use crate::{InferenceError, minos};
 
 /// Everything that does not depend on the tested value.
@@ -18,12 +21,16 @@ pub(crate) struct Tester<'a> {
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
+    /// Why there is no Asimov set; `asimov` stands for nothing then.
+    without_asimov: Option<String>,
     /// What a reader of the numbers should know.
     pub(crate) notes: Vec<String>,
     /// Every fit so far that all numbers rest on reached its certificate.
     pub(crate) converged: bool,
-    /// Values tested so far.
+    /// Different values tested so far.
     pub(crate) n_evaluations: usize,
+    /// How often the free fit was restarted at a lower minimum.
+    pub(crate) n_restarts: usize,
 }
 
 /// The test statistics at one value.
@@ -55,12 +62,12 @@ impl<'a> Tester<'a> {
     ) -> Result<Self, InferenceError> {
         let poi = analysis.poi(what)?;
         let name = |i: usize| analysis.model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
-        if analysis.is_fixed(poi) {
+        let bounds =
+            analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
+        if analysis.is_fixed(poi) || !(bounds.0 < bounds.1) {
             return Err(InferenceError::PoiFixed { analysis: what, name: name(poi) });
         }
         let mut notes = analysis.model.warnings.clone();
-        let bounds =
-            analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
         match statistic {
             TestStatistic::Qtilde if bounds.0 != 0.0 => notes.push(format!(
                 "qtilde with a lower bound of {} for {} is the statistic q (its bound is not moved to 0), with the \
@@ -80,44 +87,34 @@ impl<'a> Tester<'a> {
         let free = analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?;
         let mut observed = Profile::new(data, poi, free);
         let asimov_value = statistic.asimov_value();
-        let task = observed.task(&analysis, asimov_value, analysis.base.search);
-        let conditional = analysis.fit_task(task, Wanted::default())?;
-        let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
-        observed.learn(asimov_value, &Ok(conditional.clone()));
-        let asimov_data = analysis.session.asimov(&point)?;
-
-        // The Asimov set has its minimum where it was made. Only if that lies outside the bounds of the
-        // parameter, which hold for its free fit as well, the minimum is elsewhere.
-        let inside = bounds.0 <= asimov_value && asimov_value <= bounds.1;
-        let best = if inside && further <= FEW {
-            let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
-            let nll = analysis.session.evaluate(&asimov_data, &point, request)?.nll;
-            FitOutcome {
-                status: FitStatus::Converged,
-                nll: nll.first().copied().unwrap_or(f64::NAN),
-                // Near enough for start points.
-                covariance: observed.best.covariance.clone(),
-                parameters: point.to_vec(),
-                ..conditional
+        let mut without_asimov = None;
+        let asimov = match make_asimov(&mut analysis, &mut observed, asimov_value, bounds, further) {
+            Ok(asimov) => asimov,
+            Err(InferenceError::FitFailed { reason }) => {
+                let reason =
+                    format!("the Asimov set at {} = {asimov_value} cannot be made: {reason}", name(poi));
+                if statistic != TestStatistic::Q0 {
+                    return Err(InferenceError::FitFailed { reason });
+                }
+                // The observed answer does not need it.
+                without_asimov = Some(reason);
+                Profile::new(observed.data.clone(), poi, observed.best.clone())
             }
-        } else {
-            let mut request =
-                FitRequest { start: Start::At(point), search: Search::Local, ..analysis.base.clone() };
-            if inside {
-                // At a bound the parameter would have no covariance.
-                let room = 1.0 + asimov_value.abs();
-                let widened = (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room));
-                request.bounds.push((poi, widened));
-                request.metric = observed.best.covariance.clone();
-            } else {
-                request.search = analysis.base.search;
-            }
-            analysis.fit(&asimov_data, request, WITH_COVARIANCE)?
+            Err(error) => return Err(error),
         };
-        let asimov = Profile::new(asimov_data, poi, best);
 
-        let mut tester =
-            Self { analysis, statistic, poi, observed, asimov, notes, converged: true, n_evaluations: 0 };
+        let mut tester = Self {
+            analysis,
+            statistic,
+            poi,
+            observed,
+            asimov,
+            without_asimov,
+            notes,
+            converged: true,
+            n_evaluations: 0,
+            n_restarts: 0,
+        };
         let fits = [
             ("the free fit", tester.observed.best.clone()),
             ("the fit of the Asimov set", tester.asimov.best.clone()),
@@ -129,6 +126,9 @@ impl<'a> Tester<'a> {
             let fit = known.fit.clone();
             tester.judge(&format!("the fit at {} = {asimov_value}", tester.name()), &fit);
         }
+        tester
+            .notes
+            .extend(tester.without_asimov.as_ref().map(|why| format!("expected values are null: {why}")));
         tester.look_lower(asimov_value)?;
         Ok(tester)
     }
@@ -163,7 +163,7 @@ impl<'a> Tester<'a> {
         let mut places: Vec<(bool, f64)> = Vec::new();
         for &value in values {
             for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
-                let needed = is_asimov || observed;
+                let needed = if is_asimov { self.without_asimov.is_none() } else { observed };
                 if needed && profile.at(value).is_none() && !places.contains(&(is_asimov, value)) {
                     tasks.push(profile.task(&self.analysis, value, search));
                     places.push((is_asimov, value));
@@ -174,13 +174,26 @@ impl<'a> Tester<'a> {
         if self.analysis.is_cancelled() {
             return Err(InferenceError::Cancelled);
         }
-        self.n_evaluations += values.len();
+        self.n_evaluations += places.iter().filter(|(is_asimov, _)| *is_asimov).count();
         let mut failures: Vec<(f64, String)> = Vec::new();
         for ((is_asimov, value), fitted) in places.iter().zip(&fits) {
             let profile = if *is_asimov { &mut self.asimov } else { &mut self.observed };
             profile.learn(*value, fitted);
             if let Err(failure) = fitted {
-                failures.push((*value, diagnosis::failure(self.analysis.model, failure)));
+                let why = diagnosis::failure(self.analysis.model, failure);
+                let name = self.analysis.model.parameters.get(self.poi).map_or("", |p| p.name.as_str());
+                let asimov_value = self.statistic.asimov_value();
+                match (*is_asimov, self.statistic) {
+                    (true, TestStatistic::Q0) => self.notes.push(format!(
+                        "expected values are null: the data expected at {name} = {asimov_value} cannot be described at \
+                         {value}: {why}"
+                    )),
+                    (true, _) => failures.push((
+                        *value,
+                        format!("in the fit of the Asimov set of {name} = {asimov_value} at {value}, {why}"),
+                    )),
+                    (false, _) => failures.push((*value, format!("in the fit at {name} = {value}, {why}"))),
+                }
             }
         }
         if observed {
@@ -254,11 +267,9 @@ impl<'a> Tester<'a> {
 
     /// The statistics at a value whose fits are known.
     fn tested(&self, value: f64, observed: bool) -> Tested {
-        let fits = [&self.asimov, &self.observed];
-        let converged = fits
+        let converged = [(&self.asimov, self.statistic != TestStatistic::Q0), (&self.observed, observed)]
             .iter()
-            .take(if observed { 2 } else { 1 })
-            .all(|profile| profile.at(value).is_some_and(|known| known.fit.converged()));
+            .all(|(profile, needed)| profile.at(value).map_or(!needed, |known| known.fit.converged()));
         let q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         Tested { value, q, q_asimov: self.one_sided(&self.asimov, value), converged }
     }
@@ -273,8 +284,57 @@ impl<'a> Tester<'a> {
         if zero { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
-    /// Restarts the free fit where a conditional one fell below it.
+    /// Why the test of a value has no CLs although both fits are there; `None` if it has one.
+    pub(crate) fn without_power(&self, tested: &Tested) -> Option<String> {
+        let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
+        let (lower, upper) = self.bounds();
+        if self.statistic == TestStatistic::Q0 {
+            return Some("cls is null: q0 tests the absence of a signal; its p-value is clsb".to_owned());
+        }
+        if tested.q_asimov > 0.0 || (value == asimov && tested.q == 0.0) {
+            return None;
+        }
+        Some(if value == asimov {
+            format!(
+                "cls is null: at {name} = {value} the Asimov set tells nothing apart, and the best fit lies below"
+            )
+        } else if !(lower <= asimov && asimov <= upper) {
+            format!(
+                "cls is null: the bounds [{lower}, {upper}] of {name} exclude {asimov}, where the Asimov set is made, and \
+                 its best fit within them ({}) makes the test of {value} powerless",
+                self.asimov.best_value()
+            )
+        } else if self.asimov.best_value() >= value {
+            format!(
+                "cls is null: the one-sided test of {name} = {value} has no power, since the Asimov set made at {asimov} \
+                 has its best fit at {}",
+                self.asimov.best_value()
+            )
+        } else {
+            format!(
+                "cls is null: what is expected at {name} = {value} is the same as at {asimov}; check that {name} has an \
+                 effect"
+            )
+        })
+    }
+
+    /// Says that a value lies outside the bounds of the parameter of interest.
+    pub(crate) fn note_outside(&mut self, value: f64) {
+        let (lower, upper) = self.bounds();
+        if value < lower || value > upper {
+            self.notes.push(format!(
+                "the tested value {value} lies outside the bounds [{lower}, {upper}] of {}, which hold in the free fit only",
+                self.name()
+            ));
+        }
+    }
+
+    /// Restarts the free fit where a conditional one inside the bounds fell below it.
     fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
+        let (lower, upper) = self.bounds();
+        if value < lower || value > upper {
+            return Ok(());
+        }
         let Some(known) = self.observed.at(value) else { return Ok(()) };
         let depth = 2.0 * (self.observed.best.nll - known.fit.nll);
         if !(depth > minos::tolerance(self.observed.best.nll)) || !known.fit.converged() {
@@ -284,7 +344,8 @@ impl<'a> Tester<'a> {
         let request = FitRequest { start, search: Search::Local, ..self.analysis.base.clone() };
         let data = self.observed.data.clone();
         let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
-        if fit.nll < self.observed.best.nll {
+        if 2.0 * (self.observed.best.nll - fit.nll) > minos::tolerance(fit.nll) {
+            self.n_restarts += 1;
             self.notes.push(format!(
                 "the fit at {} = {value} met a minimum lower by {:.3e} in twice_nll than the free fit, which was \
                  restarted there",
@@ -319,4 +380,62 @@ impl<'a> Tester<'a> {
             }
         }
     }
+}
+
+/// Makes the Asimov set at the conditional fit of the observed data.
+///
+/// # Errors
+/// [`InferenceError::FitFailed`] if that fit or the set has no finite likelihood; as [`Analysis::fit`].
+fn make_asimov(
+    analysis: &mut Analysis<'_>,
+    observed: &mut Profile,
+    asimov_value: f64,
+    bounds: (f64, f64),
+    further: usize,
+) -> Result<Profile, InferenceError> {
+    let poi = observed.parameter;
+    let task = observed.task(analysis, asimov_value, analysis.base.search);
+    let conditional = analysis.fit_task(task, Wanted::default())?;
+    let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
+    observed.learn(asimov_value, &Ok(conditional.clone()));
+    let asimov_data = analysis.session.asimov(&point).map_err(|error| match error {
+        SessionError::BadNumber { index, value, .. } => InferenceError::FitFailed {
+            reason: format!(
+                "{} expects {} events; check for negative yields, or bounds that allow them",
+                diagnosis::bin_place(analysis.model, index),
+                significant(value)
+            ),
+        },
+        other => other.into(),
+    })?;
+
+    // The Asimov set has its minimum where it was made. Only if that lies outside the bounds of the
+    // parameter, which hold for its free fit as well, the minimum is elsewhere.
+    let inside = bounds.0 <= asimov_value && asimov_value <= bounds.1;
+    let best = if inside && further <= FEW {
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+        let nll = analysis.session.evaluate(&asimov_data, &point, request)?.nll;
+        FitOutcome {
+            status: FitStatus::Converged,
+            nll: nll.first().copied().unwrap_or(f64::NAN),
+            // Near enough for start points.
+            covariance: observed.best.covariance.clone(),
+            parameters: point.to_vec(),
+            ..conditional
+        }
+    } else {
+        let mut request =
+            FitRequest { start: Start::At(point), search: Search::Local, ..analysis.base.clone() };
+        if inside {
+            // At a bound the parameter would have no covariance.
+            let room = 1.0 + asimov_value.abs();
+            let widened = (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room));
+            request.bounds.push((poi, widened));
+            request.metric = observed.best.covariance.clone();
+        } else {
+            request.search = analysis.base.search;
+        }
+        analysis.fit(&asimov_data, request, WITH_COVARIANCE)?
+    };
+    Ok(Profile::new(asimov_data, poi, best))
 }

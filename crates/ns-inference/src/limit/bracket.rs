@@ -18,6 +18,16 @@ pub(crate) enum End {
         /// The upper end.
         upper: f64,
     },
+    /// The function is not positive anywhere in the range.
+    Below {
+        /// The lower end.
+        low: f64,
+    },
+    /// The evaluations ran out; the function is positive up to here.
+    Exhausted {
+        /// The largest value evaluated.
+        below: f64,
+    },
     /// The function is positive up to here, and cannot be evaluated beyond.
     Wall {
         /// The largest value that could be evaluated.
@@ -35,6 +45,8 @@ pub(crate) struct Bracket {
     /// The point that left the bracket last.
     third: Option<(f64, f64)>,
     upper: f64,
+    /// A length that matters: the first step.
+    scale: f64,
     next: f64,
     /// Largest accepted `|f|`.
     tolerance: f64,
@@ -43,13 +55,14 @@ pub(crate) struct Bracket {
 }
 
 impl Bracket {
-    /// A search above `low`, where the function is known to be `value > 0`, and not beyond `upper`.
+    /// A search above `low`, where the function is known to be `value`, and not beyond `upper`.
     pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
         let mut search = Self {
             low: (low, value),
             high: None,
             third: None,
             upper,
+            scale: if guess.is_finite() && guess > low { guess - low } else { 1.0 },
             next: low,
             tolerance,
             evaluations: 0,
@@ -57,6 +70,8 @@ impl Bracket {
         };
         if low >= upper {
             search.end = Some(End::NotCrossed { upper });
+        } else if !(value > 0.0) {
+            search.end = Some(End::Below { low });
         } else {
             search.next = if guess.is_finite() && guess > low { guess.min(upper) } else { search.further() };
         }
@@ -117,7 +132,7 @@ impl Bracket {
         let (low, _) = self.low;
         match self.high {
             None if low >= self.upper => Some(End::NotCrossed { upper: self.upper }),
-            None if self.evaluations >= MOST_EVALUATIONS => Some(End::NotCrossed { upper: low }),
+            None if self.evaluations >= MOST_EVALUATIONS => Some(End::Exhausted { below: low }),
             None => None,
             Some((high, value)) => {
                 let narrow = high - low <= 4.0 * f64::EPSILON * (low.abs() + high.abs());
@@ -126,7 +141,7 @@ impl Bracket {
                         // The function jumps here, or is as exact as numbers are.
                         Some(End::Found(low))
                     }
-                    None if high - low <= 1e-6 * (low.abs() + high.abs())
+                    None if high - low <= 1e-6 * (low.abs() + high.abs()).max(self.scale)
                         || self.evaluations >= MOST_EVALUATIONS =>
                     {
                         Some(End::Wall { below: low })
@@ -209,7 +224,9 @@ mod tests {
         let (end, _) = solve(Bracket::new(0.0, 1.0, 1.0, 10.0, 1e-9), |_| Some(1.0));
         assert_eq!(end, End::NotCrossed { upper: 10.0 });
         let (end, _) = solve(Bracket::new(0.0, 1.0, 1.0, f64::INFINITY, 1e-9), |_| Some(1.0));
-        assert!(matches!(end, End::NotCrossed { .. }));
+        assert!(matches!(end, End::Exhausted { .. } | End::NotCrossed { .. }));
+        let (end, _) = solve(Bracket::new(0.0, -1.0, 1.0, 10.0, 1e-9), |_| Some(-2.0));
+        assert_eq!(end, End::Below { low: 0.0 });
         let (end, _) = solve(Bracket::new(10.0, 1.0, 11.0, 10.0, 1e-9), |_| Some(1.0));
         assert_eq!(end, End::NotCrossed { upper: 10.0 });
     }

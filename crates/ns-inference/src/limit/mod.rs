@@ -23,8 +23,8 @@ use bracket::{Bracket, End};
 /// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
-/// Runs of all searches: the second one looks for lower minima in every fit.
-const MOST_ATTEMPTS: usize = 2;
+/// Runs of all searches: again where a lower minimum was met, then looking for those in every fit.
+const MOST_ATTEMPTS: usize = 4;
 
 /// How far CLs at a limit may be from `1 - cl` before it is said.
 const JUMP: f64 = 1e-7;
@@ -168,9 +168,9 @@ fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tes
     match wanted {
         Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
         None => {
-            let cls = asymptotic::observed(statistic, tested.q, tested.q_asimov).cls?;
             // CLs falls about as a Gaussian: this root is nearly a straight line.
-            Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * cls.ln()).max(0.0).sqrt())
+            let ln_cls = asymptotic::ln_cls(statistic, tested.q, tested.q_asimov);
+            Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * ln_cls).max(0.0).sqrt())
         }
     }
 }
@@ -200,8 +200,14 @@ pub fn upper_limit(
     let mut how = Search::Local;
     let mut searches = open(&tester, options, alpha);
     let mut interrupted = false;
-    for attempt in 0..MOST_ATTEMPTS {
+    for attempt in 1..=MOST_ATTEMPTS {
+        let restarts = tester.n_restarts;
         interrupted = !follow(&mut tester, &mut searches, options, alpha, how)?;
+        if !interrupted && tester.n_restarts > restarts && attempt < MOST_ATTEMPTS {
+            // What the searches learnt before the restart was measured from another minimum.
+            searches = open(&tester, options, alpha);
+            continue;
+        }
         if interrupted || how != Search::Local || options.fit.search == Search::Local {
             break;
         }
@@ -215,11 +221,10 @@ pub fn upper_limit(
             .collect();
         match tester.recheck(&found) {
             Ok(false) => break,
-            Ok(true) if attempt + 1 < MOST_ATTEMPTS => {
+            Ok(true) => {
                 how = options.fit.search;
                 searches = open(&tester, options, alpha);
             }
-            Ok(true) => {}
             Err(InferenceError::Cancelled) => {
                 interrupted = true;
                 break;
@@ -305,11 +310,16 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> 
         }
     }
     if !options.expected_only {
-        // At the best fit (or at the Asimov value, where CLs is 1) the statistic is 0 and CLs at least 0.5.
+        // At a best fit above the Asimov value the statistic is 0 and CLs at least 0.5. Otherwise CLs starts
+        // from its limit at the Asimov value, which a deep deficit can push below any level.
         let best = tester.best_value();
         let low = best.max(asimov);
-        let value =
-            (-2.0 * alpha.ln()).sqrt() - if best > asimov { (2.0 * 2.0_f64.ln()).sqrt() } else { 0.0 };
+        let ln_start = if best > asimov {
+            -(2.0_f64.ln())
+        } else {
+            asymptotic::ln_cls(options.statistic, tester.observed.rise(asimov).unwrap_or(0.0), 0.0)
+        };
+        let value = (-2.0 * alpha.ln()).sqrt() - (-2.0 * ln_start).max(0.0).sqrt();
         let shift = 0.5 * (best - asimov);
         let guess = (asimov + asymptotic::expected_root(0.0, alpha) * sigma + shift).max(low + 0.1 * sigma);
         let search = Bracket::new(low, value, guess, upper, TOLERANCE);
@@ -329,6 +339,7 @@ fn name_result(
 ) -> LimitResult {
     let name = tester.name().to_owned();
     let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
+    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     for wanted in searches {
         let which = match wanted.n_sigma {
             None => "the observed limit".to_owned(),
@@ -340,26 +351,47 @@ fn name_result(
                 tester.judge_at(value);
                 Some(value)
             }
-            Some(End::NotCrossed { upper }) => {
-                tester.notes.push(format!(
-                    "{which} is null: CLs stays above {alpha:.3} up to the upper bound {upper} of {name}; raise that \
-                     bound in the measurement's \"parameters\""
-                ));
-                None
-            }
-            Some(End::Wall { below }) => {
-                tester.notes.push(format!(
-                    "{which} is null: CLs stays above {alpha:.3} up to {name} = {below}, and beyond it the likelihood is \
-                     not finite"
-                ));
+            Some(end) => {
+                let reason = match end {
+                    End::NotCrossed { upper }
+                        if tester.known(upper, false).is_some_and(|t| t.q_asimov == 0.0) =>
+                    {
+                        format!("{name} has no effect on what is expected; check its samples")
+                    }
+                    End::NotCrossed { upper } => format!(
+                        "CLs stays above {alpha:.3} up to the upper bound {upper} of {name}; raise that bound in the \
+                         measurement's \"parameters\""
+                    ),
+                    End::Below { low } => format!(
+                        "CLs is below {alpha:.3} at every value of {name} above {low}: the data lie too far below the \
+                         background; use the statistic q, or look for what the model lacks"
+                    ),
+                    End::Wall { below } => format!(
+                        "CLs stays above {alpha:.3} up to {name} = {below}, and beyond it the likelihood is not finite"
+                    ),
+                    End::Exhausted { below } | End::Found(below) => format!(
+                        "CLs stays above {alpha:.3} up to {name} = {below}, where the search was given up"
+                    ),
+                };
+                match missing.iter_mut().find(|(other, _)| *other == reason) {
+                    Some((_, names)) => names.push(which),
+                    None => missing.push((reason, vec![which])),
+                }
                 None
             }
             None => {
-                tester.notes.push(format!("{which} is null: interrupted"));
+                match missing.iter_mut().find(|(other, _)| other == "interrupted") {
+                    Some((_, names)) => names.push(which),
+                    None => missing.push(("interrupted".to_owned(), vec![which])),
+                }
                 None
             }
         };
         limits.push(limit);
+    }
+    for (reason, names) in missing {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        tester.notes.push(format!("{} {verb} null: {reason}", names.join(", ")));
     }
     let at = |n_sigma: Option<f64>| {
         searches.iter().zip(&limits).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, limit)| *limit)

@@ -69,6 +69,10 @@ pub(super) fn scan(
     how: Search,
 ) -> Result<LimitScan, InferenceError> {
     let mut result = LimitScan { expected: vec![Vec::new(); EXPECTED_SIGMAS.len()], ..LimitScan::default() };
+    let (lower, upper) = tester.bounds();
+    if let Some(outside) = grid.iter().copied().find(|value| *value < lower || *value > upper) {
+        tester.note_outside(outside);
+    }
     for chunk in grid.chunks(CHUNK) {
         let tested = match tester.test(chunk, !options.expected_only, how) {
             Ok(tested) => tested,
@@ -94,6 +98,11 @@ pub(super) fn scan(
             };
             if tested.as_ref().is_some_and(|t| !t.converged) {
                 tester.judge_at(value);
+            }
+            let powerless = tested.as_ref().and_then(|t| tester.without_power(t));
+            let tested = tested.filter(|_| powerless.is_none());
+            if let Some(reason) = powerless {
+                tester.notes.push(format!("in the scan at {value}, {reason}"));
             }
             result.observed.push(
                 tested

@@ -1,0 +1,111 @@
+//! Tests, limits and significances where something is missing: nulls with reasons, no failures.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use ns_core::{Control, Execution, Model};
+use ns_inference::{
+    FitOptions, HypotestOptions, InferenceError, LimitOptions, TestStatistic, hypotest, open_session,
+    significance, upper_limit,
+};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// One channel with a signal and a background, each bin's background with its own uncertainty.
+fn counting(signal: &[f64], background: &[f64], data: &[f64], bounds: (f64, f64)) -> Model {
+    let document = serde_json::json!({
+        "channels": [{"name": "SR", "samples": [
+            {"name": "signal", "data": signal, "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "background", "data": background, "modifiers": [
+                {"name": "norm", "type": "normsys", "data": {"lo": 0.9, "hi": 1.1}}]}]}],
+        "observations": [{"name": "SR", "data": data}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [
+            {"name": "mu", "bounds": [[bounds.0, bounds.1]], "inits": [bounds.0.max(bounds.1.min(1.0))]}]}}],
+        "version": "1.0.0"
+    });
+    let text = serde_json::to_vec(&document).unwrap();
+    Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap()
+}
+
+fn limit(model: &Model) -> Result<ns_inference::LimitResult, InferenceError> {
+    let session = open_session(model, &Execution::default()).unwrap();
+    upper_limit(model, session.as_ref(), &LimitOptions::default(), Control::default())
+}
+
+fn cls(model: &Model, mu: f64, statistic: TestStatistic) -> ns_inference::HypotestResult {
+    let session = open_session(model, &Execution::default()).unwrap();
+    let options = HypotestOptions::default().statistic(statistic);
+    hypotest(model, session.as_ref(), mu, &options, Control::default()).unwrap()
+}
+
+fn says(warnings: &[String], what: &str) -> bool {
+    warnings.iter().any(|w| w.contains(what))
+}
+
+/// Deficits hold the best fit at its bound 0, where the Asimov set is made as well: the start points of
+/// the search once became NaN there.
+#[test]
+fn limits_of_deficits_are_found() {
+    for deficit in 0..40 {
+        let background = 20.0 + 3.0 * f64::from(deficit);
+        let data = (background - 0.7 * f64::from(deficit)).round();
+        let model = counting(&[5.0, 2.0], &[background, 30.0], &[data, 27.0], (0.0, 10.0));
+        let result = limit(&model).unwrap();
+        let observed = result.observed.unwrap_or_else(|| panic!("{deficit}: {:?}", result.warnings));
+        let there = cls(&model, observed, TestStatistic::Qtilde).cls.unwrap();
+        assert!((there - 0.05).abs() < 1e-6, "{deficit}: CLs {there} at {observed}");
+        assert!(result.expected.iter().all(Option::is_some), "{deficit}: {:?}", result.warnings);
+    }
+}
+
+/// Where the data lie far below the background and the signal may be negative, qtilde's CLs is below its
+/// level from the start.
+#[test]
+fn a_deficit_that_excludes_every_signal_says_so() {
+    let model = counting(&[5.0], &[100.0], &[40.0], (-10.0, 10.0));
+    let result = limit(&model).unwrap();
+    assert_eq!(result.observed, None);
+    assert!(says(&result.warnings, "CLs is below 0.050 at every value"), "{:?}", result.warnings);
+    assert!(result.expected.iter().all(Option::is_some));
+}
+
+#[test]
+fn a_signal_without_effect_is_named_once() {
+    let model = counting(&[0.0], &[100.0], &[100.0], (0.0, 10.0));
+    let result = limit(&model).unwrap();
+    assert_eq!(result.observed, None);
+    let about = result.warnings.iter().filter(|w| w.contains("has no effect")).count();
+    assert_eq!(about, 1, "{:?}", result.warnings);
+}
+
+#[test]
+fn a_parameter_between_equal_bounds_cannot_be_tested() {
+    let model = counting(&[5.0], &[50.0], &[50.0], (1.0, 1.0));
+    assert!(matches!(limit(&model), Err(InferenceError::PoiFixed { .. })));
+}
+
+#[test]
+fn q0_has_a_p_value_and_no_cls() {
+    let model = counting(&[5.0], &[50.0], &[60.0], (0.0, 10.0));
+    let result = cls(&model, 0.0, TestStatistic::Q0);
+    assert!(result.clsb.unwrap() < 0.5);
+    assert_eq!(result.cls, None);
+    assert!(says(&result.warnings, "its p-value is clsb"));
+}
+
+/// Without background no signal cannot explain what is expected of one: the observed answer stays.
+#[test]
+fn a_significance_survives_an_asimov_set_without_an_answer() {
+    let model = counting(&[5.0], &[0.0], &[0.0], (0.0, 10.0));
+    let session = open_session(&model, &Execution::default()).unwrap();
+    let result =
+        significance(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    assert_eq!(result.p0, Some(0.5));
+    assert_eq!(result.p0_expected, None);
+    assert!(says(&result.warnings, "expected values are null"), "{:?}", result.warnings);
+}
+
+#[test]
+fn p_values_that_underflow_keep_their_ratio() {
+    let model = counting(&[5.0], &[50.0], &[50.0], (0.0, 100.0));
+    let result = cls(&model, 100.0, TestStatistic::Qtilde);
+    let cls = result.cls.unwrap();
+    assert!((0.0..1e-100).contains(&cls), "{cls}");
+}
