@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Search, Session,
-    Start, TaskOutcome, Wanted,
+    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, HistosysCode, Model, NormsysCode,
+    Observer, Search, Session, Start, TaskOutcome, Wanted,
 };
 
 use crate::fit::diagnosis;
@@ -126,6 +126,17 @@ impl<'a> Analysis<'a> {
         let mut fits: Vec<Fitted> = outcomes.into_iter().flat_map(|outcome| outcome.fits).collect();
         fits.resize_with(count, || Err(FitFailure::Cancelled));
         Ok(fits)
+    }
+
+    /// How far fits next to a known minimum search. Piecewise interpolations kink, and every orthant around
+    /// the kinks may have a minimum of its own: there nothing less than the base's search will do.
+    pub(crate) fn nearby_search(&self) -> Search {
+        let codes = self.model.interpolation;
+        if codes.normsys == NormsysCode::Code1 || codes.histosys == HistosysCode::Code0 {
+            self.base.search
+        } else {
+            Search::Local
+        }
     }
 
     /// A fit that differs from the base by parameters held at values and starts at a neighbour's prediction.

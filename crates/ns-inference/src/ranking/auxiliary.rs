@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Constraint, Data, FitRequest, FitTask, Search, Start, Wanted};
+use ns_core::{BinnedData, Constraint, Data, FitRequest, FitTask, Start, Wanted};
 
 use super::result::{Impacts, Shift, Side};
 use super::study::{Stop, Study};
@@ -60,7 +60,7 @@ fn chunk(
             }
             let request = FitRequest {
                 start: Start::At(Arc::from(follow(study, parameter, moved.force))),
-                search: Search::Local,
+                search: study.analysis.nearby_search(),
                 metric: study.parent.covariance.clone(),
                 ..study.analysis.base.clone()
             };

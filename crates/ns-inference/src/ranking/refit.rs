@@ -1,7 +1,7 @@
 //! Impacts by refits: the parameter is held away from its best fit, everything else is minimised, and
 //! the target's shift is the impact (as in TRExFitter and cabinetry).
 
-use ns_core::{FitTask, Inactive, Wanted};
+use ns_core::{FitRequest, FitTask, Inactive, Wanted};
 
 use super::predict::{Known, along};
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
@@ -71,7 +71,9 @@ fn round(
                 Ok(held) => {
                     let near = known.get(place).map_or(&[][..], Vec::as_slice);
                     let start = along(study, parameter, held.value, near);
+                    let search = study.analysis.nearby_search();
                     let request = study.analysis.conditional(&[(parameter, held.value)], start);
+                    let request = FitRequest { search, ..request };
                     tasks.push(study.task(&study.analysis.data, request));
                     jobs.push(Job { place, side, held });
                 }

@@ -6,7 +6,7 @@
 //! parameter alone. Newton's step with both lands on the crossing. Where the fit is farther off, the bracket
 //! is narrowed by further fits.
 
-use ns_core::{EvaluationRequest, FitRequest, FitTask, Search, Wanted};
+use ns_core::{EvaluationRequest, FitRequest, FitTask, Wanted};
 
 use super::Tally;
 use super::grid::Grid;
@@ -219,5 +219,6 @@ fn request(
     let nodes: Vec<Node<'_>> = known.iter().map(|p| Node { x: p.x, point: &p.point, slope: None }).collect();
     let guess = interpolate(&nodes, x).unwrap_or_else(|| centre.fit.parameters.clone());
     let start = analysis.admit(centre.fit, &held, guess);
-    FitRequest { search: Search::Local, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
+    let search = analysis.nearby_search();
+    FitRequest { search, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
 }

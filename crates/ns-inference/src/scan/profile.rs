@@ -75,7 +75,7 @@ pub(super) fn profile(
         let starts = fits.starts(analysis, &wave)?;
         // At the ends, far from the best fit, other valleys are looked for as well; what is found there
         // spreads to the points between.
-        let search = if round == 0 { analysis.base.search } else { Search::Local };
+        let search = if round == 0 { analysis.base.search } else { analysis.nearby_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
             .zip(starts)
