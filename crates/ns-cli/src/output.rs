@@ -110,7 +110,9 @@ impl PendingFile {
                 builder.prefix(".nextstat-");
                 #[cfg(unix)]
                 builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-                Ok(Self::Whole(builder.tempfile_in(folder).map_err(failed)?, path))
+                let file =
+                    builder.tempfile_in(folder).map_err(|error| failed(without_name(&error, folder)))?;
+                Ok(Self::Whole(file, path))
             }
         }
     }
@@ -136,6 +138,15 @@ impl PendingFile {
             },
         }
     }
+}
+
+/// Why no file could be made in a folder, without the passing name that nobody asked for.
+fn without_name(error: &io::Error, folder: &Path) -> io::Error {
+    if error.kind() == ErrorKind::NotFound && !folder.exists() {
+        let why = format!("the folder {} does not exist", folder.display());
+        return io::Error::new(ErrorKind::NotFound, why);
+    }
+    error.kind().into()
 }
 
 /// One message on standard error. Nobody can be told that this failed.

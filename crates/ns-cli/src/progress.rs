@@ -1,33 +1,43 @@
 //! The progress bar of long work: fits done, rate and time left, on standard error and only on a
 //! terminal.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ns_core::Observer;
 
 /// A bar that hears about finished fits.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    visible: bool,
+    /// Done at the first report of a total, when the bar appears.
+    shown: Once,
+    /// The most fits reported so far: threads report in any order.
+    done: AtomicU64,
 }
 
 impl Bar {
     /// A bar for work of some name; silent with `--quiet` and where standard error is no terminal.
     pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
-        if quiet || !std::io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::hidden() };
+        let visible = !quiet && std::io::stderr().is_terminal();
+        let bar = ProgressBar::hidden();
+        if visible {
+            let style = ProgressStyle::with_template(
+                "{prefix} [{bar:40}] {human_pos}/{human_len} fits, {rate}, {eta} left",
+            );
+            if let Ok(style) = style {
+                let rate = |state: &ProgressState, out: &mut dyn Write| {
+                    let _ = write!(out, "{:.0}/s", state.per_sec());
+                };
+                bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
+            }
+            bar.set_prefix(what);
         }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(15));
-        let style = ProgressStyle::with_template(
-            "{prefix} [{bar:40}] {human_pos}/{human_len} fits, {per_sec}, {eta} left",
-        );
-        if let Ok(style) = style {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_prefix(what);
-        bar.enable_steady_tick(Duration::from_millis(250));
-        Self { bar }
+        Self { bar, visible, shown: Once::new(), done: AtomicU64::new(0) }
     }
 
     /// Takes the bar away, before anything else is written.
@@ -38,7 +48,39 @@ impl Bar {
 
 impl Observer for Bar {
     fn progress(&self, done: usize, total: usize) {
+        if !self.visible || total == 0 {
+            return;
+        }
         self.bar.set_length(total as u64);
-        self.bar.set_position(done as u64);
+        let done = done as u64;
+        // Added, not set: the sum of what is new is the maximum, in whatever order threads get here.
+        let before = self.done.fetch_max(done, Ordering::Relaxed);
+        if done > before {
+            self.bar.inc(done - before);
+        }
+        self.shown.call_once(|| {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(15));
+            self.bar.enable_steady_tick(Duration::from_millis(250));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AtomicU64, Bar, Observer, Once, ProgressBar};
+
+    #[test]
+    fn reports_in_any_order_never_move_it_back() {
+        let bar =
+            Bar { bar: ProgressBar::hidden(), visible: true, shown: Once::new(), done: AtomicU64::new(0) };
+        bar.progress(0, 0);
+        assert!(!bar.shown.is_completed());
+        let positions = [2, 1, 4, 3, 4].map(|done| {
+            bar.progress(done, 10);
+            bar.bar.position()
+        });
+        assert_eq!(positions, [2, 2, 4, 4, 4]);
+        assert!(bar.shown.is_completed());
+        bar.finish();
     }
 }

@@ -1,8 +1,16 @@
 //! Tables for people: aligned, within the terminal's width.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
+};
 
-/// A table with a header; `right` names the columns that hold numbers.
+/// Columns of text where no terminal says how many there are.
+const WIDTH: usize = 100;
+
+/// Narrower than this, nothing is readable, and terminals that do not know their width say 0.
+const NARROWEST: u16 = 20;
+
+/// A table with a header; `right` names the columns that hold numbers, which are never broken.
 pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -19,17 +27,80 @@ pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     for column in right {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
     table
 }
 
-/// Its text without blanks at the ends of lines.
+/// The width that a table has to keep to, if standard output is a terminal.
+fn limit(table: &Table) -> Option<u16> {
+    table.width().filter(|width| *width >= NARROWEST)
+}
+
+/// Characters that a line may have.
+pub(crate) fn width() -> usize {
+    limit(&Table::new()).map_or(WIDTH, usize::from)
+}
+
+/// Whether a table needs no broken cell; where there is no terminal, none does.
+pub(crate) fn fits(table: &Table) -> bool {
+    let columns = table.column_max_content_widths();
+    let needed: usize = columns.iter().map(|width| usize::from(*width) + 3).sum();
+    limit(table).is_none_or(|width| needed <= usize::from(width))
+}
+
+/// Its text without blanks at the ends of lines. Where the terminal is narrow, names in the first column
+/// are broken anywhere, text further right only between words, and numbers not at all.
 pub(crate) fn text(table: &Table) -> String {
+    let mut table = table.clone();
+    if limit(&table).is_none() {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
+    let columns = table.column_max_content_widths().len();
+    for i in 1..columns {
+        let cells = table.column_cells_with_header_iter(i).flatten().map(comfy_table::Cell::content);
+        let longest = cells
+            .flat_map(|text| text.split_whitespace().map(|word| word.chars().count()).collect::<Vec<_>>());
+        let longest = u16::try_from(longest.max().unwrap_or(0)).unwrap_or(u16::MAX);
+        if let Some(column) = table.column_mut(i).filter(|column| column.constraint().is_none()) {
+            let padded = longest.saturating_add(column.padding_width());
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
+        }
+    }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// A number of things: `1 bin`, `2 bins`.
 pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fits, table, text};
+
+    #[test]
+    fn only_names_are_broken_in_a_narrow_terminal() {
+        let mut t = table(&["parameter", "impact up / down", ""], &[1]);
+        t.add_row(["a_long_name_of_a_parameter", "+0.18012 / -0.19443", "unconstrained, clipped"]);
+        t.set_width(60);
+        assert!(!fits(&t));
+        let narrow = text(&t);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+        assert!(!narrow.contains("a_long_name_of_a_parameter"), "{narrow}");
+        for whole in ["+0.18012 / -0.19443", "impact up / down", "unconstrained", "clipped"] {
+            assert!(narrow.contains(whole), "{whole} in\n{narrow}");
+        }
+        t.set_width(80);
+        assert!(fits(&t));
+        assert!(text(&t).contains("a_long_name_of_a_parameter"));
+    }
+
+    #[test]
+    fn a_terminal_that_does_not_know_its_width_breaks_nothing() {
+        let mut t = table(&["parameter", "pull"], &[1]);
+        t.add_row(["a_long_name_of_a_parameter", "+0.18"]).set_width(0);
+        assert!(text(&t).contains("a_long_name_of_a_parameter"));
+    }
 }

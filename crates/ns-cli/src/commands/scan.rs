@@ -12,9 +12,6 @@ use crate::job::Job;
 use crate::plot::PlotArgs;
 use crate::table;
 
-/// Most columns of the table of a scan in two parameters.
-const COLUMNS: usize = 11;
-
 /// Flags of `scan`.
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
@@ -130,20 +127,31 @@ fn line(result: &ScanResult) -> String {
     table::text(&t)
 }
 
-/// One row per value of the second parameter, with as many columns as fit.
+/// One row per value of the second parameter, in as many blocks of columns as the width asks for.
 fn plane(result: &ScanResult, second: &SecondAxis) -> String {
-    let step = result.mu_values.len().div_ceil(COLUMNS).max(1);
-    let mut header = vec![format!("{} \\ {}", second.param, result.param)];
-    header.extend(result.mu_values.iter().step_by(step).map(|x| significant(*x)));
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let columns: Vec<usize> = (0..header.len()).collect();
-    let mut t = table::table(&header, &columns);
-    let rows = result.twice_delta_nll.chunks(result.row_length());
-    for (y, row) in second.mu_values.iter().zip(rows) {
-        let cells =
-            row.iter().step_by(step).map(|x| x.map_or_else(|| "none".to_owned(), |x| format!("{x:.3}")));
-        t.add_row(std::iter::once(significant(*y)).chain(cells));
-    }
-    let note = if step > 1 { format!(" (one of {step} columns)") } else { String::new() };
-    format!("twice_delta_nll{note}\n{}", table::text(&t))
+    let corner = format!("{} \\ {}", second.param, result.param);
+    let delta = |x: &Option<f64>| x.map_or_else(|| "none".to_owned(), |x| format!("{x:.3}"));
+    let values: Vec<String> = result.mu_values.iter().map(|x| significant(*x)).collect();
+    let rows: Vec<(String, Vec<String>)> = second
+        .mu_values
+        .iter()
+        .zip(result.twice_delta_nll.chunks(result.row_length()))
+        .map(|(y, row)| (significant(*y), row.iter().map(delta).collect()))
+        .collect();
+    // Three blanks between columns.
+    let widest = |cells: &[String]| cells.iter().map(|cell| cell.chars().count() + 3).max().unwrap_or(0);
+    let names = rows.iter().map(|(y, _)| y.chars().count()).chain([corner.chars().count()]).max();
+    let cell = rows.iter().map(|(_, cells)| widest(cells)).chain([widest(&values), 1]).max().unwrap_or(1);
+    let per_block = (table::width().saturating_sub(names.unwrap_or(0) + 2) / cell).max(1);
+    let blocks = values.chunks(per_block).enumerate().map(|(i, values)| {
+        let header: Vec<&str> =
+            std::iter::once(corner.as_str()).chain(values.iter().map(String::as_str)).collect();
+        let mut t = table::table(&header, &(0..header.len()).collect::<Vec<_>>());
+        for (y, cells) in &rows {
+            let cells = cells.iter().skip(i * per_block).take(per_block);
+            t.add_row(std::iter::once(y).chain(cells));
+        }
+        table::text(&t)
+    });
+    format!("twice_delta_nll\n{}", blocks.collect::<Vec<_>>().join("\n"))
 }

@@ -1,6 +1,7 @@
 //! `nextstat upper-limit`: CLs upper limit, observed and expected.
 
 use clap::Args;
+use ns_inference::limit::LimitScan;
 use ns_inference::present::significant;
 use ns_inference::{LimitOptions, LimitResult, picture, upper_limit};
 
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         (false, true) => Exit::Done,
         (false, false) => Exit::Failed,
     };
-    job.finish(&result, &result.warnings, |_| report(&result, args.expected))?;
+    job.finish(&result, &result.warnings, |_| report(&result, args))?;
     // Without a scan (interrupted before it) there is still an empty picture to complain about.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
@@ -112,25 +113,50 @@ fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
         .collect())
 }
 
+/// Names of the expected values, from -2 to +2 standard deviations.
+const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
+
+/// CLs along the grid, one row per tested value; columns that were not asked for are left out.
+fn along(scan: &LimitScan, param: &str) -> String {
+    let columns: Vec<(&str, &Vec<Option<f64>>)> = std::iter::once(("observed", &scan.observed))
+        .chain(BAND.into_iter().zip(&scan.expected))
+        .filter(|(_, values)| values.iter().any(Option::is_some))
+        .collect();
+    let header: Vec<&str> = std::iter::once(param).chain(columns.iter().map(|(name, _)| *name)).collect();
+    let mut t = table::table(&header, &(0..header.len()).collect::<Vec<_>>());
+    for (i, mu) in scan.mu_values.iter().enumerate() {
+        let cells = columns.iter().map(|(_, values)| match values.get(i).copied().flatten() {
+            None => "none".to_owned(),
+            Some(cls) if cls > 0.0 && cls < 1e-3 => format!("{cls:.1e}"),
+            Some(cls) => format!("{cls:.4}"),
+        });
+        t.add_row(std::iter::once(significant(*mu)).chain(cells));
+    }
+    format!("CLs along the grid\n{}", table::text(&t))
+}
+
 /// The limits for people.
-fn report(result: &LimitResult, expected_only: bool) -> String {
+fn report(result: &LimitResult, args: &UpperLimitArgs) -> String {
     let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
     let mut t = table::table(&["", "limit", "CLs there"], &[1, 2]);
-    if !expected_only {
+    if !args.expected {
         t.add_row(vec!["observed".to_owned(), number(result.observed), number(result.cls_at_limit.observed)]);
     }
-    for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {
+    for (i, label) in BAND.into_iter().enumerate() {
         if let Some(limit) = result.expected.get(i) {
             let cls = result.cls_at_limit.expected.get(i).copied().flatten();
             t.add_row(vec![format!("expected {label}"), number(*limit), number(cls)]);
         }
     }
+    // The grid that a picture chose for itself stays out.
+    let scan = result.scan.as_ref().filter(|_| args.scan_start.is_some());
     format!(
-        "upper limit on {} at {} % confidence, CLs with {}\n{}\nbest fit {} = {}, {}",
+        "upper limit on {} at {} % confidence, CLs with {}\n{}{}\nbest fit {} = {}, {}",
         result.param,
         significant(100.0 * result.cl),
         result.test_stat,
         table::text(&t),
+        scan.map_or_else(String::new, |scan| format!("\n{}", along(scan, &result.param))),
         result.param,
         significant(result.mu_hat),
         table::count(result.n_evaluations, "tested value"),

@@ -44,6 +44,12 @@ fn upper_limit_table() {
 }
 
 #[test]
+fn upper_limit_along_a_grid() {
+    let grid = ["--scan-start", "0", "--scan-stop", "3", "--scan-points", "4", "--format", "table"];
+    snapshot!(shown(&simple("upper-limit", &grid)));
+}
+
+#[test]
 fn upper_limit_json() {
     snapshot!(shown_json(&simple(
         "upper-limit",

@@ -48,7 +48,8 @@ fn an_output_file_appears_whole_or_not_at_all() {
 fn an_output_that_cannot_be_written_is_told_before_the_work() {
     let output = run(&["fit", "-i", "no/such/file.json", "-o", "no/such/folder/result.json"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(shown(&output).contains("cannot write no/such/folder/result.json"), "{}", shown(&output));
+    let said = "cannot write no/such/folder/result.json: the folder no/such/folder does not exist; check";
+    assert!(shown(&output).contains(said), "{}", shown(&output));
 }
 
 #[cfg(target_os = "linux")]
