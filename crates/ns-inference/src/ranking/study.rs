@@ -133,7 +133,7 @@ impl<'a> Study<'a> {
     }
 
     /// Runs variations of the parent, on its own data or others; those without certificate once more, with a search
-    /// from scratch.
+    /// from scratch, and between kinks all of them.
     ///
     /// # Errors
     /// With [`Stop::Lower`] if one of them met a lower minimum of the parent.
@@ -152,7 +152,8 @@ impl<'a> Study<'a> {
         Ok(fits)
     }
 
-    /// Repeats what has no certificate from the start of the parent, as a fit on its own would.
+    /// Repeats what has no certificate from the start of the parent, as a fit on its own would. Between kinks that
+    /// start may lead to a lower valley than the parent's minimum does, so everything is repeated.
     fn again(
         &mut self,
         tasks: &[FitTask],
@@ -163,9 +164,11 @@ impl<'a> Study<'a> {
             Ok(fit) => !fit.converged(),
             Err(failure) => *failure != FitFailure::Cancelled,
         };
-        let failed: Vec<usize> =
-            fits.iter().enumerate().filter(|(_, fit)| without(fit)).map(|(k, _)| k).collect();
-        if failed.is_empty() || self.analysis.is_cancelled() {
+        let effort = self.analysis.nearby_search();
+        let kinked = effort != Search::Local;
+        let chosen: Vec<usize> =
+            fits.iter().enumerate().filter(|(_, fit)| kinked || without(fit)).map(|(k, _)| k).collect();
+        if chosen.is_empty() || self.analysis.is_cancelled() {
             return Ok(());
         }
         let from_scratch = |task: &FitTask| FitTask {
@@ -175,20 +178,25 @@ impl<'a> Study<'a> {
                 .iter()
                 .map(|request| FitRequest {
                     start: self.analysis.base.start.clone(),
-                    search: Search::Standard,
+                    search: if kinked { effort } else { Search::Standard },
                     metric: None,
                     ..request.clone()
                 })
                 .collect(),
         };
-        let repeated: Vec<FitTask> = failed.iter().filter_map(|k| tasks.get(*k)).map(from_scratch).collect();
+        let repeated: Vec<FitTask> = chosen.iter().filter_map(|k| tasks.get(*k)).map(from_scratch).collect();
         let second = self.analysis.run(&repeated, wanted)?;
-        self.n_fits += second.len();
-        for (k, fit) in failed.into_iter().zip(second) {
-            if let (Some(place), Ok(fit)) = (fits.get_mut(k), fit)
-                && (fit.converged() || place.is_err())
-            {
-                *place = Ok(fit);
+        self.n_fits += second.iter().filter(|fit| !matches!(fit, Err(FitFailure::Cancelled))).count();
+        for (k, fit) in chosen.into_iter().zip(second) {
+            let Some(place) = fits.get_mut(k) else { continue };
+            let better = match (&fit, &*place) {
+                (Err(_), _) => false,
+                (Ok(_), Err(_)) => true,
+                (Ok(new), Ok(old)) if old.converged() => new.converged() && new.nll < old.nll,
+                (Ok(new), Ok(_)) => new.converged(),
+            };
+            if better {
+                *place = fit;
             }
         }
         Ok(())

@@ -82,7 +82,7 @@ pub(super) fn profile(
             .map(|((k, _), start)| (*k, FitRequest { search, ..analysis.conditional(&grid.held(*k), start) }))
             .collect();
         fits.run(analysis, tasks)?;
-        fits.repeat_failed(analysis, &wave)?;
+        fits.repeat_from_scratch(analysis, &wave)?;
         if let Some((point, depth)) = fits.lower() {
             return Ok(Profiled::Lower(point, depth));
         }
@@ -202,12 +202,14 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// A fit that failed or stopped short from its predicted start point begins again where the free fit did.
-    fn repeat_failed(
+    /// A fit that failed or stopped short from its predicted start point begins again where the free fit did;
+    /// between kinks every fit does, since that start may lead to a lower valley.
+    fn repeat_from_scratch(
         &mut self,
         analysis: &mut Analysis<'_>,
         wave: &[(usize, Along)],
     ) -> Result<(), InferenceError> {
+        let kinked = analysis.nearby_search() != Search::Local;
         let failed = |k: &usize| match self.done.get(*k) {
             Some(Some(Ok(fit))) => !fit.converged(),
             Some(Some(Err(failure))) => *failure != FitFailure::Cancelled,
@@ -216,15 +218,15 @@ impl Fits<'_> {
         let again: Vec<(usize, FitRequest)> = wave
             .iter()
             .map(|(k, _)| *k)
-            .filter(failed)
+            .filter(|k| kinked || failed(k))
             .map(|k| {
                 let start = self.centre.fit.parameters.clone();
                 let request = analysis.conditional(&self.grid.held(k), start);
                 let (start, search) = (analysis.base.start.clone(), analysis.base.search);
-                (k, FitRequest { start, search, ..request })
+                (k, FitRequest { start, search, metric: None, ..request })
             })
             .collect();
-        if !again.is_empty() {
+        if !again.is_empty() && !analysis.is_cancelled() {
             self.run(analysis, again)?;
         }
         Ok(())
