@@ -151,6 +151,10 @@ fn wrong_questions_are_refused_before_any_fit() {
     assert!(matches!(refused(&over(3.0, 1.0, 5)), InferenceError::BadScan { .. }));
     assert!(matches!(refused(&over(1.0, 1.0, 5)), InferenceError::BadScan { .. }));
     assert!(matches!(refused(&over(1.0, 2.0, 0)), InferenceError::BadScan { .. }));
+    assert!(matches!(refused(&over(1.0, 2.0, usize::MAX)), InferenceError::BadScan { .. }));
+    let plane = |n1, n2| over(1.0, 2.0, n1).second(ScanAxis::param("alpha").range(0.0, 1.0).points(n2));
+    assert!(matches!(refused(&plane(10_000, 1_001)), InferenceError::BadScan { .. }));
+    assert!(matches!(refused(&plane(usize::MAX, usize::MAX)), InferenceError::BadScan { .. }));
     assert!(matches!(refused(&over(-1.0, 2.0, 3)), InferenceError::OutOfBounds { .. }));
     assert!(matches!(refused(&over(f64::NAN, 2.0, 3)), InferenceError::NotFinite { .. }));
     assert!(matches!(
@@ -165,4 +169,27 @@ fn wrong_questions_are_refused_before_any_fit() {
         refused(&ScanOptions::new(ScanAxis::param("nobody"))),
         InferenceError::UnknownParameter { .. }
     ));
+}
+
+#[test]
+fn a_start_above_the_default_end_says_whose_end_it_is() {
+    let model = model((0.0, 10.0));
+    let session = Wells::new(&model, vec![well(2.0, 7.0)]);
+    let refused = |start: Option<f64>, stop: Option<f64>| {
+        let options = ScanOptions::new(ScanAxis::default().range(start, stop));
+        scan(&model, &session, &options, Control::default()).unwrap_err().to_string()
+    };
+    let message = refused(Some(5.0), None);
+    assert!(message.contains("the default end") && message.contains("--stop"), "{message}");
+    let message = refused(None, Some(0.01));
+    assert!(message.contains("the default start") && message.contains("--start"), "{message}");
+}
+
+#[test]
+fn one_point_has_no_intervals() {
+    let session = Wells::new(&model((0.0, 10.0)), vec![well(2.0, 7.0)]);
+    let result = of(&session, &over(1.0, 3.0, 1));
+    assert!(result.intervals.is_empty() && result.warnings.is_empty(), "{:?}", result.warnings);
+    close(result.twice_delta_nll[0].unwrap(), (1.0 / SIGMA).powi(2), 1e-9);
+    assert_eq!(result.n_fits, 2);
 }

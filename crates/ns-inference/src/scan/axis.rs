@@ -5,6 +5,7 @@ use ns_core::FitOutcome;
 use super::options::ScanAxis;
 use crate::analysis::Analysis;
 use crate::minos::{self, Parent, Search};
+use crate::present::significant;
 use crate::{InferenceError, parameter_index};
 
 /// A parameter that can be scanned.
@@ -51,7 +52,8 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
             axis.start.map_or(Ok(()), |x| check(&scanned, "the start of the scan", x))?;
             axis.stop.map_or(Ok(()), |x| check(&scanned, "the end of the scan", x))?;
             if let (Some(start), Some(stop)) = (axis.start, axis.stop) {
-                check_order(&scanned, start, stop, axis.points)?;
+                let ends = Ends { start, stop, start_given: true, stop_given: true };
+                check_order(&scanned, &ends, axis.points)?;
             }
         }
     }
@@ -70,10 +72,25 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
     Ok(())
 }
 
-fn check_order(scanned: &Scanned, start: f64, stop: f64, points: usize) -> Result<(), InferenceError> {
+/// The ends of a range, and which of them the user chose.
+struct Ends {
+    start: f64,
+    stop: f64,
+    start_given: bool,
+    stop_given: bool,
+}
+
+fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), InferenceError> {
+    let &Ends { start, stop, start_given, stop_given } = ends;
     if start > stop {
-        return Err(scanned
-            .refuse(format!("the start {start} lies above the end {stop}"), "give a start below the end"));
+        let (start_name, stop_name, remedy) = match (start_given, stop_given) {
+            (true, false) => ("the start", "the default end", "give the end as well (--stop, --stop2)"),
+            (false, true) => ("the default start", "the end", "give the start as well (--start, --start2)"),
+            _ => ("the start", "the end", "give a start below the end"),
+        };
+        let text = |x: f64, given: bool| if given { x.to_string() } else { significant(x) };
+        let (start, stop) = (text(start, start_given), text(stop, stop_given));
+        return Err(scanned.refuse(format!("{start_name} {start} lies above {stop_name} {stop}"), remedy));
     }
     if start == stop && points > 1 {
         return Err(scanned.refuse(
@@ -108,7 +125,8 @@ pub(super) fn values(
             (start, stop.unwrap_or_else(|| (best + reach * above).clamp(lower, upper)))
         }
     };
-    check_order(scanned, start, stop, axis.points)?;
+    let ends = Ends { start, stop, start_given: axis.start.is_some(), stop_given: axis.stop.is_some() };
+    check_order(scanned, &ends, axis.points)?;
     let step = (stop - start) / axis.points.saturating_sub(1).max(1) as f64;
     let last = axis.points.saturating_sub(1);
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())

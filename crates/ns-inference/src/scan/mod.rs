@@ -25,6 +25,9 @@ use profile::{Centre, Profiled, profile, starting_at};
 /// How often a lower minimum met on the way may restart a scan.
 const MAX_RESTARTS: usize = 20;
 
+/// Most points of a scan, over both parameters. Far more than any use has; beyond it, memory runs out first.
+const MOST_POINTS: usize = 10_000_000;
+
 /// Uncertainties to either side of the best fit that a scan covers by default, in one and in two parameters.
 const REACH: [f64; 2] = [3.0, 2.5];
 
@@ -59,7 +62,15 @@ pub fn scan(
     let wanted = Wanted { uncertainties: true, covariance: true };
     let data = analysis.data.clone();
     let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len);
-    let n_points = points(&options.first) * options.second.as_ref().map_or(1, points);
+    let wished = points(&options.first).checked_mul(options.second.as_ref().map_or(1, points));
+    let Some(n_points) = wished.filter(|n| *n <= MOST_POINTS) else {
+        let asked = wished.map_or_else(|| "too many".to_owned(), |n| n.to_string());
+        return Err(InferenceError::BadScan {
+            name: first.name,
+            problem: format!("{asked} points in all are more than {MOST_POINTS}"),
+            remedy: "ask for fewer points",
+        });
+    };
     analysis.expect(1 + n_points);
     let mut parent = analysis.fit(&data, analysis.base.clone(), wanted)?;
     let mut tolerance = minos::tolerance(parent.nll);
@@ -84,7 +95,8 @@ pub fn scan(
             Profiled::Lower(point, depth) => (Vec::new(), Some((point, depth))),
         };
         let (intervals, lower) = match lower {
-            None if options.intervals && second.is_none() => {
+            // One point has no points around it for a crossing to lie between.
+            None if options.intervals && second.is_none() && grid.len() > 1 => {
                 match crossings(&mut analysis, &grid, &centre, &fits, &mut tally)? {
                     Crossed::Done(intervals) => (intervals, None),
                     Crossed::Lower(point, depth) => (Vec::new(), Some((point, depth))),
@@ -230,7 +242,8 @@ fn name_result(
     for k in shape.places() {
         let fit = fits.get(k).and_then(|fit| fit.as_ref().ok());
         // Rounding may put a point that is the best fit itself a little below it, as in pyhf.
-        let value = fit.map(|fit| (2.0 * (fit.nll - parent.nll)).max(0.0)).filter(|x| x.is_finite());
+        let rise = fit.map(|fit| 2.0 * (fit.nll - parent.nll)).filter(|x| x.is_finite());
+        let value = rise.map(|x| x.max(0.0));
         result.twice_delta_nll.push(value);
         if shape.second.is_none() {
             let below = shape.grid.x(k, order::Along::First) < mu_hat;

@@ -116,7 +116,7 @@ pub struct ScanResult {
     pub bestfit_converged: bool,
     /// Per point, why there is no value or no certificate.
     pub reasons: Vec<Option<String>>,
-    /// Where `twice_delta_nll` crosses 1 and 4; empty in two parameters or if not asked for.
+    /// Where `twice_delta_nll` crosses 1 and 4; empty in two parameters, at one point, or if not asked for.
     pub intervals: Vec<ScanInterval>,
     /// Iterations of all fits.
     pub n_iter: usize,
