@@ -274,6 +274,32 @@ fn parameters_on_kinks_are_flagged_and_held_at_their_crossings() {
 }
 
 #[test]
+fn groups_without_what_a_number_needs_say_so() {
+    let model = workspace("all_modifiers.json", Interpolation::SMOOTH);
+    let free = |i: &usize| model.parameters[*i].constraint == ns_core::Constraint::None;
+    let factor = (0..model.parameters.len())
+        .filter(|i| Some(*i) != model.poi && !model.parameters[*i].fixed)
+        .find(free)
+        .map(|i| model.parameters[i].name.clone())
+        .unwrap();
+    let poi = model.parameters[model.poi.unwrap()].name.clone();
+    let session = cpu(&model, 1);
+    let options = RankingOptions::default()
+        .impacts([Impact::Covariance])
+        .group(Group::new("factor", [factor.as_str()]))
+        .group(Group::new("nobody", [poi.as_str()]));
+    let result = rank(&model, session.as_ref(), &options);
+    let group = |name: &str| result.groups.iter().find(|g| g.name == name).unwrap();
+    assert_eq!(group("factor").delta_mu_global, None);
+    assert!(group("factor").delta_mu_fixed.is_some());
+    let reason = group("factor").reason.as_deref().unwrap();
+    assert!(reason.contains("no member has an auxiliary datum"), "{reason}");
+    assert_eq!((group("nobody").delta_mu_global, group("nobody").delta_mu_fixed), (None, None));
+    let reason = group("nobody").reason.as_deref().unwrap();
+    assert!(reason.contains("no free member"), "{reason}");
+}
+
+#[test]
 fn groups_and_breakdown_add_up() {
     let model = workspace("simple_workspace.json", Interpolation::SMOOTH);
     let session = cpu(&model, 1);

@@ -88,18 +88,20 @@ pub(super) fn impact(
         .map(|i| global.iter().find(|(j, _)| j == i).and_then(|(_, impacts)| impacts.symmetric()))
         .map(|shift| shift.map(|x| x * x))
         .collect();
-    let delta_mu_global = squares.map(|list| list.iter().sum::<f64>().sqrt());
-    let mut reasons = Vec::new();
-    if delta_mu_global.is_none() {
-        reasons.push("delta_mu_global is null: a member has no global impact".to_owned());
-    }
-    let delta_mu_fixed = match held.part(study.sigma(study.target)) {
-        Ok(part) => Some(part),
-        Err(reason) => {
-            reasons.push(format!("delta_mu_fixed is null: {reason}"));
-            None
-        }
+    let empty = || "the group has no free member".to_owned();
+    let by_data = match squares {
+        _ if group.free.is_empty() => Err(empty()),
+        None => Err("a member has no global impact".to_owned()),
+        Some(list) if list.is_empty() => Err("no member has an auxiliary datum".to_owned()),
+        Some(list) => Ok(list.iter().sum::<f64>().sqrt()),
     };
+    let by_holding = if group.free.is_empty() { Err(empty()) } else { held.part(study.sigma(study.target)) };
+    let mut reasons = Vec::new();
+    let mut number = |key: &str, part: Result<f64, String>| {
+        part.map_err(|reason| reasons.push(format!("{key} is null: {reason}"))).ok()
+    };
+    let delta_mu_global = number("delta_mu_global", by_data);
+    let delta_mu_fixed = number("delta_mu_fixed", by_holding);
     GroupImpact {
         name: group.name.clone(),
         parameters: group.free.iter().map(name).collect(),
