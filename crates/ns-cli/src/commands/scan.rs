@@ -27,8 +27,9 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true)]
     stop: Option<f64>,
     /// Number of equidistant values
-    #[arg(long, help_heading = "Scan", value_name = "N", default_value_t = 21)]
-    points: usize,
+    #[arg(long, help_heading = "Scan", value_name = "N", default_value_t = 21,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    points: u32,
     /// Second parameter, for a scan in two
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param2: Option<String>,
@@ -39,8 +40,9 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, requires = "param2")]
     stop2: Option<f64>,
     /// Number of values of the second parameter [default: 21]
-    #[arg(long, help_heading = "Scan", value_name = "N", requires = "param2")]
-    points2: Option<usize>,
+    #[arg(long, help_heading = "Scan", value_name = "N", requires = "param2",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    points2: Option<u32>,
     #[command(flatten)]
     data: DataArgs,
     #[command(flatten)]
@@ -61,10 +63,11 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.output.output.as_deref())?;
     let job = Job::open(&args.model, &args.execution, &args.output)?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
-    let axis = axis.range(args.start, args.stop).points(args.points);
+    let axis = axis.range(args.start, args.stop).points(args.points as usize);
     let mut options = ScanOptions::new(axis).fit(args.data.options(&job.model)?);
     if let Some(name) = &args.param2 {
-        let second = ScanAxis::param(name).range(args.start2, args.stop2).points(args.points2.unwrap_or(21));
+        let points = args.points2.unwrap_or(21) as usize;
+        let second = ScanAxis::param(name).range(args.start2, args.stop2).points(points);
         options = options.second(second);
     }
     let result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;

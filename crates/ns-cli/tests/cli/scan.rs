@@ -97,6 +97,18 @@ fn wrong_questions() {
     snapshot!(shown(&scan(&["--fix", "mu=1"])));
     snapshot!(shown(&scan(&["--start2", "0"])));
     snapshot!(shown(&run(&["scan", "-i", &fixture("empty_poi.json")])));
+    for flags in [&["--points", "1000001"][..], &["--param2", "jet_scale", "--points2", "1000001"]] {
+        let output = scan(flags);
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    }
+    // Each number is allowed, their product is not.
+    let plane = ["--points", "1000000", "--param2", "jet_scale", "--points2", "1000000"];
+    let output = scan(&plane);
+    assert!(
+        !output.status.success() && shown(&output).contains("ask for fewer points"),
+        "{}",
+        shown(&output)
+    );
 }
 
 #[test]
