@@ -35,8 +35,9 @@ pub(crate) struct RankingArgs {
     #[arg(long, help_heading = "Ranking")]
     prefit: bool,
     /// Keep the N parameters of largest impact [default: all; 30 in a picture]
-    #[arg(long, help_heading = "Ranking", value_name = "N")]
-    top: Option<usize>,
+    #[arg(long, help_heading = "Ranking", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
     /// Impact of groups of parameters, from a JSON object of group names and lists of parameter names or
     /// patterns (* and ?)
     #[arg(long, help_heading = "Ranking", value_name = "FILE")]
@@ -71,7 +72,8 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
         .fit(args.data.options(&job.model)?)
         .impacts(args.impact.iter().copied())
         .prefit(args.prefit);
-    options.top = args.top;
+    let top = args.top.map(|n| n as usize);
+    options.top = top;
     options.parameter.clone_from(&args.param);
     options.groups = groups;
     let result = job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     };
     job.finish(&result, &result.warnings, |_| report(&result))?;
     plots.finish(exit, |_| {
-        let max_rows = Some(args.top.unwrap_or(DRAWN));
+        let max_rows = Some(top.unwrap_or(DRAWN));
         Ok(Ranking { max_rows, ..picture::ranking(&result) }.draw()?)
     })
 }

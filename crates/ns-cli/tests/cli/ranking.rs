@@ -83,6 +83,8 @@ fn wrong_usage() {
     snapshot!(shown(&ranking(&["--param", "jet_scael"])));
     snapshot!(shown(&ranking(&["--fix", "mu=1"])));
     snapshot!(shown(&ranking(&["--impact", "breakdown"])));
+    let output = ranking(&["--top", "0"]);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
 }
 
 #[test]
