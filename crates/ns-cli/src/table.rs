@@ -50,25 +50,44 @@ pub(crate) fn fits(table: &Table) -> bool {
     limit(table).is_none_or(|width| needed <= usize::from(width))
 }
 
-/// Its text without blanks at the ends of lines. Where the terminal is narrow, names in the first column
-/// are broken anywhere, text further right only between words, and numbers not at all.
+/// Its text without blanks at the ends of lines. Where the terminal is narrow, numbers are never broken, text
+/// is broken between words, and names in the first column only if nothing else helps.
 pub(crate) fn text(table: &Table) -> String {
     let mut table = table.clone();
-    if limit(&table).is_none() {
+    if let Some(width) = limit(&table) {
+        arrange(&mut table, usize::from(width));
+    } else {
         table.set_content_arrangement(ContentArrangement::Disabled);
     }
-    let columns = table.column_max_content_widths().len();
-    for i in 1..columns {
-        let cells = table.column_cells_with_header_iter(i).flatten().map(comfy_table::Cell::content);
-        let longest = cells
-            .flat_map(|text| text.split_whitespace().map(|word| word.chars().count()).collect::<Vec<_>>());
-        let longest = u16::try_from(longest.max().unwrap_or(0)).unwrap_or(u16::MAX);
-        if let Some(column) = table.column_mut(i).filter(|column| column.constraint().is_none()) {
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Gives every column beyond the first the room for its longest word, and the first all it wants if that
+/// fits then.
+fn arrange(table: &mut Table, width: usize) {
+    let contents = table.column_max_content_widths();
+    // Two blanks around every cell and one between.
+    let mut needed = 3 * contents.len();
+    for (i, content) in contents.iter().enumerate() {
+        let words =
+            table.column_cells_with_header_iter(i).flatten().map(|cell| longest_word(&cell.content()));
+        let longest = u16::try_from(words.max().unwrap_or(0)).unwrap_or(u16::MAX);
+        let Some(column) = table.column_mut(i) else { continue };
+        let breakable = i > 0 && column.constraint().is_none();
+        needed += usize::from(if breakable { longest } else { *content });
+        if breakable {
             let padded = longest.saturating_add(column.padding_width());
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
     }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    if let Some(names) = table.column_mut(0).filter(|_| needed <= width) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
+}
+
+/// Characters of the longest word.
+fn longest_word(text: &str) -> usize {
+    text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0)
 }
 
 /// A number of things: `1 bin`, `2 bins`.
@@ -92,6 +111,9 @@ mod tests {
         for whole in ["+0.18012 / -0.19443", "impact up / down", "unconstrained", "clipped"] {
             assert!(narrow.contains(whole), "{whole} in\n{narrow}");
         }
+        t.set_width(70);
+        assert!(!fits(&t));
+        assert!(text(&t).contains("a_long_name_of_a_parameter"), "{}", text(&t));
         t.set_width(80);
         assert!(fits(&t));
         assert!(text(&t).contains("a_long_name_of_a_parameter"));
