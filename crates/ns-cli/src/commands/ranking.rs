@@ -132,7 +132,8 @@ fn blocks(result: &RankingResult) -> Vec<String> {
     };
     let (header, rows) = ranking_rows(result);
     let state = |cells: &[String]| keep(cells, &[0, 1, 2], &|note| !of_impact(note));
-    let mut parts = vec![lay_out(&state(&header), rows.iter().map(|row| state(row)).collect())];
+    let parameters = lay_out(&state(&header), rows.iter().map(|row| state(row)).collect());
+    let mut parts = vec![table::text(&parameters)];
     for definition in &result.impacts {
         let mut only = result.clone();
         only.impacts.retain(|other| other == definition);
@@ -147,13 +148,14 @@ fn blocks(result: &RankingResult) -> Vec<String> {
         }
         let (mut header, rows) = ranking_rows(&only);
         for text in &mut header {
-            *text = text.replace("impact", definition);
+            *text = text.replace("impact ", "");
         }
         let columns: Vec<usize> = std::iter::once(0).chain(BEFORE..header.len().saturating_sub(1)).collect();
         let impact = |cells: &[String]| keep(cells, &columns, &of_impact);
-        parts.push(lay_out(&impact(&header), rows.iter().map(|row| impact(row)).collect()));
+        let impacts = lay_out(&impact(&header), rows.iter().map(|row| impact(row)).collect());
+        parts.push(format!("impact by {definition}\n{}", table::text(&impacts)));
     }
-    parts.iter().map(table::text).collect()
+    parts
 }
 
 /// A table with names to the left and numbers to the right.
