@@ -57,7 +57,8 @@ pub(crate) fn load_workspace(
         workspace.select_channels(&selection)?.model(&options)
     });
     let model = model.map(Model::new).map_err(|error| workspace_error(py, &error))?;
-    // Compiled here, so that the first call does not pay for it.
+    // Compiled and identified here, so that the first call does not pay for it.
+    py.detach(|| model.digest());
     model.session(py, &ns_core::Execution::default())?;
     Ok(model)
 }

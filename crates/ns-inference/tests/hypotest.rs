@@ -95,8 +95,7 @@ fn q0_has_a_p_value_and_no_cls() {
 fn a_significance_survives_an_asimov_set_without_an_answer() {
     let model = counting(&[5.0], &[0.0], &[0.0], (0.0, 10.0));
     let session = open_session(&model, &Execution::default()).unwrap();
-    let result =
-        significance(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    let result = significance(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
     assert_eq!(result.p0, Some(0.5));
     assert_eq!(result.p0_expected, None);
     assert!(says(&result.warnings, "expected values are null"), "{:?}", result.warnings);

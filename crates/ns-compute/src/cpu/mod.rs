@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::simd::Level;
 
 /// Tasks whose outcomes may wait in memory before they go to the sink, per thread.
-const CHUNK_PER_THREAD: usize = 64;
+const CHUNK_PER_THREAD: usize = 512;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
