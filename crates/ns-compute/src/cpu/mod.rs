@@ -165,7 +165,11 @@ impl Session for CpuSession {
         let mut index = 0;
         for chunk in tasks.chunks(CHUNK_PER_THREAD * self.threads.max(1)) {
             let outcomes: Vec<TaskOutcome> = match &self.pool {
-                Some(pool) if chunk.len() > 1 => pool.install(|| chunk.par_iter().map(run).collect()),
+                // One task at a time: fits take unequal times, and a thread that holds back several at the end
+                // keeps the others waiting.
+                Some(pool) if chunk.len() > 1 => {
+                    pool.install(|| chunk.par_iter().with_max_len(1).map(run).collect())
+                }
                 _ => chunk.iter().map(run).collect(),
             };
             for outcome in outcomes {
