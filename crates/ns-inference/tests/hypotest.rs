@@ -101,6 +101,19 @@ fn a_significance_survives_an_asimov_set_without_an_answer() {
     assert!(says(&result.warnings, "expected values are null"), "{:?}", result.warnings);
 }
 
+/// With a best fit below 0 the missing Asimov statistic once read as 0, and p0 as 0.5.
+#[test]
+fn a_significance_without_an_asimov_set_expects_nothing() {
+    let model = counting(&[-200.0, 30.0], &[50.0, 20.0], &[60.0, 10.0], (-0.5, 10.0));
+    let session = open_session(&model, &Execution::default()).unwrap();
+    let result = significance(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    assert!(result.mu_hat < 0.0);
+    assert_eq!((result.p0, result.z), (Some(0.5), Some(0.0)));
+    assert_eq!((result.p0_expected, result.z_expected), (None, None), "{:?}", result.warnings);
+    assert!(says(&result.warnings, "expected values are null"), "{:?}", result.warnings);
+    assert!(!says(&result.warnings, "the fit of the Asimov set"), "{:?}", result.warnings);
+}
+
 #[test]
 fn p_values_that_underflow_keep_their_ratio() {
     let model = counting(&[5.0], &[50.0], &[50.0], (0.0, 100.0));

@@ -115,12 +115,11 @@ impl<'a> Tester<'a> {
             n_evaluations: 0,
             n_restarts: 0,
         };
-        let fits = [
-            ("the free fit", tester.observed.best.clone()),
-            ("the fit of the Asimov set", tester.asimov.best.clone()),
-        ];
-        for (which, fit) in &fits {
-            tester.judge(which, fit);
+        let free = tester.observed.best.clone();
+        tester.judge("the free fit", &free);
+        if tester.without_asimov.is_none() {
+            let fit = tester.asimov.best.clone();
+            tester.judge("the fit of the Asimov set", &fit);
         }
         if let Some(known) = tester.observed.at(asimov_value) {
             let fit = known.fit.clone();
@@ -271,7 +270,9 @@ impl<'a> Tester<'a> {
             .iter()
             .all(|(profile, needed)| profile.at(value).map_or(!needed, |known| known.fit.converged()));
         let q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
-        Tested { value, q, q_asimov: self.one_sided(&self.asimov, value), converged }
+        let q_asimov =
+            if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
+        Tested { value, q, q_asimov, converged }
     }
 
     /// The one-sided statistic: 0 where the best fit lies on the other side of the tested value.
