@@ -1,6 +1,9 @@
 //! Data of an evaluation: inputs next to the parameters, never part of the compiled model.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use crate::ToySource;
 
 /// Counts and auxiliary measurements of a binned model.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,6 +22,28 @@ pub enum Data {
     Observed,
     /// Given counts.
     Binned(Arc<BinnedData>),
+    /// Toys that the session draws itself, one after another: they never exist in memory together.
+    Drawn(Drawn),
+}
+
+/// A run of toys of one source. A task with such data has one outcome per toy.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// What they are drawn from.
+    pub source: Arc<ToySource>,
+    /// Their indices.
+    pub toys: Range<u64>,
+}
+
+impl Data {
+    /// How many data sets this stands for: the number of toys, or 1.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Drawn(drawn) => drawn.toys.end.saturating_sub(drawn.toys.start),
+            _ => 1,
+        }
+    }
 }
 
 impl From<BinnedData> for Data {

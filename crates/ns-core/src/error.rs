@@ -30,6 +30,9 @@ pub enum FitFailure {
         /// Its value.
         value: f64,
     },
+    /// An earlier fit of the task already decided what this one was for.
+    #[error("not needed: an earlier fit of the task decides")]
+    NotNeeded,
     /// The batch was cancelled before this fit.
     #[error("cancelled before this fit")]
     Cancelled,
@@ -68,6 +71,16 @@ pub enum SessionError {
         index: usize,
         /// How many there are.
         n_parameters: usize,
+    },
+    /// Toys cannot be drawn: a bin or an auxiliary count expects less than nothing, or too much.
+    #[error("cannot draw toys: {what}[{index}] expects {mean}; a Poisson mean lies between 0 and 1e15")]
+    BadMean {
+        /// Main or auxiliary data.
+        what: &'static str,
+        /// Position.
+        index: usize,
+        /// The expectation.
+        mean: f64,
     },
     /// The device cannot be used.
     #[error("device {device} is not available: {reason}. {remedy}")]

@@ -14,9 +14,10 @@ mod outcome;
 mod parameter;
 pub mod random;
 mod session;
+mod toys;
 
 pub use control::{Control, Observer};
-pub use data::{BinnedData, Data};
+pub use data::{BinnedData, Data, Drawn};
 pub use digest::Digest;
 pub use error::{FitFailure, SessionError};
 pub use execution::{Device, Execution, Precision};
@@ -24,5 +25,7 @@ pub use model::{Channel, Effect, HistosysCode, Interpolation, Model, Modifier, N
 pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
 pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use session::{
-    Evaluation, EvaluationRequest, FitRequest, FitTask, ParameterTable, Search, Session, Sink, Start, Wanted,
+    Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, ParameterTable, Search, Session, Sink,
+    Start, Wanted,
 };
+pub use toys::{AuxiliarySource, ToySource};

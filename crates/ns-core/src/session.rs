@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Control, Covariance, Data, Device, SessionError, TaskOutcome};
+use crate::{Control, Covariance, Data, Device, SessionError, TaskOutcome, ToySource};
 
 /// Where a fit starts.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,19 @@ pub enum Search {
     Thorough,
 }
 
+/// When a later fit of a task is worth its time: if the earlier fit failed or did not converge, or its
+/// parameter lies within the range, ends included. A test statistic is known without the conditional fit
+/// where the free fit lies beyond the tested value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Condition {
+    /// Index of the earlier fit within the task.
+    pub fit: usize,
+    /// The parameter looked at.
+    pub parameter: usize,
+    /// Lowest and highest value that still call for the later fit.
+    pub range: (f64, f64),
+}
+
 /// One minimisation.
 #[derive(Debug, Clone, Default)]
 pub struct FitRequest {
@@ -48,6 +61,9 @@ pub struct FitRequest {
     /// Covariance of a fit nearby, as an inverse Hessian to begin with. It makes the way shorter and
     /// never changes what counts as a minimum; a device may do without.
     pub metric: Option<Arc<Covariance>>,
+    /// Whether an earlier fit of the task makes this one needless
+    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)).
+    pub only_if: Option<Condition>,
 }
 
 /// Fits that share one set of data, such as the free and the conditional fit of a toy.
@@ -68,9 +84,9 @@ pub struct Wanted {
     pub covariance: bool,
 }
 
-/// Receives outcomes in task order.
+/// Receives outcomes in task order. A task with drawn data has one per toy.
 pub trait Sink {
-    /// Takes the outcome of task `index`.
+    /// Takes outcome number `index`.
     fn accept(&mut self, index: usize, outcome: TaskOutcome);
 }
 
@@ -165,6 +181,18 @@ pub trait Session: Send + Sync {
     /// # Errors
     /// If the length does not fit or the device fails.
     fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError>;
+
+    /// What toys at `parameters` are drawn from, `hypothesis` being a number that keeps their random numbers
+    /// apart from those of other hypotheses.
+    ///
+    /// # Errors
+    /// If the length does not fit, a bin expects less than nothing, or the device fails.
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError>;
 
     /// `-ln L` of the saturated model for `data`: the lowest value any expectation could give.
     ///

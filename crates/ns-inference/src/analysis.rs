@@ -117,6 +117,7 @@ impl<'a> Analysis<'a> {
     /// If a task does not fit the model or the device fails.
     pub(crate) fn run(&mut self, tasks: &[FitTask], wanted: Wanted) -> Result<Vec<Fitted>, InferenceError> {
         let count: usize = tasks.iter().map(|task| task.fits.len()).sum();
+        debug_assert!(tasks.iter().all(|task| task.data.count() == 1), "toys are streamed, not collected");
         self.total = self.total.max(self.done + count);
         let shifted = Shifted { inner: self.control.observer, done: self.done, total: self.total };
         let control = Control { observer: Some(&shifted), cancel: self.control.cancel };

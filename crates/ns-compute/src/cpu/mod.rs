@@ -2,12 +2,14 @@
 
 mod evaluate;
 mod request;
+mod toys;
+mod unit;
 
 use std::sync::{Arc, Mutex};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitFailure, FitTask, Interpolation,
-    Model, ParameterTable, Session, SessionError, Sink, TaskOutcome, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Interpolation, Model,
+    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 use rayon::prelude::*;
 
@@ -15,8 +17,9 @@ use crate::eval::Dataset;
 use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
+use unit::Unit;
 
-/// Tasks whose outcomes may wait in memory before they go to the sink, per thread.
+/// Units of work whose outcomes may wait in memory before they go to the sink, per thread.
 const CHUNK_PER_THREAD: usize = 512;
 
 /// A compiled model on the CPU.
@@ -148,31 +151,34 @@ impl Session for CpuSession {
         for task in tasks {
             request::check_task(&self.plan, task)?;
         }
-        let total: usize = tasks.iter().map(|t| t.fits.len()).sum();
+        let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
         let done = std::sync::atomic::AtomicUsize::new(0);
-        let run = |task: &FitTask| {
+        let finished = |count: usize| {
+            let now = count + done.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+            control.progress(now, usize::try_from(total).unwrap_or(usize::MAX));
+        };
+        let run = |unit: &Unit<'_>| {
             if control.is_cancelled() {
-                return TaskOutcome { fits: task.fits.iter().map(|_| Err(FitFailure::Cancelled)).collect() };
+                return unit.cancelled();
             }
             let mut worker = take(&self.workers, &self.plan);
-            let outcome = self.run_task(task, wanted, control, &mut worker, &|| {
-                let now = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                control.progress(now, total);
-            });
+            let outcomes = self.run_unit(unit, wanted, control, &mut worker, &finished);
             put(&self.workers, worker);
-            outcome
+            outcomes
         };
         let mut index = 0;
-        for chunk in tasks.chunks(CHUNK_PER_THREAD * self.threads.max(1)) {
-            let outcomes: Vec<TaskOutcome> = match &self.pool {
-                // One task at a time: fits take unequal times, and a thread that holds back several at the end
+        let mut units = tasks.iter().flat_map(Unit::of).peekable();
+        while units.peek().is_some() {
+            let chunk: Vec<Unit<'_>> = units.by_ref().take(CHUNK_PER_THREAD * self.threads.max(1)).collect();
+            let outcomes: Vec<Vec<TaskOutcome>> = match &self.pool {
+                // One unit at a time: fits take unequal times, and a thread that holds back several at the end
                 // keeps the others waiting.
                 Some(pool) if chunk.len() > 1 => {
                     pool.install(|| chunk.par_iter().with_max_len(1).map(run).collect())
                 }
                 _ => chunk.iter().map(run).collect(),
             };
-            for outcome in outcomes {
+            for outcome in outcomes.into_iter().flatten() {
                 sink.accept(index, outcome);
                 index += 1;
             }
@@ -194,6 +200,15 @@ impl Session for CpuSession {
 
     fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
         self.asimov_data(parameters)
+    }
+
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        self.source(parameters, seed, hypothesis).map(Arc::new)
     }
 
     fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {

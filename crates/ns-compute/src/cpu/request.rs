@@ -43,10 +43,24 @@ pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     let index = |index: usize| {
         if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
     };
-    if let Data::Binned(data) = &task.data {
-        check_data(plan, &data.main, &data.aux)?;
+    match &task.data {
+        Data::Binned(data) => check_data(plan, &data.main, &data.aux)?,
+        Data::Drawn(drawn) => {
+            for (what, actual, expected) in [
+                ("main data of the toys' source", drawn.source.main.len(), plan.n_bins),
+                ("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux),
+            ] {
+                if actual != expected {
+                    return Err(SessionError::WrongLength { what, actual, expected });
+                }
+            }
+        }
+        _ => {}
     }
     for request in &task.fits {
+        if let Some(condition) = &request.only_if {
+            index(condition.parameter)?;
+        }
         if let Start::At(point) = &request.start {
             if point.len() != n {
                 return Err(SessionError::WrongLength {
@@ -79,6 +93,18 @@ pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     Ok(())
 }
 
+/// Whether the earlier fits of a task leave anything for this one to find out.
+pub(super) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
+    let Some(condition) = &request.only_if else { return true };
+    match earlier.get(condition.fit) {
+        Some(Ok(outcome)) if outcome.converged() => {
+            let value = outcome.parameters.get(condition.parameter).copied().unwrap_or(f64::NAN);
+            !(value < condition.range.0 || value > condition.range.1)
+        }
+        _ => true,
+    }
+}
+
 /// Refuses NaN and infinity.
 pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
     values.iter().position(|x| !x.is_finite()).map_or(Ok(()), |index| {
@@ -95,7 +121,9 @@ impl CpuSession {
                 check_data(&self.plan, &binned.main, &binned.aux)?;
                 Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
             }
-            _ => Err(SessionError::ForeignData { remedy: "give counts per bin and auxiliary data" }),
+            _ => Err(SessionError::ForeignData {
+                remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",
+            }),
         }
     }
 
@@ -103,23 +131,23 @@ impl CpuSession {
     pub(super) fn run_task(
         &self,
         task: &FitTask,
+        data: &Dataset,
         wanted: Wanted,
         control: Control<'_>,
         worker: &mut Worker,
-        fit_done: &dyn Fn(),
+        finished: &dyn Fn(usize),
     ) -> TaskOutcome {
-        // `check_task` has seen the data; foreign kinds cannot come here.
-        let own = self.dataset(&task.data).ok().flatten();
-        let data = own.as_ref().unwrap_or(&self.observed);
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
         for request in &task.fits {
             let result = if control.is_cancelled() {
                 Err(FitFailure::Cancelled)
+            } else if !needed(request, &fits) {
+                Err(FitFailure::NotNeeded)
             } else {
                 self.run_fit(request, data, wanted, worker, &fits)
             };
             fits.push(result);
-            fit_done();
+            finished(1);
         }
         TaskOutcome { fits }
     }

@@ -155,6 +155,7 @@ impl FitOptions {
             bounds: Vec::new(),
             search: self.search,
             metric: None,
+            only_if: None,
         })
     }
 

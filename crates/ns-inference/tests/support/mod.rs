@@ -7,7 +7,7 @@ use ns_core::{
     BinnedData, Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation,
     EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
     Model, Parameter, ParameterSet, ParameterTable, Reason, Sample, Session, SessionError, Sink, Start,
-    TaskOutcome, Wanted,
+    TaskOutcome, ToySource, Wanted,
 };
 
 /// `offset + (x - centre)' A (x - centre) / 2` of two parameters.
@@ -185,6 +185,10 @@ impl Session for Wells {
 
     fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
         Ok(BinnedData { main: parameters.to_vec(), aux: vec![0.0] }.into())
+    }
+
+    fn toy_source(&self, _: &[f64], _: u64, _: u8) -> Result<std::sync::Arc<ToySource>, SessionError> {
+        Err(SessionError::ForeignData { remedy: "these wells have no toys" })
     }
 
     fn saturated_nll(&self, _: &Data) -> Result<f64, SessionError> {

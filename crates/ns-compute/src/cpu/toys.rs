@@ -1,0 +1,59 @@
+//! What toys are drawn from: expectations at a point, computed once.
+
+use ns_core::random::{Normal, Poisson};
+use ns_core::{AuxiliarySource, Data, EvaluationRequest, SessionError, ToySource};
+
+use super::CpuSession;
+
+impl CpuSession {
+    /// The distributions of all data at `parameters`.
+    ///
+    /// # Errors
+    /// If a length does not fit, a number is not finite, or a Poisson mean is negative or above 1e15.
+    pub(super) fn source(
+        &self,
+        parameters: &[f64],
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<ToySource, SessionError> {
+        let plan = &self.plan;
+        if parameters.len() != plan.n_parameters() {
+            return Err(SessionError::WrongLength {
+                what: "parameters",
+                actual: parameters.len(),
+                expected: plan.n_parameters(),
+            });
+        }
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
+        let (main, aux) = expected.split_at(plan.n_bins);
+        let poisson = |what, index, mean: f64| {
+            Poisson::new(mean).map_err(|_| SessionError::BadMean { what, index, mean })
+        };
+        let main = main
+            .iter()
+            .enumerate()
+            .map(|(b, &mean)| poisson("main data", b, mean))
+            .collect::<Result<_, _>>()?;
+        // Every auxiliary datum has one constraint term; the plan lists them by kind.
+        let mut auxiliary = Vec::with_capacity(aux.len());
+        let mut sigma = vec![None; aux.len()];
+        for (&a, &w) in plan.gaussian.aux.iter().zip(&plan.gaussian.inverse_sigma) {
+            sigma[a] = Some(1.0 / w);
+        }
+        for (a, (&mean, sigma)) in aux.iter().zip(sigma).enumerate() {
+            auxiliary.push(match sigma {
+                Some(sigma) => AuxiliarySource::Gaussian(Normal::new(mean, sigma).map_err(|_| {
+                    SessionError::BadNumber {
+                        what: "auxiliary data",
+                        index: a,
+                        value: sigma,
+                        remedy: "toys need finite constraint widths",
+                    }
+                })?),
+                None => AuxiliarySource::Poisson(poisson("auxiliary data", a, mean)?),
+            });
+        }
+        Ok(ToySource { seed, hypothesis, parameters: parameters.to_vec(), main, auxiliary })
+    }
+}
