@@ -109,6 +109,41 @@ pub enum InferenceError {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// Not a part of a run.
+    #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
+    BadShard {
+        /// What was given.
+        text: String,
+    },
+    /// A run of toys that has none, or more than there are random numbers for.
+    #[error("{n_toys} toys cannot be run; ask for 1 to {most}")]
+    NumberOfToys {
+        /// What was asked for.
+        n_toys: u64,
+        /// The largest number.
+        most: u64,
+    },
+    /// Toys of different runs do not add up.
+    #[error(
+        "these toys do not belong to one run: {what} is {ours} in one and {theirs} in the other; run them again with the \
+         same model, data, options, seed and version"
+    )]
+    ForeignToys {
+        /// What differs.
+        what: String,
+        /// On this side.
+        ours: String,
+        /// On the other.
+        theirs: String,
+    },
+    /// A file of toys that cannot be read or written.
+    #[error("toy file '{path}': {problem}")]
+    ToyFile {
+        /// Where it is.
+        path: String,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
     /// The fit could not even start.
     #[error("{reason}")]
     FitFailed {

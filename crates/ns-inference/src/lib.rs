@@ -45,6 +45,7 @@ pub mod present;
 pub mod ranking;
 pub mod scan;
 pub mod significance;
+pub mod toys;
 pub mod yields;
 
 pub use device::{DeviceInfo, devices, open_session, open_session_sharing};

@@ -1,0 +1,193 @@
+//! What a set of toys is: everything that decides its numbers, and whether two sets belong together.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Hypothesis, Shard};
+use crate::InferenceError;
+
+/// Largest difference between two generating points that count as one, in standard deviations.
+pub const SAME_POINT: f64 = 1e-6;
+
+/// Largest difference between two observed statistics that count as one; toys this close below the
+/// observed statistic are counted as well.
+pub const SAME_STATISTIC: f64 = 1e-8;
+
+/// What all kinds of toys say about where they come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToyOrigin {
+    /// Version of NextStat.
+    pub version: String,
+    /// Fingerprint of the model ([`ns_core::Model::digest`]).
+    pub model_digest: String,
+    /// Fingerprint of the data whose fits gave the generating points.
+    pub data_digest: String,
+    /// Interpolation codes.
+    pub interpolation: String,
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Toys of the whole run; of each hypothesis, where there are two.
+    pub n_toys: u64,
+    /// Which part of the run this is.
+    pub shard: Shard,
+    /// Parameters held in all fits beyond those that the model fixes.
+    pub fixed: Vec<(String, f64)>,
+    /// How hard the fits of toys look for minima.
+    pub search: String,
+    /// Names of all parameters, in the model's order.
+    pub parameter_names: Vec<String>,
+    /// A length per parameter to measure generating points by: its uncertainty, or where it has none its
+    /// size (at least 1).
+    pub sigmas: Vec<f64>,
+}
+
+impl ToyOrigin {
+    /// Checks that toys from `other` and these are parts of one run.
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] with the first difference.
+    pub fn compatible(&self, other: &Self) -> Result<(), InferenceError> {
+        same("the version of NextStat", &self.version, &other.version)?;
+        same("the model's digest", &self.model_digest, &other.model_digest)?;
+        same("the digest of the data", &self.data_digest, &other.data_digest)?;
+        same("the interpolation", &self.interpolation, &other.interpolation)?;
+        same("the seed", &self.seed, &other.seed)?;
+        same("the number of toys of the whole run", &self.n_toys, &other.n_toys)?;
+        same("the set of fixed parameters", &Held(&self.fixed), &Held(&other.fixed))?;
+        same("the search for minima", &self.search, &other.search)?;
+        same("the number of parameters", &self.parameter_names.len(), &other.parameter_names.len())?;
+        for (ours, theirs) in self.parameter_names.iter().zip(&other.parameter_names) {
+            same("the name of a parameter", ours, theirs)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that two generating points are one.
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] with the parameter that differs.
+    pub(crate) fn same_point(&self, of: &str, ours: &[f64], theirs: &[f64]) -> Result<(), InferenceError> {
+        same("the length of a generating point", &ours.len(), &theirs.len())?;
+        for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
+            let sigma = self.sigmas.get(i).copied().unwrap_or(1.0);
+            if !((a - b).abs() <= SAME_POINT * sigma) {
+                let name = self.parameter_names.get(i).map_or("?", String::as_str);
+                return Err(differs(format!("the generating point {of} of parameter '{name}'"), a, b));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the toys of a hypothesis test come from. What belongs to one run agrees in everything but the
+/// shard; see [`Self::compatible`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToyHeader {
+    /// What all kinds of toys say.
+    pub origin: ToyOrigin,
+    /// Name of the parameter of interest.
+    pub param: String,
+    /// The tested value.
+    pub mu_test: f64,
+    /// Name of the statistic: "qtilde", "q" or "q0".
+    pub test_stat: String,
+    /// The observed statistic.
+    pub q_obs: f64,
+    /// Best-fit value of the parameter of interest for the observed data.
+    pub mu_hat_obs: f64,
+    /// Index of the parameter of interest.
+    pub poi_index: usize,
+    /// Generating point of the alternative, all parameters.
+    pub point_b: Vec<f64>,
+    /// Generating point of the tested hypothesis, all parameters.
+    pub point_sb: Vec<f64>,
+    /// Whether the fits of the observed data reached their certificates.
+    pub converged: bool,
+    /// What a reader of the numbers should know of these fits.
+    pub warnings: Vec<String>,
+}
+
+impl ToyHeader {
+    /// The generating point of a hypothesis, all parameters.
+    #[must_use]
+    pub fn point(&self, hypothesis: Hypothesis) -> &[f64] {
+        match hypothesis {
+            Hypothesis::Background => &self.point_b,
+            Hypothesis::Signal => &self.point_sb,
+        }
+    }
+
+    /// Checks that toys under `other` and these are parts of one run. Generating points may differ by
+    /// [`SAME_POINT`] standard deviations and observed statistics by [`SAME_STATISTIC`], since shards may
+    /// come from machines that round differently; all else but the shard agrees exactly.
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] with the first difference.
+    pub fn compatible(&self, other: &Self) -> Result<(), InferenceError> {
+        self.origin.compatible(&other.origin)?;
+        same("the parameter of interest", &self.param, &other.param)?;
+        same("the tested value", &self.mu_test, &other.mu_test)?;
+        same("the statistic", &self.test_stat, &other.test_stat)?;
+        self.origin.same_point("(b)", &self.point_b, &other.point_b)?;
+        self.origin.same_point("(sb)", &self.point_sb, &other.point_sb)?;
+        if !((self.q_obs - other.q_obs).abs() <= SAME_STATISTIC * (1.0 + self.q_obs.abs())) {
+            return Err(differs("the observed statistic".into(), &self.q_obs, &other.q_obs));
+        }
+        let sigma = self.origin.sigmas.get(self.poi_index).copied().unwrap_or(1.0);
+        if !((self.mu_hat_obs - other.mu_hat_obs).abs() <= SAME_POINT * sigma) {
+            return Err(differs("the observed best fit".into(), &self.mu_hat_obs, &other.mu_hat_obs));
+        }
+        Ok(())
+    }
+}
+
+/// Where the toys of a study of parameters come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitToysHeader {
+    /// What all kinds of toys say.
+    pub origin: ToyOrigin,
+    /// The parameters studied, by full name, in the order of the rows' values.
+    pub params: Vec<String>,
+    /// Their indices in the model.
+    pub indices: Vec<usize>,
+    /// The generating point, all parameters.
+    pub point: Vec<f64>,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+}
+
+impl FitToysHeader {
+    /// Checks that toys under `other` and these are parts of one run, as [`ToyHeader::compatible`].
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] with the first difference.
+    pub fn compatible(&self, other: &Self) -> Result<(), InferenceError> {
+        self.origin.compatible(&other.origin)?;
+        same("the number of parameters studied", &self.params.len(), &other.params.len())?;
+        for (ours, theirs) in self.params.iter().zip(&other.params) {
+            same("a parameter studied", ours, theirs)?;
+        }
+        self.origin.same_point("", &self.point, &other.point)
+    }
+}
+
+/// Parameters and the values at which they are held, in words.
+#[derive(PartialEq)]
+struct Held<'a>(&'a [(String, f64)]);
+
+impl std::fmt::Display for Held<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("empty");
+        }
+        let held: Vec<String> = self.0.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        f.write_str(&held.join(", "))
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Display>(what: &str, ours: &T, theirs: &T) -> Result<(), InferenceError> {
+    if ours == theirs { Ok(()) } else { Err(differs(what.to_owned(), ours, theirs)) }
+}
+
+fn differs(what: String, ours: &impl std::fmt::Display, theirs: &impl std::fmt::Display) -> InferenceError {
+    InferenceError::ForeignToys { what, ours: ours.to_string(), theirs: theirs.to_string() }
+}
