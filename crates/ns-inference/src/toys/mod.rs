@@ -6,12 +6,28 @@
 //! index: neither threads, batches, shards nor devices change a bit of it.
 
 mod header;
+mod options;
+mod result;
 mod row;
 mod shard;
+mod statistic;
+#[cfg(feature = "toy-files")]
+pub mod store;
+mod stream;
+mod summary;
+mod test;
+
+use ns_core::{Control, Model, Session};
 
 pub use header::{FitToysHeader, SAME_POINT, SAME_STATISTIC, ToyHeader, ToyOrigin};
+pub use options::{HypotestToysOptions, MOST_TOYS};
+pub use result::{HypotestToysResult, PerHypothesis};
 pub use row::{FitRowSink, FitToyRow, Hypothesis, RowSink, ToyRow, ToyStatus};
 pub use shard::Shard;
+pub use summary::Summary;
+pub use test::ToyTest;
+
+use crate::InferenceError;
 
 /// How a run of toys ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,4 +39,35 @@ pub struct ToyRun {
     pub interrupted: bool,
     /// Wall time, in seconds.
     pub wall_s: f64,
+}
+
+/// Tests the hypothesis that the parameter of interest is `mu` with toys of both hypotheses.
+///
+/// Toys are drawn at the conditional best fits of the observed data, with `mu` and with 0 (for q0: with 0
+/// and with 1), each is fitted freely and with the tested value, and those with a statistic not below the
+/// observed one are counted. A toy whose fits fail is left out, counted as such, and does not end the run.
+///
+/// # Errors
+/// As [`ToyTest::prepare`] and [`ToyTest::run`]; [`InferenceError::Cancelled`] if the caller stopped the work
+/// before the first toy. Later, what is done is counted and `interrupted` is set.
+pub fn hypotest_toys(
+    model: &Model,
+    session: &dyn Session,
+    mu: f64,
+    options: &HypotestToysOptions,
+    control: Control<'_>,
+) -> Result<HypotestToysResult, InferenceError> {
+    let test = ToyTest::prepare(model, session, mu, options, control)?;
+    let mut summary = Summary::new(test.header()).expected_set(options.expected_set);
+    let run = test.run(&test.ranges(), control, &mut summary)?;
+    if run.interrupted && run.n_rows == 0 {
+        return Err(InferenceError::Cancelled);
+    }
+    summary.add_time(run.wall_s);
+    let mut result = summary.finish();
+    result.interrupted = run.interrupted;
+    if run.interrupted {
+        result.warnings.push("interrupted: only the toys done by then are counted".to_owned());
+    }
+    Ok(result)
 }

@@ -1,0 +1,181 @@
+//! What a run of toys is asked to do.
+
+use ns_core::{BinnedData, Data, Model, Search};
+
+use super::{Shard, ToyOrigin};
+use crate::analysis::Analysis;
+use crate::{FitOptions, InferenceError, TestStatistic};
+
+/// The largest number of toys of one run.
+pub const MOST_TOYS: u64 = 1 << 48;
+
+/// Options of a toy-based hypothesis test, built step by step.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HypotestToysOptions {
+    /// Data, fixed parameters, start and search of the observed fits; the toys' fits hold the same
+    /// parameters.
+    pub fit: FitOptions,
+    /// The statistic.
+    pub statistic: TestStatistic,
+    /// Toys of each hypothesis.
+    pub n_toys: u64,
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Which part of the toys to run.
+    pub shard: Shard,
+    /// Compute the band expected for background alone. It needs the statistics of all toys at once: 8 bytes
+    /// each, and 24 more per toy of the alternative at the end. Without it any number of toys takes the same
+    /// memory.
+    pub expected_set: bool,
+    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
+    pub batch: Option<u64>,
+}
+
+impl Default for HypotestToysOptions {
+    fn default() -> Self {
+        Self {
+            fit: FitOptions::default(),
+            statistic: TestStatistic::Qtilde,
+            n_toys: 10_000,
+            seed: 0,
+            shard: Shard::WHOLE,
+            expected_set: false,
+            batch: None,
+        }
+    }
+}
+
+impl HypotestToysOptions {
+    /// Sets data, fixed parameters and start of the fits.
+    #[must_use]
+    pub fn fit(mut self, fit: FitOptions) -> Self {
+        self.fit = fit;
+        self
+    }
+
+    /// Sets the statistic.
+    #[must_use]
+    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
+        self.statistic = statistic;
+        self
+    }
+
+    /// Sets the number of toys of each hypothesis.
+    #[must_use]
+    pub fn n_toys(mut self, n_toys: u64) -> Self {
+        self.n_toys = n_toys;
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Runs one part only.
+    #[must_use]
+    pub fn shard(mut self, shard: Shard) -> Self {
+        self.shard = shard;
+        self
+    }
+
+    /// Computes the expected band, or not.
+    #[must_use]
+    pub fn expected_set(mut self, wanted: bool) -> Self {
+        self.expected_set = wanted;
+        self
+    }
+
+    /// Sets how many toys go to the device at a time.
+    #[must_use]
+    pub fn batch(mut self, batch: Option<u64>) -> Self {
+        self.batch = batch;
+        self
+    }
+}
+
+/// Checks a number of toys.
+///
+/// # Errors
+/// [`InferenceError::NumberOfToys`] unless it lies between 1 and [`MOST_TOYS`].
+pub(super) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
+    if (1..=MOST_TOYS).contains(&n_toys) {
+        Ok(())
+    } else {
+        Err(InferenceError::NumberOfToys { n_toys, most: MOST_TOYS })
+    }
+}
+
+/// What the toys of an analysis say about where they come from.
+pub(super) fn origin(
+    analysis: &Analysis<'_>,
+    seed: u64,
+    n_toys: u64,
+    shard: Shard,
+    point: &[f64],
+    uncertainties: &[Option<f64>],
+) -> ToyOrigin {
+    let model = analysis.model;
+    let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
+    let sigma = |(i, x): (usize, &f64)| {
+        let known = uncertainties.get(i).copied().flatten();
+        known.filter(|s| s.is_finite() && *s > 0.0).unwrap_or_else(|| x.abs().max(1.0))
+    };
+    ToyOrigin {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        model_digest: model.digest(),
+        data_digest: digest(model, &analysis.data),
+        interpolation: model.interpolation.to_string(),
+        seed,
+        n_toys,
+        shard,
+        fixed: analysis.base.fixed.iter().map(|&(i, value)| (name(i), value)).collect(),
+        search: search_name(analysis.base.search).to_owned(),
+        parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),
+        sigmas: point.iter().enumerate().map(sigma).collect(),
+    }
+}
+
+/// The fit that the toys of an origin vary: fixed parameters and search; observed data.
+///
+/// # Errors
+/// [`InferenceError::ForeignToys`] if the model is another one than the origin's.
+pub(super) fn fit_options(model: &Model, origin: &ToyOrigin) -> Result<FitOptions, InferenceError> {
+    let digest = model.digest();
+    if digest != origin.model_digest {
+        return Err(InferenceError::ForeignToys {
+            what: "the model's digest".into(),
+            ours: digest,
+            theirs: origin.model_digest.clone(),
+        });
+    }
+    let search = match origin.search.as_str() {
+        "local" => Search::Local,
+        "thorough" => Search::Thorough,
+        _ => Search::Standard,
+    };
+    let mut options = FitOptions::default().search(search);
+    for (name, value) in &origin.fixed {
+        options = options.fix(name, *value);
+    }
+    Ok(options)
+}
+
+/// Fingerprint of the data that an analysis fits.
+pub(super) fn digest(model: &Model, data: &Data) -> String {
+    match data {
+        Data::Binned(data) => BinnedData::digest(data),
+        _ => model.observed.digest(),
+    }
+}
+
+fn search_name(search: Search) -> &'static str {
+    match search {
+        Search::Local => "local",
+        Search::Standard => "standard",
+        Search::Thorough => "thorough",
+    }
+}

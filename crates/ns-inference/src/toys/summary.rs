@@ -1,0 +1,377 @@
+//! From rows to the answer: the one place where toys of a test are counted.
+
+use super::result::{HypotestToysResult, PerHypothesis};
+use super::{Hypothesis, RowSink, SAME_STATISTIC, ToyHeader, ToyRow, ToyStatus};
+use crate::InferenceError;
+use crate::hypotest::ExpectedSet;
+use crate::present::significant;
+
+/// Percentiles of -2, -1, 0, +1 and +2 standard deviations of a normal distribution.
+const PERCENTILES: [f64; 5] = [2.275_013_194_8, 15.865_525_393_1, 50.0, 84.134_474_606_9, 97.724_986_805_2];
+
+/// Probability below +1 standard deviation of a normal distribution.
+const ONE_SIGMA: f64 = 0.841_344_746_068_542_9;
+
+/// Counts the toys of a test as their rows come by.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    header: ToyHeader,
+    counts: PerHypothesis<Counts>,
+    /// Statistics of all counted toys, if the expected band is wanted.
+    kept: Option<PerHypothesis<Vec<f64>>>,
+    wall_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Toys in all.
+    n: u64,
+    /// Toys that count.
+    good: u64,
+    /// Toys that count, with a statistic not below the observed one.
+    above: u64,
+    n_nonconverged: u64,
+    n_error: u64,
+}
+
+impl Summary {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(header: &ToyHeader) -> Self {
+        Self { header: header.clone(), counts: PerHypothesis::default(), kept: None, wall_s: None }
+    }
+
+    /// Keeps all statistics for the expected band, 8 bytes per toy; to be said before the first toy.
+    #[must_use]
+    pub fn expected_set(mut self, wanted: bool) -> Self {
+        self.kept = wanted.then(PerHypothesis::default);
+        self
+    }
+
+    /// Takes one toy. Each must come once; the order does not matter.
+    pub fn add(&mut self, row: &ToyRow) {
+        let counts = self.counts.of_mut(row.hypothesis);
+        counts.n += 1;
+        match (row.status, row.statistic) {
+            (ToyStatus::Converged, Some(q)) => {
+                counts.good += 1;
+                counts.above += u64::from(q >= self.header.q_obs - SAME_STATISTIC);
+                if let Some(kept) = &mut self.kept {
+                    kept.of_mut(row.hypothesis).push(q);
+                }
+            }
+            (ToyStatus::NotConverged, _) => counts.n_nonconverged += 1,
+            _ => counts.n_error += 1,
+        }
+    }
+
+    /// Adds wall time, in seconds, for the rate of toys.
+    pub fn add_time(&mut self, wall_s: f64) {
+        self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
+    }
+
+    /// Toys taken so far.
+    #[must_use]
+    pub fn n_rows(&self) -> u64 {
+        self.counts.b.n + self.counts.sb.n
+    }
+
+    /// The answer.
+    #[must_use]
+    pub fn finish(self) -> HypotestToysResult {
+        let header = self.header;
+        let mut warnings = header.warnings.clone();
+        let (b, sb) = (self.counts.b, self.counts.sb);
+        let p_value = |counts: Counts| (counts.good > 0).then(|| counts.above as f64 / counts.good as f64);
+        let (clb, clsb) = (p_value(b), p_value(sb));
+        for (hypothesis, counts) in [(Hypothesis::Background, b), (Hypothesis::Signal, sb)] {
+            let failed = counts.n - counts.good;
+            if counts.good == 0 {
+                warnings.push(format!("there is no toy of {hypothesis} to count: p-values are null"));
+            } else if failed > 0 {
+                warnings.push(format!(
+                    "{failed} of {} toys of {hypothesis} did not converge or failed and are not counted; \
+                     cls_failed_low and cls_failed_high say what they could change",
+                    counts.n
+                ));
+            }
+        }
+        let discovery = header.test_stat == "q0";
+        if discovery {
+            warnings.push(
+                "cls is null: q0 tests the absence of a signal; its p-value is clsb (toys of sb have no signal)".to_owned(),
+            );
+        }
+        let ratio = |k_sb: u64, n_sb: u64, k_b: u64, n_b: u64| {
+            let exists = !discovery && n_sb > 0 && n_b > 0 && k_b > 0;
+            exists.then(|| (k_sb as f64 / n_sb as f64) / (k_b as f64 / n_b as f64))
+        };
+        let cls = ratio(sb.above, sb.good, b.above, b.good);
+        if b.good > 0 && b.above == 0 {
+            warnings.push(format!(
+                "none of {} toys of b reached the observed statistic {}: clb is 0 and cls null; run more toys",
+                b.good,
+                significant(header.q_obs)
+            ));
+        }
+        let cls_upper = match cls {
+            Some(cls) if cls == 0.0 => clb.map(|clb| none_of(sb.good, 0.95) / clb),
+            _ => None,
+        };
+        if let (0, Some(_)) = (sb.above, clsb) {
+            let bound = none_of(sb.good, 0.95);
+            warnings.push(format!(
+                "none of {} toys of sb reached the observed statistic {}: clsb is below {} at 95 % confidence; run more \
+                 toys",
+                sb.good,
+                significant(header.q_obs),
+                significant(bound)
+            ));
+        }
+        let failed = |counts: Counts| counts.n - counts.good;
+        let expected_set = self.kept.map(|kept| expected(kept, discovery));
+        HypotestToysResult {
+            cls,
+            clsb,
+            clb,
+            cls_error: cls.and_then(|cls| cls_error(cls, sb, b)),
+            clsb_error: p_error(sb),
+            clb_error: p_error(b),
+            cls_upper,
+            cls_failed_low: ratio(sb.above, sb.n, b.above, b.n),
+            cls_failed_high: ratio(sb.above + failed(sb), sb.n, b.above + failed(b), b.n),
+            q_obs: header.q_obs,
+            mu_test: header.mu_test,
+            mu_hat: header.mu_hat_obs,
+            test_stat: header.test_stat,
+            param: header.param,
+            n_toys: self.counts.map(|c| c.n),
+            n_nonconverged: self.counts.map(|c| c.n_nonconverged),
+            n_error: self.counts.map(|c| c.n_error),
+            seed: header.origin.seed,
+            shard: header.origin.shard.to_string(),
+            toys_per_s: self.wall_s.filter(|s| *s > 0.0).map(|s| (b.n + sb.n) as f64 / s),
+            expected_set,
+            converged: header.converged && failed(b) + failed(sb) == 0,
+            warnings,
+            interrupted: false,
+        }
+    }
+}
+
+impl RowSink for Summary {
+    fn rows(&mut self, rows: &[ToyRow]) -> Result<(), InferenceError> {
+        rows.iter().for_each(|row| self.add(row));
+        Ok(())
+    }
+}
+
+/// The probability that would leave none of `n` toys above with a probability of `1 - confidence`: the
+/// upper end of a Clopper-Pearson interval for a count of 0.
+fn none_of(n: u64, confidence: f64) -> f64 {
+    -((1.0 - confidence).ln() / n as f64).exp_m1()
+}
+
+/// Binomial error of a p-value.
+fn p_error(counts: Counts) -> Option<f64> {
+    if counts.good == 0 {
+        return None;
+    }
+    if counts.above == 0 {
+        return Some(none_of(counts.good, ONE_SIGMA));
+    }
+    let (n, p) = (counts.good as f64, counts.above as f64 / counts.good as f64);
+    Some((p * (1.0 - p) / n).sqrt())
+}
+
+/// Both binomial errors, propagated to the ratio; without a toy of sb above, the Clopper-Pearson bound.
+fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
+    let (n_sb, n_b) = (sb.good as f64, b.good as f64);
+    let (clsb, clb) = (sb.above as f64 / n_sb, b.above as f64 / n_b);
+    if sb.above == 0 {
+        return Some(none_of(sb.good, ONE_SIGMA) / clb);
+    }
+    Some(cls * ((1.0 - clsb) / (n_sb * clsb) + (1.0 - clb) / (n_b * clb)).sqrt())
+}
+
+/// p-values of every toy of the alternative, as if it were the observed data, and their percentiles.
+fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
+    kept.b.sort_by(f64::total_cmp);
+    kept.sb.sort_by(f64::total_cmp);
+    let (n_b, n_sb) = (kept.b.len(), kept.sb.len());
+    if n_b == 0 || n_sb == 0 {
+        let nothing = vec![None; PERCENTILES.len()];
+        return ExpectedSet { cls: nothing.clone(), clsb: nothing.clone(), clb: nothing };
+    }
+    let (mut below_b, mut below_sb) = (0, 0);
+    let (mut clsb, mut clb, mut cls) =
+        (Vec::with_capacity(n_b), Vec::with_capacity(n_b), Vec::with_capacity(n_b));
+    for q in &kept.b {
+        let level = q - SAME_STATISTIC;
+        while kept.b.get(below_b).is_some_and(|other| *other < level) {
+            below_b += 1;
+        }
+        while kept.sb.get(below_sb).is_some_and(|other| *other < level) {
+            below_sb += 1;
+        }
+        let (p_sb, p_b) = ((n_sb - below_sb) as f64 / n_sb as f64, (n_b - below_b) as f64 / n_b as f64);
+        clsb.push(p_sb);
+        clb.push(p_b);
+        cls.push(p_sb / p_b);
+    }
+    let mut set =
+        ExpectedSet { cls: percentiles(&mut cls), clsb: percentiles(&mut clsb), clb: percentiles(&mut clb) };
+    if discovery {
+        set.cls.fill(None);
+    }
+    set
+}
+
+/// Percentiles with linear interpolation between neighbours.
+fn percentiles(values: &mut [f64]) -> Vec<Option<f64>> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    let at = |percent: &f64| {
+        let place = percent / 100.0 * last as f64;
+        let below = place.floor();
+        let low = *values.get(below as usize)?;
+        let high = *values.get((below as usize + 1).min(last))?;
+        Some(low + (place - below) * (high - low))
+    };
+    PERCENTILES.iter().map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toys::{Shard, ToyOrigin};
+
+    fn header(test_stat: &str, q_obs: f64) -> ToyHeader {
+        ToyHeader {
+            origin: ToyOrigin {
+                version: "1".into(),
+                model_digest: "m".into(),
+                data_digest: "d".into(),
+                interpolation: "smooth".into(),
+                seed: 1,
+                n_toys: 10,
+                shard: Shard::WHOLE,
+                fixed: Vec::new(),
+                search: "standard".into(),
+                parameter_names: vec!["mu".into()],
+                sigmas: vec![1.0],
+            },
+            param: "mu".into(),
+            mu_test: 1.0,
+            test_stat: test_stat.into(),
+            q_obs,
+            mu_hat_obs: 0.5,
+            poi_index: 0,
+            point_b: vec![0.0],
+            point_sb: vec![1.0],
+            converged: true,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn row(hypothesis: Hypothesis, index: u64, q: f64) -> ToyRow {
+        ToyRow {
+            hypothesis,
+            index,
+            statistic: Some(q),
+            mu_hat: Some(0.0),
+            status: ToyStatus::Converged,
+            reason: String::new(),
+        }
+    }
+
+    fn filled(q_obs: f64, b: &[f64], sb: &[f64]) -> Summary {
+        let mut summary = Summary::new(&header("qtilde", q_obs)).expected_set(true);
+        for (hypothesis, values) in [(Hypothesis::Background, b), (Hypothesis::Signal, sb)] {
+            for (i, q) in values.iter().enumerate() {
+                summary.add(&row(hypothesis, i as u64, *q));
+            }
+        }
+        summary
+    }
+
+    #[test]
+    fn counts_ties_and_errors_are_the_stated_ones() {
+        // Three of four, one of four; the tie at the observed value counts, and what is 1e-8 below.
+        let summary = filled(2.0, &[2.0, 3.0, 2.0 - 5e-9, 0.0], &[0.0, 0.0, 2.0, 1.9]);
+        let result = summary.finish();
+        assert_eq!((result.clb, result.clsb, result.cls), (Some(0.75), Some(0.25), Some(0.25 / 0.75)));
+        let expected: f64 = (0.25 / 0.75) * (0.75 / (4.0 * 0.25) + 0.25 / (4.0 * 0.75_f64)).sqrt();
+        assert!(result.cls_error.is_some_and(|e| (e - expected).abs() < 1e-15));
+        assert_eq!(result.cls_failed_low, result.cls);
+        assert!(result.warnings.is_empty());
+    }
+
+    #[test]
+    fn no_toy_above_gives_a_bound_and_no_background_above_gives_null() {
+        let result = filled(5.0, &[6.0, 0.0], &[0.0; 100]).finish();
+        assert_eq!((result.cls, result.clsb), (Some(0.0), Some(0.0)));
+        // 1 - 0.05^(1/100), over CLb = 1/2.
+        let bound = 2.0 * (1.0 - 0.05_f64.powf(0.01));
+        assert!(result.cls_upper.is_some_and(|u| (u - bound).abs() < 1e-14));
+        assert!(result.cls_error.is_some_and(|e| e > 0.0 && e < bound));
+        assert!(result.warnings.iter().any(|w| w.contains("none of 100 toys of sb")));
+
+        let result = filled(5.0, &[0.0, 0.0], &[6.0]).finish();
+        assert_eq!((result.cls, result.clb, result.cls_error), (None, Some(0.0), None));
+        assert!(result.warnings.iter().any(|w| w.contains("cls null")));
+    }
+
+    #[test]
+    fn failed_toys_are_left_out_and_bracketed() {
+        let mut summary = filled(1.0, &[2.0, 2.0, 0.0, 2.0], &[0.0, 2.0, 0.0, 0.0]);
+        summary.add(&ToyRow {
+            status: ToyStatus::NotConverged,
+            reason: "x".into(),
+            ..row(Hypothesis::Signal, 4, 9.0)
+        });
+        summary.add(&ToyRow {
+            status: ToyStatus::Failed,
+            statistic: None,
+            reason: "x".into(),
+            ..row(Hypothesis::Background, 4, 0.0)
+        });
+        let result = summary.finish();
+        assert_eq!(result.cls, Some(0.25 / 0.75));
+        assert_eq!((result.n_toys.b, result.n_error.b, result.n_nonconverged.b), (5, 1, 0));
+        assert_eq!((result.n_toys.sb, result.n_error.sb, result.n_nonconverged.sb), (5, 0, 1));
+        assert_eq!(result.cls_failed_low, Some(0.2 / 0.6));
+        assert_eq!(result.cls_failed_high, Some(0.4 / 0.8));
+        assert!(!result.converged);
+    }
+
+    #[test]
+    fn the_expected_band_is_that_of_numpy_percentiles() {
+        // pyhf 0.7.6: ToyCalculator.expected_pvalues on these two sets of samples.
+        let b = [0.0, 0.5, 1.5, 3.0, 4.0];
+        let sb = [0.0, 0.0, 0.5, 1.0, 2.0];
+        let set = filled(1.0, &b, &sb).finish().expected_set.unwrap_or_default();
+        let cls: Vec<f64> = set.cls.iter().flatten().copied().collect();
+        // CLs of the five toys: 1, 3/5 / (4/5), 1/5 / (3/5), 0, 0.
+        let sorted: [f64; 5] = [0.0, 0.0, 1.0 / 3.0, 0.75, 1.0];
+        let at = |percent: f64| {
+            let place = percent / 25.0;
+            let i = place.floor() as usize;
+            sorted[i] + (place - i as f64) * (sorted[i + 1] - sorted[i])
+        };
+        for (found, percent) in cls.iter().zip(PERCENTILES) {
+            assert!((found - at(percent)).abs() < 1e-15, "{percent}: {found}");
+        }
+        assert!(cls.windows(2).all(|w| w[0] <= w[1]));
+    }
+
+    #[test]
+    fn q0_has_a_p_value_and_no_cls() {
+        let mut summary = Summary::new(&header("q0", 1.0));
+        summary.add(&row(Hypothesis::Signal, 0, 2.0));
+        summary.add(&row(Hypothesis::Background, 0, 2.0));
+        let result = summary.finish();
+        assert_eq!((result.clsb, result.cls), (Some(1.0), None));
+        assert!(result.expected_set.is_none());
+    }
+}

@@ -1,0 +1,252 @@
+//! The stages of a toy-based test: fits of the observed data, then toys in a stream.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ns_core::{Control, Data, FitOutcome, FitRequest, Model, Search, Session, Start, Wanted};
+
+use super::options::{check_number, fit_options, origin};
+use super::statistic::{StatisticReader, needed};
+use super::stream::{Steps, Toys, stream};
+use super::{HypotestToysOptions, Hypothesis, RowSink, ToyHeader, ToyRow, ToyRun};
+use crate::analysis::Analysis;
+use crate::hypotest::tester::Tester;
+use crate::{InferenceError, TestStatistic};
+
+const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
+
+/// A test whose observed fits are done: it knows its generating points and runs toys.
+pub struct ToyTest<'a> {
+    model: &'a Model,
+    session: &'a dyn Session,
+    header: ToyHeader,
+    plan: Arc<TestPlan>,
+    batch: Option<u64>,
+}
+
+/// How the toys of both hypotheses are drawn and fitted.
+struct TestPlan {
+    statistic: TestStatistic,
+    bounds: (f64, f64),
+    /// In the order of [`Hypothesis::BOTH`].
+    toys: [(Hypothesis, Toys, FitRequest); 2],
+}
+
+impl<'a> ToyTest<'a> {
+    /// Fits the observed data: the observed statistic and both generating points. Runs no toy.
+    ///
+    /// For q0 the tested value is 0 whatever `mu` says.
+    ///
+    /// # Errors
+    /// As [`crate::hypotest()`]; for a number of toys that cannot be run; if toys cannot be drawn since a bin
+    /// expects less than nothing.
+    pub fn prepare(
+        model: &'a Model,
+        session: &'a dyn Session,
+        mu: f64,
+        options: &HypotestToysOptions,
+        control: Control<'_>,
+    ) -> Result<Self, InferenceError> {
+        check_number(options.n_toys)?;
+        let silent = Control { observer: None, cancel: control.cancel };
+        let analysis = Analysis::new(model, session, &options.fit, silent)?;
+        let mut tester = Tester::new(analysis, options.statistic, "a toy-based test", 2)?;
+        let name = tester.name().to_owned();
+        if !mu.is_finite() {
+            return Err(InferenceError::NotFinite { what: "the tested value", name, value: mu });
+        }
+        let value = match options.statistic {
+            TestStatistic::Q0 => {
+                if mu != 0.0 {
+                    tester.notes.push(format!("q0 tests {name} = 0, not {mu}"));
+                }
+                0.0
+            }
+            TestStatistic::Q | TestStatistic::Qtilde => mu,
+        };
+        tester.note_outside(value);
+        let tested = match tester.test(&[value], true, options.fit.search)?.pop() {
+            Some(Ok(tested)) => tested,
+            Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
+            None => return Err(InferenceError::Cancelled),
+        };
+        tester.judge_at(value);
+        let point = |value: f64| tester.observed.at(value).map(|known| known.fit.parameters.clone());
+        let (Some(point_b), Some(point_sb)) = (point(options.statistic.asimov_value()), point(value)) else {
+            return Err(InferenceError::Cancelled);
+        };
+        let best = &tester.observed.best;
+        let (seed, n_toys, shard) = (options.seed, options.n_toys, options.shard);
+        let header = ToyHeader {
+            origin: origin(&tester.analysis, seed, n_toys, shard, &best.parameters, &best.uncertainties),
+            param: name,
+            mu_test: value,
+            test_stat: options.statistic.name().to_owned(),
+            q_obs: tested.q,
+            mu_hat_obs: tester.best_value(),
+            poi_index: tester.poi,
+            point_b,
+            point_sb,
+            converged: tester.converged,
+            warnings: std::mem::take(&mut tester.notes),
+        };
+        let mut test = Self::from_header(model, session, header, control)?;
+        test.batch = options.batch;
+        Ok(test)
+    }
+
+    /// Takes up a test whose observed fits were done before or elsewhere: the same rows come out, bit by bit.
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
+    /// the device fails or the caller stopped the work.
+    pub fn from_header(
+        model: &'a Model,
+        session: &'a dyn Session,
+        header: ToyHeader,
+        control: Control<'_>,
+    ) -> Result<Self, InferenceError> {
+        let foreign = |what: &str, ours: String, theirs: String| {
+            Err(InferenceError::ForeignToys { what: what.into(), ours, theirs })
+        };
+        let options = fit_options(model, &header.origin)?;
+        check_number(header.origin.n_toys)?;
+        let all = [TestStatistic::Qtilde, TestStatistic::Q, TestStatistic::Q0];
+        let Some(statistic) = all.into_iter().find(|s| s.name() == header.test_stat) else {
+            return foreign("the statistic", "qtilde, q or q0".into(), header.test_stat.clone());
+        };
+        let silent = Control { observer: None, cancel: control.cancel };
+        let mut analysis = Analysis::new(model, session, &options, silent)?;
+        let poi = analysis.poi("a toy-based test")?;
+        let parameter = model.parameters.get(poi);
+        let name = parameter.map_or("", |p| p.name.as_str());
+        if poi != header.poi_index || name != header.param {
+            return foreign("the parameter of interest", name.to_owned(), header.param.clone());
+        }
+        let bounds = parameter.map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
+        let mut plan = |hypothesis: Hypothesis| -> Result<(Hypothesis, Toys, FitRequest), InferenceError> {
+            let point = header.point(hypothesis);
+            let source = session.toy_source(point, header.origin.seed, hypothesis.number())?;
+            let (fits, base) = requests(&mut analysis, statistic, poi, header.mu_test, point, bounds)?;
+            Ok((hypothesis, Toys { source, fits, wanted: Wanted::default() }, base))
+        };
+        let [b, sb] = Hypothesis::BOTH;
+        let toys = [plan(b)?, plan(sb)?];
+        let plan = Arc::new(TestPlan { statistic, bounds, toys });
+        Ok(Self { model, session, header, plan, batch: None })
+    }
+
+    /// What the toys are: to be kept with their rows.
+    #[must_use]
+    pub fn header(&self) -> &ToyHeader {
+        &self.header
+    }
+
+    /// The toys of this header's shard: the same range of both hypotheses.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<(Hypothesis, Range<u64>)> {
+        let range = self.header.origin.shard.range(self.header.origin.n_toys);
+        Hypothesis::BOTH.into_iter().map(|hypothesis| (hypothesis, range.clone())).collect()
+    }
+
+    /// Sets how many toys go to the device at a time; no number depends on it.
+    pub fn set_batch(&mut self, batch: Option<u64>) {
+        self.batch = batch;
+    }
+
+    /// Runs toys, range after range, and hands their rows on as they get ready; takes the same memory
+    /// however many they are. Where the caller stops the work, the rows up to there have been handed on.
+    ///
+    /// # Errors
+    /// If the device fails or the sink refuses rows.
+    pub fn run(
+        &self,
+        ranges: &[(Hypothesis, Range<u64>)],
+        control: Control<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<ToyRun, InferenceError> {
+        let started = Instant::now();
+        let wanted: u64 = ranges.iter().map(|(_, r)| r.end.saturating_sub(r.start)).sum();
+        let total = usize::try_from(wanted.saturating_mul(2)).unwrap_or(usize::MAX);
+        let mut steps = Steps { control, done: 0, total };
+        let mut n_rows = 0;
+        for (hypothesis, range) in ranges {
+            let Some((_, toys, base)) = self.plan.toys.iter().find(|(h, ..)| h == hypothesis) else {
+                continue;
+            };
+            let reader = StatisticReader {
+                model: self.model,
+                hypothesis: *hypothesis,
+                statistic: self.plan.statistic,
+                poi: self.header.poi_index,
+                value: self.header.mu_test,
+                bounds: self.plan.bounds,
+                base: base.clone(),
+            };
+            let mut emit = |rows: &[ToyRow]| sink.rows(rows);
+            let range = range.start..range.end.max(range.start);
+            n_rows += stream(self.session, toys, range, self.batch, &mut steps, &reader, &mut emit)?;
+        }
+        Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
+    }
+}
+
+/// The free and the conditional fit of a toy drawn at `point`, and what both vary. Each begins with the
+/// curvature that the data expected at `point` have, which is nearer to that of toys than the observed
+/// data's.
+fn requests(
+    analysis: &mut Analysis<'_>,
+    statistic: TestStatistic,
+    poi: usize,
+    value: f64,
+    point: &[f64],
+    bounds: (f64, f64),
+) -> Result<(Vec<FitRequest>, FitRequest), InferenceError> {
+    let search = analysis.nearby_search();
+    let asimov = analysis.session.asimov(point)?;
+    let start: Arc<[f64]> = Arc::from(point);
+    let base = FitRequest { start: Start::At(start), search, metric: None, ..analysis.base.clone() };
+    let here = point.get(poi).copied().unwrap_or(value);
+
+    // At a bound the parameter of interest would have no covariance.
+    let mut parent = FitRequest { search: Search::Local, ..base.clone() };
+    let room = 1.0 + here.abs();
+    parent.bounds.push((poi, (bounds.0.min(here - room), bounds.1.max(here + room))));
+    let free_parent = parent_fit(analysis, &asimov, parent)?;
+    let metric = free_parent.as_ref().and_then(|fit| fit.covariance.clone());
+    let free = FitRequest { metric: metric.clone(), ..base.clone() };
+
+    let predicted = match &free_parent {
+        Some(fit) => analysis.predict(fit, &[(poi, value)]),
+        None => point.to_vec(),
+    };
+    let mut parent = FitRequest { search: Search::Local, metric, ..base.clone() };
+    parent.start = Start::At(Arc::from(predicted));
+    parent.fixed.push((poi, value));
+    let conditional_parent = parent_fit(analysis, &asimov, parent.clone())?;
+    let conditional = FitRequest {
+        start: match &conditional_parent {
+            Some(fit) => Start::At(Arc::from(fit.parameters.as_slice())),
+            None => Start::Earlier(0),
+        },
+        metric: conditional_parent.and_then(|fit| fit.covariance),
+        search,
+        only_if: Some(needed(statistic, poi, value)),
+        ..parent
+    };
+    Ok((vec![free, conditional], base))
+}
+
+/// A fit whose curvature helps and whose failure does no harm.
+pub(super) fn parent_fit(
+    analysis: &mut Analysis<'_>,
+    data: &Data,
+    request: FitRequest,
+) -> Result<Option<FitOutcome>, InferenceError> {
+    match analysis.fit(data, request, WITH_COVARIANCE) {
+        Ok(fit) => Ok(Some(fit).filter(FitOutcome::converged)),
+        Err(InferenceError::FitFailed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
