@@ -123,6 +123,14 @@ pub enum InferenceError {
         /// The largest number.
         most: u64,
     },
+    /// A study of a parameter that the fits hold.
+    #[error(
+        "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
+    )]
+    NothingToStudy {
+        /// The parameter.
+        name: String,
+    },
     /// Toys of different runs do not add up.
     #[error(
         "these toys do not belong to one run: {what} is {ours} in one and {theirs} in the other; run them again with the \

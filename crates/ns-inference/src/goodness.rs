@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
+use crate::toys::goodness::{binomial_error, check_number, count};
 use crate::{FitOptions, InferenceError};
 
 /// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
@@ -23,8 +24,13 @@ pub struct GoodnessResult {
     pub ndof: i64,
     /// Probability of a `chi2` at least as large; `None` without degrees of freedom.
     pub p_value: Option<f64>,
-    /// The same from toys; `None` unless asked for.
+    /// The same from toys: the fraction with a `chi2` at least as large; `None` unless asked for.
     pub p_value_toys: Option<f64>,
+    /// Its binomial error; where no toy reaches `chi2`, the upper end of the Clopper-Pearson interval of one
+    /// standard deviation.
+    pub p_value_toys_error: Option<f64>,
+    /// How the toys went; `None` unless asked for.
+    pub toys: Option<GoodnessToys>,
     /// Bins that count.
     pub n_bins: usize,
     /// Free parameters without a constraint.
@@ -39,6 +45,25 @@ pub struct GoodnessResult {
     pub warnings: Vec<String>,
 }
 
+/// Toys of a goodness of fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct GoodnessToys {
+    /// Toys run.
+    pub n_toys: u64,
+    /// Those with a fit that did not reach its certificate; left out.
+    pub n_nonconverged: u64,
+    /// Those with a fit that could not be made; left out.
+    pub n_error: u64,
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Toys per second of wall time.
+    pub toys_per_s: Option<f64>,
+    /// True if the caller stopped the work; the toys done by then are counted.
+    #[serde(skip)]
+    pub interrupted: bool,
+}
+
 /// Compares the best fit with the saturated model.
 ///
 /// # Errors
@@ -51,6 +76,52 @@ pub fn goodness_of_fit(
     control: Control<'_>,
 ) -> Result<GoodnessResult, InferenceError> {
     let mut analysis = Analysis::new(model, session, options, control)?;
+    compare(&mut analysis).map(|(result, _)| result)
+}
+
+/// The same, and the fraction of toys with a chi2 at least as large. The toys are drawn at the best fit and
+/// fitted freely, and their chi2 counts from their own saturated models.
+///
+/// # Errors
+/// As [`goodness_of_fit`]; for a number of toys that cannot be run; if toys cannot be drawn since a bin
+/// expects less than nothing.
+pub fn goodness_of_fit_toys(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    n_toys: u64,
+    seed: u64,
+    control: Control<'_>,
+) -> Result<GoodnessResult, InferenceError> {
+    check_number(n_toys)?;
+    let silent = Control { observer: None, cancel: control.cancel };
+    let mut analysis = Analysis::new(model, session, options, silent)?;
+    let (mut result, point) = compare(&mut analysis)?;
+    let (counts, above) = count(&mut analysis, &point, result.chi2, n_toys, seed, control)?;
+    let good = counts.n_toys - counts.n_nonconverged - counts.n_error;
+    if good > 0 {
+        result.p_value_toys = Some(above as f64 / good as f64);
+        result.p_value_toys_error = binomial_error(above, good);
+    } else {
+        result.warnings.push("p_value_toys is null: there is no toy to count".to_owned());
+    }
+    if good < counts.n_toys {
+        result.warnings.push(format!(
+            "{} of {} toys did not converge or failed and are left out",
+            counts.n_toys - good,
+            counts.n_toys
+        ));
+    }
+    if counts.interrupted {
+        result.warnings.push("interrupted: only the toys done by then are counted".to_owned());
+    }
+    result.toys = Some(counts);
+    Ok(result)
+}
+
+/// The comparison and the best fit.
+fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), InferenceError> {
+    let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
     let fit = analysis.fit(&data, analysis.base.clone(), Wanted::default())?;
     let saturated = session.saturated_nll(&data)?;
@@ -75,18 +146,21 @@ pub fn goodness_of_fit(
              freedom"
         ));
     }
-    Ok(GoodnessResult {
+    let result = GoodnessResult {
         chi2,
         ndof,
         p_value,
         p_value_toys: None,
+        p_value_toys_error: None,
+        toys: None,
         n_bins,
         n_unconstrained,
         twice_nll: 2.0 * fit.nll,
         twice_nll_saturated: 2.0 * saturated,
         converged: fit.converged(),
         warnings,
-    })
+    };
+    Ok((result, fit.parameters))
 }
 
 /// Probability above `chi2`.

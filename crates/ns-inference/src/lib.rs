@@ -51,7 +51,7 @@ pub mod yields;
 pub use device::{DeviceInfo, devices, open_session, open_session_sharing};
 pub use error::InferenceError;
 pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};
-pub use goodness::{GoodnessResult, goodness_of_fit};
+pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
@@ -60,4 +60,8 @@ pub use ns_compute::CpuSession;
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
+pub use toys::{
+    FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
+    fit_toys, hypotest_toys, upper_limit_toys,
+};
 pub use yields::{YieldsResult, postfit_yields, prefit_yields};

@@ -44,6 +44,8 @@ pub(crate) struct Bracket {
     high: Option<(f64, Option<f64>)>,
     /// The point that left the bracket last.
     third: Option<(f64, f64)>,
+    /// Where the search began.
+    start: f64,
     upper: f64,
     /// A length that matters: the first step.
     scale: f64,
@@ -61,6 +63,7 @@ impl Bracket {
             low: (low, value),
             high: None,
             third: None,
+            start: low,
             upper,
             scale: if guess.is_finite() && guess > low { guess - low } else { 1.0 },
             next: low,
@@ -81,6 +84,11 @@ impl Bracket {
     /// The point to evaluate next, while the search goes on.
     pub(crate) fn next(&self) -> Option<f64> {
         self.end.is_none().then_some(self.next)
+    }
+
+    /// Where it began.
+    pub(crate) fn start(&self) -> f64 {
+        self.start
     }
 
     /// How it ended.

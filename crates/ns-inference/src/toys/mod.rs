@@ -5,7 +5,9 @@
 //! takes the rows one by one. A toy is a pure function of model, data, tested value, statistic, seed and
 //! index: neither threads, batches, shards nor devices change a bit of it.
 
+pub(crate) mod goodness;
 mod header;
+mod limit;
 mod options;
 mod result;
 mod row;
@@ -14,16 +16,21 @@ mod statistic;
 #[cfg(feature = "toy-files")]
 pub mod store;
 mod stream;
+mod study;
 mod summary;
 mod test;
 
 use ns_core::{Control, Model, Session};
 
 pub use header::{FitToysHeader, SAME_POINT, SAME_STATISTIC, ToyHeader, ToyOrigin};
+pub use limit::{ToyLimitOptions, ToyLimitPoint, ToyLimitResult, upper_limit_toys};
 pub use options::{HypotestToysOptions, MOST_TOYS};
 pub use result::{HypotestToysResult, PerHypothesis};
 pub use row::{FitRowSink, FitToyRow, Hypothesis, RowSink, ToyRow, ToyStatus};
 pub use shard::Shard;
+pub use study::{
+    FitToysOptions, FitToysResult, FitToysSummary, FitToysTest, GeneratingPoint, ParameterStudy, fit_toys,
+};
 pub use summary::Summary;
 pub use test::ToyTest;
 

@@ -101,7 +101,7 @@ impl HypotestToysOptions {
 ///
 /// # Errors
 /// [`InferenceError::NumberOfToys`] unless it lies between 1 and [`MOST_TOYS`].
-pub(super) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
+pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     if (1..=MOST_TOYS).contains(&n_toys) {
         Ok(())
     } else {

@@ -55,7 +55,8 @@ impl StatisticReader<'_> {
     /// The conditional fit from a point.
     fn conditional(&self, start: Start, search: Search) -> (usize, FitRequest) {
         let mut request = FitRequest { start, search, ..self.base.clone() };
-        request.fixed.push((self.poi, self.value));
+        request.fixed.retain(|(i, _)| *i != self.poi);
+        request.fixed.insert(0, (self.poi, self.value));
         (CONDITIONAL, request)
     }
 

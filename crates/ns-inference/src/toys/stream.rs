@@ -36,8 +36,14 @@ pub(super) enum Reading<Row> {
     /// All there is to say.
     Row(Row),
     /// These fits of it have to be made again, as described.
-    Again(Vec<(usize, FitRequest)>),
+    Again(Requests),
 }
+
+/// Fits to be made again, each with its place among the fits of the toy.
+pub(super) type Requests = Vec<(usize, FitRequest)>;
+
+/// Takes rows that are ready.
+pub(super) type Emit<'a, Row> = dyn FnMut(&[Row]) -> Result<(), InferenceError> + 'a;
 
 /// Makes rows of outcomes.
 pub(super) trait Reader {
@@ -73,7 +79,7 @@ pub(super) fn stream<R: Reader>(
     batch: Option<u64>,
     steps: &mut Steps<'_>,
     reader: &R,
-    emit: &mut dyn FnMut(&[R::Row]) -> Result<(), InferenceError>,
+    emit: &mut Emit<'_, R::Row>,
 ) -> Result<u64, InferenceError> {
     let mut size = batch.unwrap_or(BATCH.0).max(1);
     let mut next = range.start;
@@ -150,12 +156,15 @@ fn run_batch<R: Reader>(
     Ok(rows.into_iter().map_while(|row| row).collect())
 }
 
+/// A toy's place in its batch, its fits so far, and those to be made again.
+type Pending = (usize, TaskOutcome, Requests);
+
 /// Reads outcomes as they come; keeps those whose fits are made again.
 struct Batch<'a, R: Reader> {
     reader: &'a R,
     first: u64,
     rows: Vec<Option<R::Row>>,
-    again: Vec<(usize, TaskOutcome, Vec<(usize, FitRequest)>)>,
+    again: Vec<Pending>,
     stopped: bool,
 }
 

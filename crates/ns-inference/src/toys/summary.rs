@@ -76,6 +76,28 @@ impl Summary {
         self.counts.b.n + self.counts.sb.n
     }
 
+    /// Expected CLs with their statistical errors: that of the place of the percentile among the toys of
+    /// the alternative, and that of the toys of the tested hypothesis above it.
+    pub(super) fn expected_cls(&self) -> Vec<Option<(f64, f64)>> {
+        let Some(mut kept) = self.kept.clone() else { return Vec::new() };
+        let [cls, ..] = p_values(&mut kept);
+        let (n_b, n_sb) = (kept.b.len() as f64, kept.sb.len() as f64);
+        let one = |percent: &f64| {
+            let value = percentile(&cls, *percent)?;
+            let p = percent / 100.0;
+            let shift = 100.0 * (p * (1.0 - p) / n_b).sqrt();
+            let place = 0.5 * (percentile(&cls, percent + shift)? - percentile(&cls, percent - shift)?);
+            let clsb = value * p;
+            let above = if clsb > 0.0 {
+                value * ((1.0 - clsb).max(0.0) / (n_sb * clsb)).sqrt()
+            } else {
+                none_of(kept.sb.len() as u64, ONE_SIGMA) / p
+            };
+            Some((value, place.hypot(above)))
+        };
+        PERCENTILES.iter().map(one).collect()
+    }
+
     /// The answer.
     #[must_use]
     pub fn finish(self) -> HypotestToysResult {
@@ -115,7 +137,7 @@ impl Summary {
             ));
         }
         let cls_upper = match cls {
-            Some(cls) if cls == 0.0 => clb.map(|clb| none_of(sb.good, 0.95) / clb),
+            Some(0.0) => clb.map(|clb| none_of(sb.good, 0.95) / clb),
             _ => None,
         };
         if let (0, Some(_)) = (sb.above, clsb) {
@@ -172,16 +194,21 @@ fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }
 
-/// Binomial error of a p-value.
-fn p_error(counts: Counts) -> Option<f64> {
-    if counts.good == 0 {
+/// Binomial error of the fraction `above / n`; for a count of 0 the upper end of the Clopper-Pearson interval
+/// of one standard deviation.
+pub(crate) fn binomial_error(above: u64, n: u64) -> Option<f64> {
+    if n == 0 {
         return None;
     }
-    if counts.above == 0 {
-        return Some(none_of(counts.good, ONE_SIGMA));
+    if above == 0 {
+        return Some(none_of(n, ONE_SIGMA));
     }
-    let (n, p) = (counts.good as f64, counts.above as f64 / counts.good as f64);
-    Some((p * (1.0 - p) / n).sqrt())
+    let p = above as f64 / n as f64;
+    Some((p * (1.0 - p) / n as f64).sqrt())
+}
+
+fn p_error(counts: Counts) -> Option<f64> {
+    binomial_error(counts.above, counts.good)
 }
 
 /// Both binomial errors, propagated to the ratio; without a toy of sb above, the Clopper-Pearson bound.
@@ -194,18 +221,17 @@ fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     Some(cls * ((1.0 - clsb) / (n_sb * clsb) + (1.0 - clb) / (n_b * clb)).sqrt())
 }
 
-/// p-values of every toy of the alternative, as if it were the observed data, and their percentiles.
-fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
+/// p-values of every toy of the alternative, as if it were the observed data: CLs, CLs+b and CLb, each
+/// ascending. Empty without toys of both hypotheses.
+fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     kept.b.sort_by(f64::total_cmp);
     kept.sb.sort_by(f64::total_cmp);
     let (n_b, n_sb) = (kept.b.len(), kept.sb.len());
-    if n_b == 0 || n_sb == 0 {
-        let nothing = vec![None; PERCENTILES.len()];
-        return ExpectedSet { cls: nothing.clone(), clsb: nothing.clone(), clb: nothing };
+    let mut lists = [const { Vec::new() }; 3];
+    if n_sb == 0 {
+        return lists;
     }
     let (mut below_b, mut below_sb) = (0, 0);
-    let (mut clsb, mut clb, mut cls) =
-        (Vec::with_capacity(n_b), Vec::with_capacity(n_b), Vec::with_capacity(n_b));
     for q in &kept.b {
         let level = q - SAME_STATISTIC;
         while kept.b.get(below_b).is_some_and(|other| *other < level) {
@@ -214,31 +240,36 @@ fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
         while kept.sb.get(below_sb).is_some_and(|other| *other < level) {
             below_sb += 1;
         }
-        let (p_sb, p_b) = ((n_sb - below_sb) as f64 / n_sb as f64, (n_b - below_b) as f64 / n_b as f64);
-        clsb.push(p_sb);
-        clb.push(p_b);
-        cls.push(p_sb / p_b);
+        let (clsb, clb) = ((n_sb - below_sb) as f64 / n_sb as f64, (n_b - below_b) as f64 / n_b as f64);
+        for (list, p) in lists.iter_mut().zip([clsb / clb, clsb, clb]) {
+            list.push(p);
+        }
     }
-    let mut set =
-        ExpectedSet { cls: percentiles(&mut cls), clsb: percentiles(&mut clsb), clb: percentiles(&mut clb) };
-    if discovery {
-        set.cls.fill(None);
-    }
-    set
+    lists.iter_mut().for_each(|list| list.sort_by(f64::total_cmp));
+    lists
 }
 
-/// Percentiles with linear interpolation between neighbours.
-fn percentiles(values: &mut [f64]) -> Vec<Option<f64>> {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().saturating_sub(1);
-    let at = |percent: &f64| {
-        let place = percent / 100.0 * last as f64;
-        let below = place.floor();
-        let low = *values.get(below as usize)?;
-        let high = *values.get((below as usize + 1).min(last))?;
-        Some(low + (place - below) * (high - low))
-    };
-    PERCENTILES.iter().map(at).collect()
+/// The band of a test.
+fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
+    let [mut cls, clsb, clb] = p_values(&mut kept).map(|list| percentiles(&list));
+    if discovery {
+        cls.fill(None);
+    }
+    ExpectedSet { cls, clsb, clb }
+}
+
+/// A percentile of ascending values, with linear interpolation between neighbours.
+fn percentile(values: &[f64], percent: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let place = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
+    let below = place.floor();
+    let low = *values.get(below as usize)?;
+    let high = *values.get((below as usize + 1).min(last))?;
+    Some(low + (place - below) * (high - low))
+}
+
+fn percentiles(values: &[f64]) -> Vec<Option<f64>> {
+    PERCENTILES.iter().map(|percent| percentile(values, *percent)).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ns_core::{Control, Data, FitOutcome, FitRequest, Model, Search, Session, Start, Wanted};
+use ns_core::{Constraint, Control, Data, FitOutcome, FitRequest, Model, Search, Session, Start, Wanted};
 
 use super::options::{check_number, fit_options, origin};
 use super::statistic::{StatisticReader, needed};
@@ -128,7 +128,7 @@ impl<'a> ToyTest<'a> {
         let mut plan = |hypothesis: Hypothesis| -> Result<(Hypothesis, Toys, FitRequest), InferenceError> {
             let point = header.point(hypothesis);
             let source = session.toy_source(point, header.origin.seed, hypothesis.number())?;
-            let (fits, base) = requests(&mut analysis, statistic, poi, header.mu_test, point, bounds)?;
+            let (fits, base) = requests(&mut analysis, statistic, poi, header.mu_test, point)?;
             Ok((hypothesis, Toys { source, fits, wanted: Wanted::default() }, base))
         };
         let [b, sb] = Hypothesis::BOTH;
@@ -192,50 +192,77 @@ impl<'a> ToyTest<'a> {
     }
 }
 
-/// The free and the conditional fit of a toy drawn at `point`, and what both vary. Each begins with the
-/// curvature that the data expected at `point` have, which is nearer to that of toys than the observed
-/// data's.
+/// The free and the conditional fit of a toy drawn at `point`, and what both vary. The conditional fit starts
+/// where the toy's own free fit expects it.
 fn requests(
     analysis: &mut Analysis<'_>,
     statistic: TestStatistic,
     poi: usize,
     value: f64,
     point: &[f64],
-    bounds: (f64, f64),
 ) -> Result<(Vec<FitRequest>, FitRequest), InferenceError> {
-    let search = analysis.nearby_search();
     let asimov = analysis.session.asimov(point)?;
-    let start: Arc<[f64]> = Arc::from(point);
-    let base = FitRequest { start: Start::At(start), search, metric: None, ..analysis.base.clone() };
-    let here = point.get(poi).copied().unwrap_or(value);
+    let (free, free_parent) = free_request(analysis, &asimov, point)?;
+    let base = FitRequest { metric: None, ..free.clone() };
 
-    // At a bound the parameter of interest would have no covariance.
-    let mut parent = FitRequest { search: Search::Local, ..base.clone() };
-    let room = 1.0 + here.abs();
-    parent.bounds.push((poi, (bounds.0.min(here - room), bounds.1.max(here + room))));
-    let free_parent = parent_fit(analysis, &asimov, parent)?;
-    let metric = free_parent.as_ref().and_then(|fit| fit.covariance.clone());
-    let free = FitRequest { metric: metric.clone(), ..base.clone() };
-
+    let held = |request: &FitRequest| {
+        let mut fixed = request.fixed.clone();
+        fixed.retain(|(i, _)| *i != poi);
+        fixed.insert(0, (poi, value));
+        fixed
+    };
     let predicted = match &free_parent {
         Some(fit) => analysis.predict(fit, &[(poi, value)]),
         None => point.to_vec(),
     };
-    let mut parent = FitRequest { search: Search::Local, metric, ..base.clone() };
-    parent.start = Start::At(Arc::from(predicted));
-    parent.fixed.push((poi, value));
+    let parent = FitRequest {
+        start: Start::At(Arc::from(predicted)),
+        fixed: held(&base),
+        search: Search::Local,
+        ..free.clone()
+    };
     let conditional_parent = parent_fit(analysis, &asimov, parent.clone())?;
+    let direction = free_parent.as_ref().and_then(|fit| slope(fit, poi));
     let conditional = FitRequest {
-        start: match &conditional_parent {
-            Some(fit) => Start::At(Arc::from(fit.parameters.as_slice())),
-            None => Start::Earlier(0),
-        },
+        start: direction.map_or(Start::Earlier(0), |direction| Start::Along(0, direction)),
         metric: conditional_parent.and_then(|fit| fit.covariance),
-        search,
+        search: base.search,
         only_if: Some(needed(statistic, poi, value)),
         ..parent
     };
     Ok((vec![free, conditional], base))
+}
+
+/// How all parameters follow one: its row of the covariance.
+fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
+    let covariance = fit.covariance.as_ref()?;
+    let row: Vec<f64> = (0..covariance.n).map(|i| covariance.get(poi, i)).collect();
+    let usable = row.get(poi).is_some_and(|c| *c > 0.0) && row.iter().all(|c| c.is_finite());
+    usable.then(|| Arc::from(row))
+}
+
+/// The free fit of a toy drawn at `point`. It starts there, with the curvature that the data expected there
+/// have, which is nearer to that of toys than the observed data's. Also the fit of the expected data.
+pub(super) fn free_request(
+    analysis: &mut Analysis<'_>,
+    asimov: &Data,
+    point: &[f64],
+) -> Result<(FitRequest, Option<FitOutcome>), InferenceError> {
+    let search = analysis.nearby_search();
+    let start: Arc<[f64]> = Arc::from(point);
+    let base = FitRequest { start: Start::At(start), search, metric: None, ..analysis.base.clone() };
+    let mut parent = FitRequest { search: Search::Local, ..base.clone() };
+    for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
+        // At a bound a parameter would have no covariance.
+        let (lower, upper) = p.bounds;
+        if matches!(p.constraint, Constraint::None) && !(lower < *x && *x < upper) && lower < upper {
+            let room = 1.0 + x.abs();
+            parent.bounds.push((i, (lower.min(x - room), upper.max(x + room))));
+        }
+    }
+    let parent = parent_fit(analysis, asimov, parent)?;
+    let metric = parent.as_ref().and_then(|fit| fit.covariance.clone());
+    Ok((FitRequest { metric, ..base }, parent))
 }
 
 /// A fit whose curvature helps and whose failure does no harm.

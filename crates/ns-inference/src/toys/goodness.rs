@@ -1,0 +1,89 @@
+//! Goodness of fit of toys: how far each lies from its own saturated model.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ns_core::{Control, Data, FitRequest, Search, Session, TaskOutcome, ToySource, Wanted};
+
+pub(crate) use super::options::check_number;
+pub(crate) use super::summary::binomial_error;
+
+use super::stream::{Reader, Reading, Steps, Toys, stream};
+use super::test::free_request;
+use super::{SAME_STATISTIC, ToyStatus};
+use crate::InferenceError;
+use crate::analysis::Analysis;
+use crate::goodness::GoodnessToys;
+
+/// Number of the hypothesis in the random numbers: apart from those of tests and studies.
+const HYPOTHESIS: u8 = 3;
+
+/// Counts toys drawn at `point` whose chi2 is not below `chi2`.
+pub(crate) fn count(
+    analysis: &mut Analysis<'_>,
+    point: &[f64],
+    chi2: f64,
+    n_toys: u64,
+    seed: u64,
+    control: Control<'_>,
+) -> Result<(GoodnessToys, u64), InferenceError> {
+    let started = Instant::now();
+    let session = analysis.session;
+    let source = session.toy_source(point, seed, HYPOTHESIS)?;
+    let asimov = session.asimov(point)?;
+    let (free, _) = free_request(analysis, &asimov, point)?;
+    let base = FitRequest { metric: None, ..free.clone() };
+    let reader = ChiSquareReader { session, source: Arc::clone(&source), base };
+    let toys = Toys { source, fits: vec![free], wanted: Wanted::default() };
+    let mut steps = Steps { control, done: 0, total: usize::try_from(n_toys).unwrap_or(usize::MAX) };
+    let mut above = 0;
+    let mut counts =
+        GoodnessToys { n_toys: 0, n_nonconverged: 0, n_error: 0, seed, toys_per_s: None, interrupted: false };
+    let mut emit = |rows: &[(ToyStatus, f64)]| {
+        for (status, toy) in rows {
+            match status {
+                ToyStatus::Converged => above += u64::from(*toy >= chi2 - SAME_STATISTIC),
+                ToyStatus::NotConverged => counts.n_nonconverged += 1,
+                ToyStatus::Failed => counts.n_error += 1,
+            }
+        }
+        Ok(())
+    };
+    let n_rows = stream(session, &toys, 0..n_toys, None, &mut steps, &reader, &mut emit)?;
+    if n_rows == 0 {
+        return Err(InferenceError::Cancelled);
+    }
+    counts.n_toys = n_rows;
+    counts.interrupted = n_rows < n_toys;
+    let seconds = started.elapsed().as_secs_f64();
+    counts.toys_per_s = (seconds > 0.0).then(|| n_rows as f64 / seconds);
+    Ok((counts, above))
+}
+
+/// Reads the one fit of every toy and draws its data once more for the saturated model, which costs a
+/// fraction of a fit.
+struct ChiSquareReader<'a> {
+    session: &'a dyn Session,
+    source: Arc<ToySource>,
+    base: FitRequest,
+}
+
+impl Reader for ChiSquareReader<'_> {
+    type Row = (ToyStatus, f64);
+
+    fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row> {
+        let fit = match outcome.fits.first() {
+            Some(Ok(fit)) if fit.converged() => fit,
+            Some(Ok(_)) if round > 0 => return Reading::Row((ToyStatus::NotConverged, f64::NAN)),
+            _ if round > 0 => return Reading::Row((ToyStatus::Failed, f64::NAN)),
+            _ => {
+                let again = FitRequest { search: Search::Standard, ..self.base.clone() };
+                return Reading::Again(vec![(0, again)]);
+            }
+        };
+        match self.session.saturated_nll(&Data::from(self.source.draw(index))) {
+            Ok(saturated) => Reading::Row((ToyStatus::Converged, (2.0 * (fit.nll - saturated)).max(0.0))),
+            Err(_) => Reading::Row((ToyStatus::Failed, f64::NAN)),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! CLs upper limit with toys.
+//!
+//! The asymptotic limit says where to begin; then values are tested until CLs is known to equal `1 - cl`
+//! within half its statistical error. All limits share the values tested and their toys.
+
+mod options;
+mod result;
+
+use ns_core::{Control, Model, Observer, Session};
+
+pub use options::ToyLimitOptions;
+pub use result::{ToyLimitPoint, ToyLimitResult};
+
+use super::options::check_number;
+use super::{HypotestToysOptions, Summary, ToyTest};
+use crate::limit::bracket::{Bracket, End};
+use crate::{InferenceError, LimitOptions, upper_limit};
+
+/// Values tested for one limit at most.
+const MOST_POINTS: usize = 20;
+
+/// A search ends where its function is 0 within this many statistical errors.
+const NEAR: f64 = 0.5;
+
+/// A value tested, with what the searches ask of it: per limit (observed, then expected) a function that
+/// is positive below the limit and nearly straight, and its error.
+struct Tested {
+    point: ToyLimitPoint,
+    levels: Vec<Option<(f64, f64)>>,
+}
+
+/// One limit that is searched.
+struct Wanted {
+    /// Place among [`Tested::levels`].
+    slot: usize,
+    search: Bracket,
+    steps: usize,
+}
+
+/// Everything so far.
+struct Work<'a> {
+    model: &'a Model,
+    session: &'a dyn Session,
+    options: &'a ToyLimitOptions,
+    control: Control<'a>,
+    tested: Vec<Tested>,
+    notes: Vec<String>,
+    converged: bool,
+    n_toys: u64,
+    wall_s: f64,
+}
+
+/// Finds the CLs upper limit with toys: the value of the parameter of interest above which CLs stays below
+/// `1 - cl`, with its statistical error.
+///
+/// # Errors
+/// As [`upper_limit`] and [`super::hypotest_toys`].
+pub fn upper_limit_toys(
+    model: &Model,
+    session: &dyn Session,
+    options: &ToyLimitOptions,
+    control: Control<'_>,
+) -> Result<ToyLimitResult, InferenceError> {
+    check_number(options.n_toys)?;
+    let silent = Control { observer: None, cancel: control.cancel };
+    let asymptotic = LimitOptions::default()
+        .fit(options.fit.clone())
+        .statistic(options.statistic)
+        .cl(options.cl)
+        .observed_only(!options.expected);
+    let start = upper_limit(model, session, &asymptotic, silent)?;
+    let (lower, upper) = model
+        .poi
+        .and_then(|i| model.parameters.get(i))
+        .map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
+
+    let root = (-2.0 * (1.0 - options.cl).ln()).sqrt();
+    // CLs is 1 at the best fit (the statistic is 0 there) and at 0 (the hypotheses are one).
+    let search = |low: f64, guess: Option<f64>| {
+        let low = low.clamp(lower, upper);
+        Bracket::new(low, root, guess.unwrap_or(f64::NAN), upper, 0.0)
+    };
+    let low = start.mu_hat.max(0.0);
+    let mut searches = vec![Wanted { slot: 0, search: search(low, start.observed), steps: 0 }];
+    for k in 0..start.expected.len() {
+        let guess = start.expected.get(k).copied().flatten();
+        searches.push(Wanted { slot: k + 1, search: search(0.0, guess), steps: 0 });
+    }
+    let mut work = Work {
+        model,
+        session,
+        options,
+        control,
+        tested: Vec::new(),
+        notes: start.warnings.clone(),
+        converged: start.converged,
+        n_toys: 0,
+        wall_s: 0.0,
+    };
+    let interrupted = !work.follow(&mut searches, root)?;
+    Ok(work.finish(&searches, root, start, interrupted))
+}
+
+impl Work<'_> {
+    /// Runs every search to its end; false if the caller stopped the work.
+    fn follow(&mut self, searches: &mut [Wanted], root: f64) -> Result<bool, InferenceError> {
+        for wanted in searches {
+            while let Some(value) = wanted.search.next().filter(|_| wanted.steps < MOST_POINTS) {
+                wanted.steps += 1;
+                if !self.test(value, root)? {
+                    return Ok(false);
+                }
+                let level = self.level(wanted.slot, value);
+                // Within the statistical error there is nothing more to find out.
+                let found = level.is_some_and(|(f, error)| f.abs() <= NEAR * error);
+                wanted.search.accept(if found { Some(0.0) } else { level.map(|(f, _)| f) });
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a search asks of a value already tested.
+    fn level(&self, slot: usize, value: f64) -> Option<(f64, f64)> {
+        self.tested.iter().find(|t| t.point.mu == value)?.levels.get(slot).copied().flatten()
+    }
+
+    /// Runs the toys of a value, unless it has been tested; false if the caller stopped the work.
+    fn test(&mut self, value: f64, root: f64) -> Result<bool, InferenceError> {
+        if self.tested.iter().any(|t| t.point.mu == value) {
+            return Ok(true);
+        }
+        let options = HypotestToysOptions::default()
+            .fit(self.options.fit.clone())
+            .statistic(self.options.statistic)
+            .n_toys(self.options.n_toys)
+            .seed(self.options.seed);
+        let test = match ToyTest::prepare(self.model, self.session, value, &options, self.control) {
+            Ok(test) => test,
+            Err(InferenceError::Cancelled) => return Ok(false),
+            Err(error @ (InferenceError::FitFailed { .. } | InferenceError::Session(_)))
+                if !self.tested.is_empty() =>
+            {
+                self.notes.push(format!("no toys at {value}: {error}"));
+                self.tested.push(Tested { point: without_toys(value), levels: Vec::new() });
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut summary = Summary::new(test.header()).expected_set(self.options.expected);
+        let done = self.tested.len();
+        let shifted = Shifted { control: self.control, done, expected: done.max(2) + 1 };
+        let control = Control { observer: Some(&shifted), cancel: self.control.cancel };
+        let run = test.run(&test.ranges(), control, &mut summary)?;
+        self.n_toys += run.n_rows;
+        self.wall_s += run.wall_s;
+        if run.interrupted {
+            return Ok(false);
+        }
+        let expected = summary.expected_cls();
+        let result = summary.finish();
+        for note in &result.warnings {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+        self.converged &= result.converged;
+        let observed = result.cls.zip(result.cls_error);
+        let n_toys = self.options.n_toys as f64;
+        let levels = std::iter::once(observed)
+            .chain(expected.iter().copied())
+            .map(|cls| cls.map(|(cls, error)| straight(cls, error, root, n_toys)))
+            .collect();
+        let point = ToyLimitPoint {
+            mu: value,
+            cls: result.cls,
+            cls_error: result.cls_error,
+            clsb: result.clsb,
+            clb: result.clb,
+            q_obs: Some(result.q_obs),
+            expected_cls: expected.iter().map(|e| e.map(|e| e.0)).collect(),
+            expected_cls_error: expected.iter().map(|e| e.map(|e| e.1)).collect(),
+            n_nonconverged: result.n_nonconverged,
+            n_error: result.n_error,
+        };
+        self.tested.push(Tested { point, levels });
+        Ok(true)
+    }
+
+    /// The limit of a search and its error: from the value where it ended, along the line to another value
+    /// tested.
+    fn limit(&self, wanted: &Wanted, root: f64) -> Option<(f64, f64)> {
+        let low = wanted.search.start();
+        let mut known: Vec<(f64, f64, f64)> = self
+            .tested
+            .iter()
+            .filter_map(|t| {
+                let (f, error) = t.levels.get(wanted.slot).copied().flatten()?;
+                Some((t.point.mu, f, error))
+            })
+            .filter(|(mu, ..)| *mu > low)
+            .collect();
+        known.sort_by(|a, b| (a.1.abs() / a.2).total_cmp(&(b.1.abs() / b.2)));
+        let &(mu, f, error) = known.first()?;
+        let far = |(other, g, _): &&(f64, f64, f64)| *other != mu && (g - f).abs() > 3.0 * error;
+        let nearest = known
+            .iter()
+            .filter(far)
+            .min_by(|a, b| (a.0 - mu).abs().total_cmp(&(b.0 - mu).abs()))
+            .map_or((low, root), |&(other, g, _)| (other, g));
+        let slope = (f - nearest.1) / (mu - nearest.0);
+        let limit = mu - f / slope;
+        (slope < 0.0 && limit.is_finite()).then_some((limit, error / -slope))
+    }
+
+    fn finish(
+        mut self,
+        searches: &[Wanted],
+        root: f64,
+        start: crate::LimitResult,
+        interrupted: bool,
+    ) -> ToyLimitResult {
+        let alpha = 1.0 - self.options.cl;
+        let mut limits: Vec<Option<(f64, f64)>> = Vec::with_capacity(searches.len());
+        for wanted in searches {
+            let which = match wanted.slot {
+                0 => "the observed limit".to_owned(),
+                k => format!("the expected limit at {:+} sigma", k as i64 - 3),
+            };
+            let limit = self.limit(wanted, root);
+            let (limit, why) = match wanted.search.end() {
+                Some(End::Found(_)) if limit.is_some() => (limit, None),
+                Some(End::NotCrossed { upper }) => (
+                    None,
+                    Some(format!(
+                        "{which} is null: CLs stays above {alpha:.3} up to the upper bound {upper} of {}",
+                        start.param
+                    )),
+                ),
+                Some(End::Wall { below } | End::Exhausted { below }) => (
+                    None,
+                    Some(format!(
+                        "{which} is null: CLs stays above {alpha:.3} up to {} = {below}, and no toys count beyond",
+                        start.param
+                    )),
+                ),
+                None if interrupted => (None, Some(format!("{which} is null: interrupted"))),
+                // The bracket is as narrow as toys can make it.
+                None if limit.is_some() => (
+                    limit,
+                    Some(format!(
+                        "{which} rests on few toys: CLs jumps across {alpha:.3} from one value tested to the next; run \
+                         more toys"
+                    )),
+                ),
+                _ => (None, Some(format!("{which} is null: no value tested has a CLs near {alpha:.3}"))),
+            };
+            self.notes.extend(why);
+            limits.push(limit);
+        }
+        self.tested.sort_by(|a, b| a.point.mu.total_cmp(&b.point.mu));
+        let expected = limits.get(1..).unwrap_or_default();
+        ToyLimitResult {
+            cl: self.options.cl,
+            test_stat: self.options.statistic.name(),
+            observed: limits.first().copied().flatten().map(|l| l.0),
+            observed_error: limits.first().copied().flatten().map(|l| l.1),
+            expected: expected.iter().map(|l| l.map(|l| l.0)).collect(),
+            expected_error: expected.iter().map(|l| l.map(|l| l.1)).collect(),
+            observed_asymptotic: start.observed,
+            mu_hat: start.mu_hat,
+            n_evaluations: self.tested.len(),
+            n_toys: self.options.n_toys,
+            seed: self.options.seed,
+            points: self.tested.into_iter().map(|t| t.point).collect(),
+            toys_per_s: (self.wall_s > 0.0).then(|| self.n_toys as f64 / self.wall_s),
+            converged: self.converged,
+            param: start.param,
+            warnings: self.notes,
+            interrupted,
+        }
+    }
+}
+
+/// A point without toys.
+fn without_toys(mu: f64) -> ToyLimitPoint {
+    ToyLimitPoint {
+        mu,
+        cls: None,
+        cls_error: None,
+        clsb: None,
+        clb: None,
+        q_obs: None,
+        expected_cls: Vec::new(),
+        expected_cls_error: Vec::new(),
+        n_nonconverged: Default::default(),
+        n_error: Default::default(),
+    }
+}
+
+/// CLs falls about as a Gaussian: the root of its logarithm is nearly a straight line. Counts of 0 stand for
+/// half a toy.
+fn straight(cls: f64, error: f64, root: f64, n_toys: f64) -> (f64, f64) {
+    let cls = cls.clamp(0.5 / n_toys, 1.0);
+    let y = (-2.0 * cls.ln()).sqrt();
+    (root - y, error / (cls * y.max(0.1)))
+}
+
+/// Progress over values tested, as if few more were to come.
+struct Shifted<'a> {
+    control: Control<'a>,
+    done: usize,
+    expected: usize,
+}
+
+impl Observer for Shifted<'_> {
+    fn progress(&self, done: usize, total: usize) {
+        self.control.progress(self.done * total + done, self.expected * total);
+    }
+}

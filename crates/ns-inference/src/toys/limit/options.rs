@@ -1,0 +1,78 @@
+//! What a toy-based limit is asked to do.
+
+use crate::{FitOptions, TestStatistic};
+
+/// Options of [`upper_limit_toys`](super::upper_limit_toys), built step by step.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ToyLimitOptions {
+    /// Data, fixed parameters, start and search of the fits.
+    pub fit: FitOptions,
+    /// q or qtilde.
+    pub statistic: TestStatistic,
+    /// Confidence level.
+    pub cl: f64,
+    /// Find the expected limits too.
+    pub expected: bool,
+    /// Toys of each hypothesis at every value tested.
+    pub n_toys: u64,
+    /// Key of the random numbers; the same at every value, so that CLs moves smoothly from one to the next.
+    pub seed: u64,
+}
+
+impl Default for ToyLimitOptions {
+    fn default() -> Self {
+        Self {
+            fit: FitOptions::default(),
+            statistic: TestStatistic::Qtilde,
+            cl: 0.95,
+            expected: false,
+            n_toys: 10_000,
+            seed: 0,
+        }
+    }
+}
+
+impl ToyLimitOptions {
+    /// Sets data, fixed parameters and start of the fits.
+    #[must_use]
+    pub fn fit(mut self, fit: FitOptions) -> Self {
+        self.fit = fit;
+        self
+    }
+
+    /// Sets the statistic.
+    #[must_use]
+    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
+        self.statistic = statistic;
+        self
+    }
+
+    /// Sets the confidence level.
+    #[must_use]
+    pub fn cl(mut self, cl: f64) -> Self {
+        self.cl = cl;
+        self
+    }
+
+    /// Finds the expected limits too, or not.
+    #[must_use]
+    pub fn expected(mut self, wanted: bool) -> Self {
+        self.expected = wanted;
+        self
+    }
+
+    /// Sets the number of toys of each hypothesis at every value tested.
+    #[must_use]
+    pub fn n_toys(mut self, n_toys: u64) -> Self {
+        self.n_toys = n_toys;
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}

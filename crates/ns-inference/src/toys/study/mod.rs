@@ -1,0 +1,43 @@
+//! Fits of toys drawn at one point: what a fit makes of data whose truth is known.
+//!
+//! The stages are those of a toy-based test: prepare, run, summary.
+
+mod options;
+mod result;
+mod run;
+mod summary;
+
+use ns_core::{Control, Model, Session};
+
+pub use options::{FitToysOptions, GeneratingPoint};
+pub use result::{FitToysResult, ParameterStudy};
+pub use run::FitToysTest;
+pub use summary::FitToysSummary;
+
+use crate::InferenceError;
+
+/// Fits toys and compares the values found with those they were drawn at: bias, pulls, coverage.
+///
+/// # Errors
+/// As [`FitToysTest::prepare`] and [`FitToysTest::run`]; [`InferenceError::Cancelled`] if the caller stopped
+/// the work before the first toy. Later, what is done is counted and `interrupted` is set.
+pub fn fit_toys(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitToysOptions,
+    control: Control<'_>,
+) -> Result<FitToysResult, InferenceError> {
+    let test = FitToysTest::prepare(model, session, options, control)?;
+    let mut summary = FitToysSummary::new(test.header());
+    let run = test.run(&[test.range()], control, &mut summary)?;
+    if run.interrupted && run.n_rows == 0 {
+        return Err(InferenceError::Cancelled);
+    }
+    summary.add_time(run.wall_s);
+    let mut result = summary.finish();
+    result.interrupted = run.interrupted;
+    if run.interrupted {
+        result.warnings.push("interrupted: only the toys done by then are counted".to_owned());
+    }
+    Ok(result)
+}

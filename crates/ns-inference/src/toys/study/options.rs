@@ -1,0 +1,103 @@
+//! What a study of parameters is asked to do.
+
+use crate::FitOptions;
+use crate::toys::Shard;
+
+/// Where the toys of a study are drawn.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum GeneratingPoint {
+    /// At the best fit of the data.
+    #[default]
+    BestFit,
+    /// At the model's initial parameters, fixed ones at their values.
+    Init,
+    /// At a given point: all parameters in the model's order. Values may lie outside bounds, which hold in
+    /// the fits only.
+    At(Vec<f64>),
+}
+
+/// Options of [`fit_toys`](super::fit_toys), built step by step.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FitToysOptions {
+    /// Fixed parameters and search of all fits; data and start of the fit that gives the best fit.
+    pub fit: FitOptions,
+    /// Where toys are drawn.
+    pub point: GeneratingPoint,
+    /// The parameters studied, by full name; all free ones if empty.
+    pub params: Vec<String>,
+    /// How many toys.
+    pub n_toys: u64,
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Which part of the toys to run.
+    pub shard: Shard,
+    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
+    pub batch: Option<u64>,
+}
+
+impl Default for FitToysOptions {
+    fn default() -> Self {
+        Self {
+            fit: FitOptions::default(),
+            point: GeneratingPoint::BestFit,
+            params: Vec::new(),
+            n_toys: 1000,
+            seed: 0,
+            shard: Shard::WHOLE,
+            batch: None,
+        }
+    }
+}
+
+impl FitToysOptions {
+    /// Sets fixed parameters and search of all fits.
+    #[must_use]
+    pub fn fit(mut self, fit: FitOptions) -> Self {
+        self.fit = fit;
+        self
+    }
+
+    /// Sets where toys are drawn.
+    #[must_use]
+    pub fn point(mut self, point: GeneratingPoint) -> Self {
+        self.point = point;
+        self
+    }
+
+    /// Sets the parameters studied.
+    #[must_use]
+    pub fn params(mut self, params: Vec<String>) -> Self {
+        self.params = params;
+        self
+    }
+
+    /// Sets the number of toys.
+    #[must_use]
+    pub fn n_toys(mut self, n_toys: u64) -> Self {
+        self.n_toys = n_toys;
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Runs one part only.
+    #[must_use]
+    pub fn shard(mut self, shard: Shard) -> Self {
+        self.shard = shard;
+        self
+    }
+
+    /// Sets how many toys go to the device at a time.
+    #[must_use]
+    pub fn batch(mut self, batch: Option<u64>) -> Self {
+        self.batch = batch;
+        self
+    }
+}

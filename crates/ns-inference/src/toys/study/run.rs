@@ -1,0 +1,234 @@
+//! The stages of a study: the generating point, then toys in a stream.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use ns_core::{
+    Control, FitFailure, FitOutcome, FitRequest, Model, Search, Session, SessionError, TaskOutcome, Wanted,
+};
+
+use super::{FitToysOptions, GeneratingPoint};
+use crate::analysis::Analysis;
+use crate::fit::diagnosis;
+use crate::toys::options::{check_number, fit_options, origin};
+use crate::toys::stream::{Reader, Reading, Steps, Toys, stream};
+use crate::toys::test::free_request;
+use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
+use crate::{InferenceError, parameter_index};
+
+const UNCERTAINTIES: Wanted = Wanted { uncertainties: true, covariance: false };
+
+/// Number of the hypothesis in the random numbers: apart from those of a test.
+const HYPOTHESIS: u8 = 2;
+
+/// A study whose generating point is known: it runs toys.
+pub struct FitToysTest<'a> {
+    model: &'a Model,
+    session: &'a dyn Session,
+    header: FitToysHeader,
+    toys: Toys,
+    base: FitRequest,
+    batch: Option<u64>,
+}
+
+impl<'a> FitToysTest<'a> {
+    /// Finds the generating point. Runs no toy.
+    ///
+    /// # Errors
+    /// For options that do not fit the model; if the fit that gives the point has no finite likelihood; if toys
+    /// cannot be drawn since a bin expects less than nothing.
+    pub fn prepare(
+        model: &'a Model,
+        session: &'a dyn Session,
+        options: &FitToysOptions,
+        control: Control<'_>,
+    ) -> Result<Self, InferenceError> {
+        check_number(options.n_toys)?;
+        let silent = Control { observer: None, cancel: control.cancel };
+        let mut analysis = Analysis::new(model, session, &options.fit, silent)?;
+        let mut warnings = model.warnings.clone();
+        let mut uncertainties = Vec::new();
+        let point = match &options.point {
+            GeneratingPoint::BestFit => {
+                let data = analysis.data.clone();
+                let fit = analysis.fit(&data, analysis.base.clone(), UNCERTAINTIES)?;
+                if !fit.converged() {
+                    warnings.extend(diagnosis::not_converged(model, &fit));
+                }
+                uncertainties = fit.uncertainties;
+                fit.parameters
+            }
+            GeneratingPoint::Init => {
+                let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+                for &(i, value) in &analysis.base.fixed {
+                    if let Some(x) = point.get_mut(i) {
+                        *x = value;
+                    }
+                }
+                point
+            }
+            GeneratingPoint::At(point) => {
+                check(model, point)?;
+                point.clone()
+            }
+        };
+        if uncertainties.is_empty() {
+            let asimov = session.asimov(&point)?;
+            let parent = free_request(&mut analysis, &asimov, &point)?.1;
+            uncertainties = parent.map(|fit| fit.uncertainties).unwrap_or_default();
+        }
+        let indices: Vec<usize> = if options.params.is_empty() {
+            (0..model.parameters.len()).filter(|&i| !analysis.is_fixed(i)).collect()
+        } else {
+            options.params.iter().map(|name| parameter_index(model, name)).collect::<Result<_, _>>()?
+        };
+        if let Some(&i) = indices.iter().find(|&&i| analysis.is_fixed(i)) {
+            let name = model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
+            return Err(InferenceError::NothingToStudy { name });
+        }
+        let name = |i: &usize| model.parameters.get(*i).map_or_else(String::new, |p| p.name.clone());
+        let header = FitToysHeader {
+            origin: origin(&analysis, options.seed, options.n_toys, options.shard, &point, &uncertainties),
+            params: indices.iter().map(name).collect(),
+            indices,
+            point,
+            warnings,
+        };
+        let mut test = Self::from_header(model, session, header, control)?;
+        test.batch = options.batch;
+        Ok(test)
+    }
+
+    /// Takes up a study prepared before or elsewhere: the same rows come out, bit by bit.
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
+    /// the device fails or the caller stopped the work.
+    pub fn from_header(
+        model: &'a Model,
+        session: &'a dyn Session,
+        header: FitToysHeader,
+        control: Control<'_>,
+    ) -> Result<Self, InferenceError> {
+        let options = fit_options(model, &header.origin)?;
+        check_number(header.origin.n_toys)?;
+        let silent = Control { observer: None, cancel: control.cancel };
+        let mut analysis = Analysis::new(model, session, &options, silent)?;
+        let source = session.toy_source(&header.point, header.origin.seed, HYPOTHESIS)?;
+        let asimov = session.asimov(&header.point)?;
+        let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
+        let base = FitRequest { metric: None, ..free.clone() };
+        let toys = Toys { source, fits: vec![free], wanted: UNCERTAINTIES };
+        Ok(Self { model, session, header, toys, base, batch: None })
+    }
+
+    /// What the toys are: to be kept with their rows.
+    #[must_use]
+    pub fn header(&self) -> &FitToysHeader {
+        &self.header
+    }
+
+    /// The toys of this header's shard.
+    #[must_use]
+    pub fn range(&self) -> Range<u64> {
+        self.header.origin.shard.range(self.header.origin.n_toys)
+    }
+
+    /// Sets how many toys go to the device at a time; no number depends on it.
+    pub fn set_batch(&mut self, batch: Option<u64>) {
+        self.batch = batch;
+    }
+
+    /// Runs toys, range after range, and hands their rows on as they get ready; takes the same memory
+    /// however many they are. Where the caller stops the work, the rows up to there have been handed on.
+    ///
+    /// # Errors
+    /// If the device fails or the sink refuses rows.
+    pub fn run(
+        &self,
+        ranges: &[Range<u64>],
+        control: Control<'_>,
+        sink: &mut dyn FitRowSink,
+    ) -> Result<ToyRun, InferenceError> {
+        let started = Instant::now();
+        let wanted: u64 = ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum();
+        let mut steps = Steps { control, done: 0, total: usize::try_from(wanted).unwrap_or(usize::MAX) };
+        let reader = FitReader { model: self.model, indices: &self.header.indices, base: &self.base };
+        let mut n_rows = 0;
+        for range in ranges {
+            let range = range.start..range.end.max(range.start);
+            let mut emit = |rows: &[FitToyRow]| sink.rows(rows);
+            n_rows += stream(self.session, &self.toys, range, self.batch, &mut steps, &reader, &mut emit)?;
+        }
+        Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
+    }
+}
+
+/// Reads the one fit of every toy.
+struct FitReader<'a> {
+    model: &'a Model,
+    indices: &'a [usize],
+    base: &'a FitRequest,
+}
+
+impl Reader for FitReader<'_> {
+    type Row = FitToyRow;
+
+    fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<FitToyRow> {
+        let fit = match outcome.fits.first() {
+            Some(Ok(fit)) if fit.converged() || round > 0 => fit,
+            Some(Err(failure)) if round > 0 => return Reading::Row(self.failed(index, failure)),
+            _ => {
+                let again = FitRequest { search: Search::Standard, ..self.base.clone() };
+                return Reading::Again(vec![(0, again)]);
+            }
+        };
+        let (status, reason) = if fit.converged() {
+            (ToyStatus::Converged, String::new())
+        } else {
+            (ToyStatus::NotConverged, diagnosis::termination(fit))
+        };
+        let uncertainty = |fit: &FitOutcome, i: usize| {
+            fit.uncertainties.get(i).copied().flatten().filter(|s| s.is_finite())
+        };
+        Reading::Row(FitToyRow {
+            index,
+            nll: Some(fit.nll).filter(|x| x.is_finite()),
+            status,
+            reason,
+            values: self
+                .indices
+                .iter()
+                .map(|&i| fit.parameters.get(i).copied().unwrap_or(f64::NAN))
+                .collect(),
+            uncertainties: self.indices.iter().map(|&i| uncertainty(fit, i)).collect(),
+        })
+    }
+}
+
+impl FitReader<'_> {
+    fn failed(&self, index: u64, failure: &FitFailure) -> FitToyRow {
+        FitToyRow {
+            index,
+            nll: None,
+            status: ToyStatus::Failed,
+            reason: diagnosis::failure(self.model, failure),
+            values: Vec::new(),
+            uncertainties: Vec::new(),
+        }
+    }
+}
+
+/// Checks a generating point: one finite number per parameter.
+fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
+    let (expected, actual) = (model.parameters.len(), point.len());
+    if actual != expected {
+        return Err(SessionError::WrongLength { what: "the generating point", actual, expected }.into());
+    }
+    match point.iter().zip(&model.parameters).find(|(x, _)| !x.is_finite()) {
+        Some((x, p)) => {
+            Err(InferenceError::NotFinite { what: "the generating value", name: p.name.clone(), value: *x })
+        }
+        None => Ok(()),
+    }
+}

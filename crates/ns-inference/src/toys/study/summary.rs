@@ -1,0 +1,301 @@
+//! Moments of fitted values and pulls, toy by toy.
+
+use super::result::{FitToysResult, ParameterStudy};
+use crate::InferenceError;
+use crate::fit::diagnosis;
+use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyStatus};
+
+/// Toys up to which the median is that of the values themselves.
+const EXACT: usize = 20_000;
+
+/// Beyond: bins of a histogram over so many lengths of [`ToyOrigin::sigmas`](crate::toys::ToyOrigin) on
+/// either side of the generated value.
+const BINS: usize = 4096;
+/// See [`BINS`].
+const REACH: f64 = 8.0;
+
+/// Takes the toys of a study as their rows come by; memory does not grow with their number beyond
+/// 20 000.
+#[derive(Debug, Clone)]
+pub struct FitToysSummary {
+    header: FitToysHeader,
+    columns: Vec<Column>,
+    n: u64,
+    n_nonconverged: u64,
+    n_error: u64,
+    wall_s: Option<f64>,
+}
+
+#[derive(Debug, Clone)]
+struct Column {
+    truth: f64,
+    value: Moments,
+    pull: Moments,
+    covered: u64,
+    without_uncertainty: u64,
+    median: Median,
+}
+
+impl FitToysSummary {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(header: &FitToysHeader) -> Self {
+        let column = |i: &usize| {
+            let truth = header.point.get(*i).copied().unwrap_or(f64::NAN);
+            let scale = header.origin.sigmas.get(*i).copied().unwrap_or(1.0);
+            Column {
+                truth,
+                value: Moments::default(),
+                pull: Moments::default(),
+                covered: 0,
+                without_uncertainty: 0,
+                median: Median::new(truth, scale),
+            }
+        };
+        let columns = header.indices.iter().map(column).collect();
+        Self { header: header.clone(), columns, n: 0, n_nonconverged: 0, n_error: 0, wall_s: None }
+    }
+
+    /// Takes one toy. Each must come once.
+    pub fn add(&mut self, row: &FitToyRow) {
+        self.n += 1;
+        match row.status {
+            ToyStatus::Converged => {}
+            ToyStatus::NotConverged => {
+                self.n_nonconverged += 1;
+                return;
+            }
+            ToyStatus::Failed => {
+                self.n_error += 1;
+                return;
+            }
+        }
+        for ((column, value), sigma) in self.columns.iter_mut().zip(&row.values).zip(&row.uncertainties) {
+            column.value.add(*value);
+            column.median.add(*value);
+            match sigma {
+                Some(sigma) if *sigma > 0.0 => {
+                    let pull = (value - column.truth) / sigma;
+                    column.pull.add(pull);
+                    column.covered += u64::from(pull.abs() <= 1.0);
+                }
+                _ => column.without_uncertainty += 1,
+            }
+        }
+    }
+
+    /// Adds wall time, in seconds, for the rate of toys.
+    pub fn add_time(&mut self, wall_s: f64) {
+        self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
+    }
+
+    /// The answer.
+    #[must_use]
+    pub fn finish(self) -> FitToysResult {
+        let n_failed = self.n_nonconverged + self.n_error;
+        let mut warnings = self.header.warnings.clone();
+        if n_failed > 0 {
+            warnings
+                .push(format!("{n_failed} of {} toys did not converge or failed and are left out", self.n));
+        }
+        let parameters: Vec<ParameterStudy> =
+            self.header.params.iter().zip(self.columns).map(|(name, column)| column.finish(name)).collect();
+        let mut bare =
+            parameters.iter().filter(|p| p.n_without_uncertainty > 0).map(|p| p.name.as_str()).peekable();
+        if bare.peek().is_some() {
+            warnings.push(format!(
+                "toys whose fit has no uncertainty (at a bound, on a kink or along a flat direction) are left out of \
+                 pulls and coverage: see n_without_uncertainty of {}",
+                diagnosis::list(bare)
+            ));
+        }
+        FitToysResult {
+            parameters,
+            n_toys: self.n,
+            n_failed,
+            n_nonconverged: self.n_nonconverged,
+            n_error: self.n_error,
+            seed: self.header.origin.seed,
+            shard: self.header.origin.shard.to_string(),
+            toys_per_s: self.wall_s.filter(|s| *s > 0.0).map(|s| self.n as f64 / s),
+            converged: n_failed == 0,
+            warnings,
+            interrupted: false,
+        }
+    }
+}
+
+impl FitRowSink for FitToysSummary {
+    fn rows(&mut self, rows: &[FitToyRow]) -> Result<(), InferenceError> {
+        rows.iter().for_each(|row| self.add(row));
+        Ok(())
+    }
+}
+
+impl Column {
+    fn finish(self, name: &str) -> ParameterStudy {
+        let (value, pull) = (&self.value, &self.pull);
+        let n = pull.n as f64;
+        let coverage = (pull.n > 0).then(|| self.covered as f64 / n);
+        ParameterStudy {
+            name: name.to_owned(),
+            generated: self.truth,
+            mean: value.mean(),
+            median: self.median.finish(),
+            spread: value.spread(),
+            bias: value.mean().map(|mean| mean - self.truth),
+            bias_error: value.mean_error(),
+            pull_mean: pull.mean(),
+            pull_mean_error: pull.mean_error(),
+            pull_width: pull.spread(),
+            pull_width_error: pull.spread_error(),
+            coverage,
+            coverage_error: coverage.map(|c| (c * (1.0 - c) / n).sqrt()),
+            n_pulls: pull.n,
+            n_without_uncertainty: self.without_uncertainty,
+        }
+    }
+}
+
+/// Mean and central moments up to the fourth, one value at a time (Welford's recurrence, extended by
+/// Terriberry).
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    n: u64,
+    mean: f64,
+    m2: f64,
+    m3: f64,
+    m4: f64,
+}
+
+impl Moments {
+    fn add(&mut self, x: f64) {
+        let before = self.n as f64;
+        self.n += 1;
+        let n = self.n as f64;
+        let delta = x - self.mean;
+        let step = delta / n;
+        let term = delta * step * before;
+        self.mean += step;
+        self.m4 +=
+            term * step * step * (n * n - 3.0 * n + 3.0) + 6.0 * step * step * self.m2 - 4.0 * step * self.m3;
+        self.m3 += term * step * (n - 2.0) - 3.0 * step * self.m2;
+        self.m2 += term;
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.mean)
+    }
+
+    fn spread(&self) -> Option<f64> {
+        (self.n > 1).then(|| (self.m2 / (self.n as f64 - 1.0)).sqrt())
+    }
+
+    fn mean_error(&self) -> Option<f64> {
+        self.spread().map(|s| s / (self.n as f64).sqrt())
+    }
+
+    /// Error of the spread: `sqrt((m4 - m2^2) / n) / (2 s)` with the moments per value.
+    fn spread_error(&self) -> Option<f64> {
+        let (n, spread) = (self.n as f64, self.spread()?);
+        let (second, fourth) = (self.m2 / n, self.m4 / n);
+        let error = ((fourth - second * second).max(0.0) / n).sqrt() / (2.0 * spread);
+        error.is_finite().then_some(error)
+    }
+}
+
+/// The middle value: exact for few, from a histogram for many, in either case whatever their order.
+#[derive(Debug, Clone)]
+struct Median {
+    low: f64,
+    width: f64,
+    few: Vec<f64>,
+    n: u64,
+    below: u64,
+    bins: Vec<u64>,
+}
+
+impl Median {
+    fn new(centre: f64, scale: f64) -> Self {
+        let width = 2.0 * REACH * scale / BINS as f64;
+        Self { low: centre - REACH * scale, width, few: Vec::new(), n: 0, below: 0, bins: Vec::new() }
+    }
+
+    fn add(&mut self, x: f64) {
+        self.n += 1;
+        if self.bins.is_empty() {
+            self.few.push(x);
+            if self.few.len() > EXACT {
+                self.bins = vec![0; BINS];
+                for x in std::mem::take(&mut self.few) {
+                    self.count(x);
+                }
+            }
+        } else {
+            self.count(x);
+        }
+    }
+
+    fn count(&mut self, x: f64) {
+        let place = ((x - self.low) / self.width).floor();
+        if place < 0.0 {
+            self.below += 1;
+        } else if let Some(bin) = self.bins.get_mut(place as usize) {
+            *bin += 1;
+        }
+    }
+
+    fn finish(mut self) -> Option<f64> {
+        if self.bins.is_empty() {
+            self.few.sort_by(f64::total_cmp);
+            let n = self.few.len();
+            let (a, b) = (self.few.get(n.saturating_sub(1) / 2)?, self.few.get(n / 2)?);
+            return Some(0.5 * (a + b));
+        }
+        let half = 0.5 * self.n as f64;
+        let mut sum = self.below as f64;
+        if half < sum {
+            return None;
+        }
+        for (i, count) in self.bins.iter().enumerate() {
+            let count = *count as f64;
+            if sum + count >= half && count > 0.0 {
+                return Some(self.low + self.width * (i as f64 + (half - sum) / count));
+            }
+            sum += count;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_those_of_two_passes() {
+        let values: Vec<f64> = (0..1000).map(|i| 1e3 + ((i * 7919) % 1009) as f64 * 1e-2).collect();
+        let mut moments = Moments::default();
+        values.iter().for_each(|x| moments.add(*x));
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let central = |k: i32| values.iter().map(|x| (x - mean).powi(k)).sum::<f64>();
+        assert!((moments.mean - mean).abs() < 1e-10);
+        assert!((moments.m2 / central(2) - 1.0).abs() < 1e-9);
+        assert!((moments.m4 / central(4) - 1.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn both_kinds_of_median_agree_and_ignore_the_order() {
+        let value = |i: usize| 3.0 + 0.1 * (((i * 7919) % 25_013) as f64 / 25_013.0 - 0.5).powi(3);
+        let (mut few, mut many, mut back) =
+            (Median::new(3.0, 0.01), Median::new(3.0, 0.01), Median::new(3.0, 0.01));
+        (0..20_000).for_each(|i| few.add(value(i)));
+        (0..25_013).for_each(|i| many.add(value(i)));
+        (0..25_013).rev().for_each(|i| back.add(value(i)));
+        let (few, many, back) = (few.finish(), many.finish(), back.finish());
+        assert!(few.is_some_and(|m| (m - 3.0).abs() < 1e-4), "{few:?}");
+        assert!(many.is_some_and(|m| (m - 3.0).abs() < 1e-4), "{many:?}");
+        assert_eq!(many, back);
+    }
+}
