@@ -1,0 +1,278 @@
+//! The folder of finished pieces beside a file that is being made: `FILE.parts/`.
+//!
+//! Every piece, and the file itself, is written under a passing name in this folder, brought to the disk and
+//! then moved to its place in one step. Whenever a run is killed, what is there is whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+use tempfile::{Builder, NamedTempFile};
+
+use super::error::StoreError;
+
+/// What passing names begin with.
+const PASSING: &str = ".writing-";
+
+/// What names of pieces begin with.
+const PIECE: &str = "piece-";
+
+/// The file whose lock says that a run is at work.
+const LOCK: &str = "lock";
+
+/// How often a folder that vanishes under our hands is made again.
+const ATTEMPTS: usize = 16;
+
+/// A folder of pieces that this process alone may change.
+pub(super) struct Folder {
+    /// The file that the pieces will make up.
+    pub(super) target: PathBuf,
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Takes possession of the folder of `target`, and removes what a killed run left half written.
+    ///
+    /// # Errors
+    /// If it cannot be made, another run is at work in it, or an earlier run is there and `resume` is not
+    /// set.
+    pub(super) fn claim(target: &Path, resume: bool) -> Result<Self, StoreError> {
+        let target = settle(target)?;
+        let path = pieces_of(&target);
+        for _ in 0..ATTEMPTS {
+            if !resume && target.exists() {
+                return Err(StoreError::AlreadyThere { found: target });
+            }
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists || !path.is_dir() => {
+                    return Err(StoreError::Io { path, doing: "cannot make this folder", source: error });
+                }
+                _ => {}
+            }
+            // Another run may finish, and remove the folder, between any two of these steps.
+            let Some(lock) = lock(&target, &path)? else { continue };
+            let folder = Self { target, path, _lock: lock };
+            if !resume && folder.target.exists() {
+                return Err(StoreError::AlreadyThere { found: folder.target.clone() });
+            }
+            if !resume && !folder.pieces()?.is_empty() {
+                return Err(StoreError::AlreadyThere { found: folder.path.clone() });
+            }
+            for name in names(&folder.path)? {
+                if name.to_string_lossy().starts_with(PASSING) {
+                    let passing = folder.path.join(name);
+                    fs::remove_file(&passing).map_err(|source| StoreError::Io {
+                        path: passing,
+                        doing: "cannot be removed",
+                        source,
+                    })?;
+                }
+            }
+            return Ok(folder);
+        }
+        Err(StoreError::Busy { path: target })
+    }
+
+    /// The finished pieces.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub(super) fn pieces(&self) -> Result<Vec<PathBuf>, StoreError> {
+        pieces(&self.path)
+    }
+
+    /// Writes a piece; gives its path.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn piece(
+        &self,
+        stream: usize,
+        first: u64,
+        write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, ParquetError>,
+    ) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(format!("{PIECE}{stream}-{first:012}.parquet"));
+        self.whole(&path, |to| write(to).map_err(|error| written(&path, error)))?;
+        Ok(path)
+    }
+
+    /// Writes the file that the pieces make up.
+    ///
+    /// # Errors
+    /// If it cannot be written; whatever `write` says.
+    pub(super) fn combined<E: From<StoreError>>(
+        &self,
+        write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,
+    ) -> Result<(), E> {
+        self.whole(&self.target, write)
+    }
+
+    /// Writes a file under a passing name, brings it to the disk and moves it to its place.
+    fn whole<E: From<StoreError>>(
+        &self,
+        to: &Path,
+        write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,
+    ) -> Result<(), E> {
+        let failed = |source| StoreError::Io { path: to.to_owned(), doing: "cannot be written", source };
+        let passing = self.passing().map_err(failed)?;
+        let handle = passing.as_file().try_clone().map_err(failed)?;
+        let mut writer = write(BufWriter::new(handle))?;
+        writer.flush().map_err(failed)?;
+        writer.get_ref().sync_all().map_err(failed)?;
+        drop(writer);
+        passing.persist(to).map_err(|error| failed(error.error))?;
+        if let Some(parent) = to.parent() {
+            settle_names(parent);
+        }
+        Ok(())
+    }
+
+    /// A new file under a passing name, with the permissions of any other new file.
+    fn passing(&self) -> std::io::Result<NamedTempFile> {
+        let mut builder = Builder::new();
+        builder.prefix(PASSING);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.tempfile_in(&self.path)
+    }
+
+    /// Removes the pieces, after the file that they make up has found its place. The folder goes with them.
+    ///
+    /// # Errors
+    /// If they cannot be removed.
+    pub(super) fn clear(&self) -> Result<(), StoreError> {
+        for piece in self.pieces()? {
+            fs::remove_file(&piece).map_err(|source| StoreError::Io {
+                path: piece,
+                doing: "cannot be removed",
+                source,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    /// Leaves no empty folder behind. Nobody can be told that this failed, and a later run does it.
+    fn drop(&mut self) {
+        if self.pieces().is_ok_and(|pieces| pieces.is_empty()) {
+            let _ = fs::remove_file(self.path.join(LOCK));
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// The folder of the pieces of a file.
+pub(super) fn pieces_of(target: &Path) -> PathBuf {
+    let mut name: OsString = target.as_os_str().to_owned();
+    name.push(".parts");
+    PathBuf::from(name)
+}
+
+/// The finished pieces in a folder, in the order of their names.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub(super) fn pieces(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut list: Vec<PathBuf> = names(folder)?
+        .into_iter()
+        .filter(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with(PIECE) && name.ends_with(".parquet")
+        })
+        .map(|name| folder.join(name))
+        .collect();
+    list.sort();
+    Ok(list)
+}
+
+/// What writing a Parquet file says, with the file's name.
+pub(super) fn written(path: &Path, error: ParquetError) -> StoreError {
+    let source = match error {
+        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(source) => *source,
+            Err(other) => std::io::Error::other(other.to_string()),
+        },
+        other => std::io::Error::other(other.to_string()),
+    };
+    StoreError::Io { path: path.to_owned(), doing: "cannot be written", source }
+}
+
+fn names(folder: &Path) -> Result<Vec<OsString>, StoreError> {
+    let failed = |source| StoreError::Io { path: folder.to_owned(), doing: "cannot be read", source };
+    fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect())
+        .map_err(failed)
+}
+
+/// Where a file will really be: through a link, so that the link stays and its target is replaced.
+fn settle(target: &Path) -> Result<PathBuf, StoreError> {
+    let failed = |kind: ErrorKind, why: String| StoreError::Io {
+        path: target.to_owned(),
+        doing: "cannot be written",
+        source: std::io::Error::new(kind, why),
+    };
+    match fs::metadata(target) {
+        Ok(found) if found.is_dir() => Err(failed(ErrorKind::IsADirectory, "it is a folder".to_owned())),
+        Ok(found) if !found.is_file() => {
+            Err(failed(ErrorKind::NotADirectory, "it is no regular file; choose another name".to_owned()))
+        }
+        Ok(_) => Ok(fs::canonicalize(target).unwrap_or_else(|_| target.to_owned())),
+        Err(_) => {
+            let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+            match folder {
+                Some(folder) if !folder.exists() => Err(failed(
+                    ErrorKind::NotFound,
+                    format!("the folder {} does not exist", folder.display()),
+                )),
+                _ => Ok(target.to_owned()),
+            }
+        }
+    }
+}
+
+/// Locks a folder; `None` if it vanished meanwhile.
+fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
+    let path = folder.join(LOCK);
+    let failed = |source| StoreError::Io { path: path.clone(), doing: "cannot be locked", source };
+    let file = match File::options().create(true).truncate(false).write(true).open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: target.to_owned() }),
+        // Some cluster file systems know no locks: there users have to keep runs apart.
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+    }
+    Ok(is_at(&file, &path).then_some(file))
+}
+
+/// Whether an open file is still the one at `path`.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+/// Elsewhere an open file cannot be removed.
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Brings a folder's list of names to the disk, where the system has a way to do so.
+fn settle_names(folder: &Path) {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    if let Ok(handle) = File::open(folder) {
+        let _ = handle.sync_all();
+    }
+}

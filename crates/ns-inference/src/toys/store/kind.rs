@@ -1,0 +1,242 @@
+//! The two kinds of rows that files keep, and what tells their runs apart.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::column::{Content, Spec, Value};
+use crate::InferenceError;
+use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Shard, ToyHeader, ToyOrigin, ToyRow, ToyStatus};
+
+/// The columns of a row; what only this crate implements.
+pub(super) trait Columns: Sized {
+    /// What [`StoredRow::Header`] is.
+    type Head;
+    /// Names and contents, in order.
+    fn specs(header: &Self::Head) -> Vec<Spec>;
+    /// This row's values, in the order of the columns.
+    fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
+    /// The row of these values.
+    fn from_values(values: &[Value<'_>]) -> Result<Self, String>;
+}
+
+/// A row that files keep: [`ToyRow`] or [`FitToyRow`].
+#[allow(private_bounds)]
+pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
+    /// What stands above the rows of one run.
+    type Header: Serialize + DeserializeOwned + Clone + Send + Sync;
+
+    /// The kind's name in files.
+    const KIND: &'static str;
+
+    /// The kind in words.
+    const WHAT: &'static str;
+
+    /// Which command reads files of this kind.
+    const READER: &'static str;
+
+    /// Names of the series that a run consists of, in the order in which it runs them.
+    const STREAMS: &'static [&'static str];
+
+    /// Number of the series that this row belongs to.
+    fn stream(&self) -> usize;
+
+    /// Its number within the series.
+    fn index(&self) -> u64;
+
+    /// What all kinds of headers say.
+    fn origin(header: &Self::Header) -> &ToyOrigin;
+
+    /// Checks that toys under both headers are parts of one run.
+    ///
+    /// # Errors
+    /// [`InferenceError::ForeignToys`] with the first difference.
+    fn compatible(ours: &Self::Header, theirs: &Self::Header) -> Result<(), InferenceError>;
+
+    /// The part of the run that a header stands above.
+    fn shard(header: &Self::Header) -> Shard {
+        Self::origin(header).shard
+    }
+}
+
+impl StoredRow for ToyRow {
+    type Header = ToyHeader;
+    const KIND: &'static str = "hypotest-toys";
+    const WHAT: &'static str = "a hypothesis test with toys";
+    const READER: &'static str = "merge-toys reads files that `hypotest-toys --save` wrote";
+    const STREAMS: &'static [&'static str] = &["b", "sb"];
+
+    fn stream(&self) -> usize {
+        usize::from(self.hypothesis.number())
+    }
+
+    fn index(&self) -> u64 {
+        self.index
+    }
+
+    fn origin(header: &ToyHeader) -> &ToyOrigin {
+        &header.origin
+    }
+
+    fn compatible(ours: &ToyHeader, theirs: &ToyHeader) -> Result<(), InferenceError> {
+        ours.compatible(theirs)
+    }
+}
+
+impl Columns for ToyRow {
+    type Head = ToyHeader;
+
+    fn specs(_header: &ToyHeader) -> Vec<Spec> {
+        vec![
+            Spec::new("hypothesis", Content::Name),
+            Spec::new("index", Content::Count),
+            Spec::new("statistic", Content::Number),
+            Spec::new("mu_hat", Content::Number),
+            Spec::new("status", Content::Name),
+            Spec::new("reason", Content::Text),
+        ]
+    }
+
+    fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
+        take(Value::Name(self.hypothesis.name()));
+        take(Value::Count(self.index));
+        take(Value::Number(self.statistic));
+        take(Value::Number(self.mu_hat));
+        take(Value::Name(status_name(self.status)));
+        take(reason_value(&self.reason));
+    }
+
+    fn from_values(values: &[Value<'_>]) -> Result<Self, String> {
+        let [
+            Value::Name(hypothesis),
+            Value::Count(index),
+            Value::Number(statistic),
+            Value::Number(mu_hat),
+            Value::Name(status_text),
+            Value::Text(reason),
+        ] = *values
+        else {
+            return Err("a row with other columns".to_owned());
+        };
+        Ok(Self {
+            hypothesis: Hypothesis::BOTH
+                .into_iter()
+                .find(|h| h.name() == hypothesis)
+                .ok_or_else(|| format!("toy {index} has the hypothesis '{hypothesis}', not b or sb"))?,
+            index,
+            statistic,
+            mu_hat,
+            status: status(status_text, index)?,
+            reason: reason.unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+impl StoredRow for FitToyRow {
+    type Header = FitToysHeader;
+    const KIND: &'static str = "toys";
+    const WHAT: &'static str = "a study of parameters with toys";
+    const READER: &'static str = "`toys --save FILE --resume` reads it again";
+    const STREAMS: &'static [&'static str] = &["the study"];
+
+    fn stream(&self) -> usize {
+        0
+    }
+
+    fn index(&self) -> u64 {
+        self.index
+    }
+
+    fn origin(header: &FitToysHeader) -> &ToyOrigin {
+        &header.origin
+    }
+
+    fn compatible(ours: &FitToysHeader, theirs: &FitToysHeader) -> Result<(), InferenceError> {
+        ours.compatible(theirs)
+    }
+}
+
+impl Columns for FitToyRow {
+    type Head = FitToysHeader;
+
+    fn specs(header: &FitToysHeader) -> Vec<Spec> {
+        let mut list = vec![
+            Spec::new("index", Content::Count),
+            Spec::new("nll", Content::Number),
+            Spec::new("status", Content::Name),
+            Spec::new("reason", Content::Text),
+        ];
+        for name in &header.params {
+            list.push(Spec::new(format!("value:{name}"), Content::Number));
+            list.push(Spec::new(format!("uncertainty:{name}"), Content::Number));
+        }
+        list
+    }
+
+    fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
+        take(Value::Count(self.index));
+        take(Value::Number(self.nll));
+        take(Value::Name(status_name(self.status)));
+        take(reason_value(&self.reason));
+        for (i, value) in self.values.iter().enumerate() {
+            take(Value::Number(Some(*value)));
+            take(Value::Number(self.uncertainties.get(i).copied().flatten()));
+        }
+    }
+
+    fn from_values(values: &[Value<'_>]) -> Result<Self, String> {
+        let [
+            Value::Count(index),
+            Value::Number(nll),
+            Value::Name(status_text),
+            Value::Text(reason),
+            pairs @ ..,
+        ] = values
+        else {
+            return Err("a row with other columns".to_owned());
+        };
+        let mut row = Self {
+            index: *index,
+            nll: *nll,
+            status: status(status_text, *index)?,
+            reason: reason.unwrap_or_default().to_owned(),
+            values: Vec::new(),
+            uncertainties: Vec::new(),
+        };
+        for pair in pairs.chunks(2) {
+            match pair {
+                [Value::Number(Some(value)), Value::Number(uncertainty)] => {
+                    row.values.push(*value);
+                    row.uncertainties.push(*uncertainty);
+                }
+                [Value::Number(None), Value::Number(None)] => {}
+                _ => return Err(format!("toy {index} has an uncertainty without a value")),
+            }
+        }
+        if row.values.is_empty() || 2 * row.values.len() == pairs.len() {
+            Ok(row)
+        } else {
+            Err(format!("toy {index} has values of some parameters only"))
+        }
+    }
+}
+
+/// The name of a status in files.
+fn status_name(status: ToyStatus) -> &'static str {
+    match status {
+        ToyStatus::Converged => "converged",
+        ToyStatus::NotConverged => "not_converged",
+        ToyStatus::Failed => "failed",
+    }
+}
+
+fn status(name: &str, index: u64) -> Result<ToyStatus, String> {
+    [ToyStatus::Converged, ToyStatus::NotConverged, ToyStatus::Failed]
+        .into_iter()
+        .find(|status| status_name(*status) == name)
+        .ok_or_else(|| format!("toy {index} has the unknown status '{name}'"))
+}
+
+/// No reason is null, not an empty text.
+fn reason_value(reason: &str) -> Value<'_> {
+    Value::Text(Some(reason).filter(|text| !text.is_empty()))
+}

@@ -1,0 +1,26 @@
+//! Toys in Parquet files: one row per toy under a header that says what decides its numbers.
+//!
+//! A run writes finished pieces as it goes and combines them at the end ([`Place`], [`Recording`]), so that
+//! whenever it is killed, everything on the disk is whole, and a later run continues with what is missing.
+//! [`ToySet`] reads the files of several shards together.
+
+mod column;
+mod error;
+mod folder;
+mod kind;
+mod ranges;
+mod reader;
+mod recording;
+mod set;
+mod writer;
+
+pub use error::{StoreError, Stranger};
+pub use kind::StoredRow;
+pub use ranges::Ranges;
+pub use recording::{Place, Recording};
+pub use set::ToySet;
+pub use writer::FORMAT;
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests;

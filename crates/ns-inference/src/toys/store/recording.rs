@@ -1,0 +1,246 @@
+//! A run that is saved as it goes, and continued where it was left.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::{StoreError, Stranger};
+use super::folder::{self, Folder};
+use super::kind::StoredRow;
+use super::ranges::Ranges;
+use super::reader::Reader;
+use super::writer::Writer;
+use crate::InferenceError;
+
+/// Time after which a piece is written: what a killed run loses at most, besides the toys at work.
+const PIECE_TIME: Duration = Duration::from_secs(2);
+
+/// Rows after which a piece is written.
+const PIECE_ROWS: usize = 1 << 17;
+
+/// A place that one run may write to. Taken before the work, so that a wrong path costs no computing time.
+pub struct Place {
+    folder: Folder,
+    resume: bool,
+}
+
+impl Place {
+    /// Takes the place of the file `target`. Nothing of the file itself is touched before
+    /// [`Recording::finish`].
+    ///
+    /// # Errors
+    /// If it cannot be written, another run is writing it, or an earlier run is there and `resume` is not
+    /// set.
+    pub fn claim(target: impl AsRef<Path>, resume: bool) -> Result<Self, StoreError> {
+        Ok(Self { folder: Folder::claim(target.as_ref(), resume)?, resume })
+    }
+
+    /// Begins the run that `header` describes, or continues it with what is there.
+    ///
+    /// # Errors
+    /// If what is there cannot be read or belongs to another run.
+    pub fn begin<R: StoredRow>(self, header: &R::Header) -> Result<Recording<R>, StoreError> {
+        let mut recording = Recording {
+            folder: self.folder,
+            header: header.clone(),
+            there: vec![Ranges::default(); R::STREAMS.len()],
+            pieces: Vec::new(),
+            finished: false,
+            waiting: Vec::new(),
+            since: Instant::now(),
+        };
+        if self.resume {
+            recording.take_over(header)?;
+        }
+        Ok(recording)
+    }
+}
+
+/// A finished piece and its first toy.
+struct Piece {
+    stream: usize,
+    first: u64,
+    path: PathBuf,
+}
+
+/// A run that is saved as it goes.
+pub struct Recording<R: StoredRow> {
+    folder: Folder,
+    header: R::Header,
+    there: Vec<Ranges>,
+    pieces: Vec<Piece>,
+    /// The whole file is there already.
+    finished: bool,
+    waiting: Vec<R>,
+    since: Instant,
+}
+
+impl<R: StoredRow> Recording<R> {
+    /// Reads what an earlier run has left.
+    fn take_over(&mut self, header: &R::Header) -> Result<(), StoreError> {
+        if self.folder.target.is_file() {
+            let reader = Reader::<R>::open(&self.folder.target)?;
+            same_run::<R>(&self.folder.target, header, &reader.header)?;
+            self.header = reader.header.clone();
+            self.there = reader.rows(|_| Ok::<_, StoreError>(()))?;
+            if !self.missing().is_empty() {
+                let reason = "it lacks toys of its shard".to_owned();
+                return Err(StoreError::Damaged { path: self.folder.target.clone(), reason });
+            }
+            self.finished = true;
+            // Left over from a run that was killed after its last step but one.
+            return self.folder.clear();
+        }
+        for path in self.folder.pieces()? {
+            let reader = Reader::<R>::open(&path)?;
+            same_run::<R>(&path, header, &reader.header)?;
+            if self.pieces.is_empty() {
+                self.header = reader.header.clone();
+            }
+            let there = reader.rows(|_| Ok::<_, StoreError>(()))?;
+            let damaged =
+                |reason: &str| StoreError::Damaged { path: path.clone(), reason: reason.to_owned() };
+            let mut found =
+                there.iter().enumerate().flat_map(|(s, r)| r.as_slice().iter().map(move |r| (s, r)));
+            let (Some((stream, range)), None) = (found.next(), found.next()) else {
+                return Err(damaged("a piece holds one range of toys"));
+            };
+            let (first, found) = (range.start, there.get(stream).cloned().unwrap_or_default());
+            let Some(all) = self.there.get_mut(stream) else { continue };
+            if all.common(&found).is_some() {
+                return Err(damaged("another piece has some of its toys too"));
+            }
+            all.merge(&found);
+            self.pieces.push(Piece { stream, first, path });
+        }
+        Ok(())
+    }
+
+    /// The header that stands above the rows: that of the first part of the run.
+    pub fn header(&self) -> &R::Header {
+        &self.header
+    }
+
+    /// Number of toys that are there already.
+    pub fn n_there(&self) -> u64 {
+        self.there.iter().map(Ranges::count).sum()
+    }
+
+    /// What is still to run: numbers of series and ranges of their toys, in order.
+    pub fn missing(&self) -> Vec<(usize, Range<u64>)> {
+        let whole = R::shard(&self.header).range(R::origin(&self.header).n_toys);
+        let gaps = self.there.iter().enumerate();
+        gaps.flat_map(|(stream, ranges)| {
+            ranges.missing(whole.clone()).into_iter().map(move |range| (stream, range))
+        })
+        .collect()
+    }
+
+    /// Takes further toys; writes a piece every two seconds.
+    ///
+    /// # Errors
+    /// If a piece cannot be written.
+    pub fn add(&mut self, rows: &[R]) -> Result<(), StoreError> {
+        for row in rows {
+            let follows =
+                |last: &R| (row.stream(), row.index()) == (last.stream(), last.index().wrapping_add(1));
+            if self.waiting.last().is_some_and(|last| !follows(last)) || self.waiting.len() >= PIECE_ROWS {
+                self.flush()?;
+            }
+            self.waiting.push(row.clone());
+        }
+        if self.since.elapsed() >= PIECE_TIME { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what waits as a piece.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.since = Instant::now();
+        let Some(row) = self.waiting.first() else { return Ok(()) };
+        let (stream, first) = (row.stream(), row.index());
+        let path = self.folder.piece(stream, first, |to| {
+            let mut writer = Writer::new::<R>(to, &self.header)?;
+            for row in &self.waiting {
+                writer.push(row)?;
+            }
+            writer.finish()
+        })?;
+        let mut ranges = Ranges::default();
+        self.waiting.iter().for_each(|row| ranges.push(row.index()));
+        if let Some(all) = self.there.get_mut(stream) {
+            all.merge(&ranges);
+        }
+        self.pieces.push(Piece { stream, first, path });
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Combines all pieces into the file, removes them, and hands over all rows of the run in order. If toys
+    /// are missing (the run was interrupted), the pieces stay and no file is made.
+    ///
+    /// # Errors
+    /// If a piece cannot be read or the file not be written; whatever `take` says.
+    pub fn finish<E: From<StoreError>>(
+        mut self,
+        mut take: impl FnMut(&[R]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.flush()?;
+        if self.finished {
+            return Reader::<R>::open(&self.folder.target)?.rows(|rows| take(&rows)).map(|_| ());
+        }
+        self.pieces.sort_by_key(|piece| (piece.stream, piece.first));
+        if !self.missing().is_empty() {
+            for piece in &self.pieces {
+                Reader::<R>::open(&piece.path)?.rows(|rows| take(&rows))?;
+            }
+            return Ok(());
+        }
+        let target = &self.folder.target;
+        self.folder.combined(|to| {
+            let mut writer =
+                Writer::new::<R>(to, &self.header).map_err(|error| folder::written(target, error))?;
+            for piece in &self.pieces {
+                Reader::<R>::open(&piece.path)?.rows(|rows| {
+                    for row in &rows {
+                        writer.push(row).map_err(|error| folder::written(target, error))?;
+                    }
+                    take(&rows)
+                })?;
+            }
+            Ok::<_, E>(writer.finish().map_err(|error| folder::written(target, error))?)
+        })?;
+        Ok(self.folder.clear()?)
+    }
+}
+
+/// Checks that what is there is a part of this very run.
+fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> Result<(), StoreError> {
+    let (here, there) = (R::shard(ours), R::shard(theirs));
+    let same = R::compatible(ours, theirs).and_then(|()| {
+        let (ours, theirs) = (here.to_string(), there.to_string());
+        if here == there {
+            Ok(())
+        } else {
+            Err(InferenceError::ForeignToys { what: "the shard".to_owned(), ours, theirs })
+        }
+    });
+    foreign(path, "this one", "remove it, or choose another name", same)
+}
+
+/// Names the file whose toys are of another run.
+pub(super) fn foreign(
+    path: &Path,
+    than: &str,
+    remedy: &'static str,
+    compatible: Result<(), InferenceError>,
+) -> Result<(), StoreError> {
+    let Err(error) = compatible else { return Ok(()) };
+    let (what, ours, theirs) = match error {
+        InferenceError::ForeignToys { what, ours, theirs } => (what, ours, theirs),
+        other => (other.to_string(), "not so".to_owned(), "so".to_owned()),
+    };
+    let (path, than) = (path.to_owned(), than.to_owned());
+    Err(Box::new(Stranger { path, than, what, theirs, ours, remedy }).into())
+}

@@ -1,0 +1,144 @@
+//! Saved parts of one run, read together.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::folder;
+use super::kind::StoredRow;
+use super::ranges::Ranges;
+use super::reader::Reader;
+use super::recording::foreign;
+
+/// One file of a set.
+struct Member {
+    path: PathBuf,
+    there: Vec<Ranges>,
+}
+
+impl Member {
+    /// The first toy of a series.
+    fn first(&self, stream: usize) -> Option<u64> {
+        self.there.get(stream)?.as_slice().first().map(|range| range.start)
+    }
+}
+
+/// Saved parts of one run: no toy is there twice, and all belong together.
+pub struct ToySet<R: StoredRow> {
+    header: R::Header,
+    members: Vec<Member>,
+    there: Vec<Ranges>,
+    interrupted: Vec<PathBuf>,
+}
+
+impl<R: StoredRow> ToySet<R> {
+    /// Opens files and checks them: each on its own, and all against each other. A file that its run never
+    /// finished is read from its pieces.
+    ///
+    /// # Errors
+    /// If a file cannot be read, is damaged, or belongs to another run than the first; if two have the same
+    /// toys.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, StoreError> {
+        let mut set: Option<Self> = None;
+        for path in paths {
+            let pieces = folder::pieces_of(path);
+            if !path.exists() && pieces.is_dir() {
+                for piece in folder::pieces(&pieces)? {
+                    Self::add(&mut set, &piece)?;
+                }
+                if let Some(set) = &mut set {
+                    set.interrupted.push(path.clone());
+                }
+            } else {
+                Self::add(&mut set, path)?;
+            }
+        }
+        set.ok_or_else(|| StoreError::Incomplete { missing: "all: none of the files has any".to_owned() })
+    }
+
+    /// Adds a file.
+    fn add(set: &mut Option<Self>, path: &Path) -> Result<(), StoreError> {
+        let reader = Reader::<R>::open(path)?;
+        let header = reader.header.clone();
+        let set = set.get_or_insert_with(|| Self {
+            header: header.clone(),
+            members: Vec::new(),
+            there: vec![Ranges::default(); R::STREAMS.len()],
+            interrupted: Vec::new(),
+        });
+        if let Some(first) = set.members.first() {
+            let than = first.path.display().to_string();
+            foreign(path, &than, "leave one of the two out", R::compatible(&set.header, &header))?;
+        }
+        let there = reader.rows(|_| Ok::<_, StoreError>(()))?;
+        for (stream, ranges) in there.iter().enumerate() {
+            for member in &set.members {
+                if let Some(twice) = member.there.get(stream).and_then(|theirs| theirs.common(ranges)) {
+                    return Err(StoreError::Overlap {
+                        one: member.path.clone(),
+                        other: path.to_owned(),
+                        stream: R::STREAMS.get(stream).copied().unwrap_or("?"),
+                        first: twice.start,
+                        last: twice.end.saturating_sub(1),
+                    });
+                }
+            }
+            if let Some(all) = set.there.get_mut(stream) {
+                all.merge(ranges);
+            }
+        }
+        set.members.push(Member { path: path.to_owned(), there });
+        Ok(())
+    }
+
+    /// The header of the first file; its shard is that file's.
+    pub fn header(&self) -> &R::Header {
+        &self.header
+    }
+
+    /// Files that their runs never finished.
+    pub fn interrupted(&self) -> &[PathBuf] {
+        &self.interrupted
+    }
+
+    /// Toys that no file has, in words; `None` if all are there.
+    pub fn missing(&self) -> Option<String> {
+        let whole = 0..R::origin(&self.header).n_toys;
+        let mut words: Vec<String> = Vec::new();
+        for (name, ranges) in R::STREAMS.iter().zip(&self.there) {
+            let gaps = ranges.missing(whole.clone());
+            let gaps: Vec<String> = gaps.iter().map(in_words).collect();
+            if !gaps.is_empty() {
+                words.push(format!("of {name} {}", gaps.join(", ")));
+            }
+        }
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Hands over all rows in order.
+    ///
+    /// # Errors
+    /// If a file has changed since it was opened; whatever `take` says.
+    pub fn rows<E: From<StoreError>>(&self, mut take: impl FnMut(&[R]) -> Result<(), E>) -> Result<(), E> {
+        for stream in 0..R::STREAMS.len() {
+            let mut with: Vec<(u64, &Member)> =
+                self.members.iter().filter_map(|m| Some((m.first(stream)?, m))).collect();
+            with.sort_by_key(|(first, _)| *first);
+            for (_, member) in with {
+                Reader::<R>::open(&member.path)?.rows(|mut rows| {
+                    rows.retain(|row| row.stream() == stream);
+                    take(&rows)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A range with both ends.
+fn in_words(range: &Range<u64>) -> String {
+    match range.end - range.start {
+        1 => range.start.to_string(),
+        _ => format!("{} to {}", range.start, range.end - 1),
+    }
+}

@@ -1,0 +1,114 @@
+//! Rows into a Parquet file: schema, header, row groups, fingerprint.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use ns_core::Digest;
+use parquet::basic::{Compression, Encoding};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use super::column::{self, Column, Content};
+use super::kind::StoredRow;
+
+/// Version of the format; it changes when an older reader could misunderstand.
+pub const FORMAT: u32 = 1;
+
+/// Keys of the file's metadata.
+pub(super) const KEY_FORMAT: &str = "nextstat.format";
+pub(super) const KEY_KIND: &str = "nextstat.kind";
+pub(super) const KEY_HEADER: &str = "nextstat.header";
+pub(super) const KEY_DIGEST: &str = "nextstat.sha256";
+
+/// Rows of a row group: what is in memory at once.
+pub(super) const GROUP: usize = 1 << 16;
+
+/// Writes one file of toys.
+pub(super) struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    columns: Vec<Column>,
+    digest: Digest,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a file under a header.
+    pub(super) fn new<R: StoredRow>(to: W, header: &R::Header) -> Result<Self> {
+        let specs = R::specs(header);
+        let text = serde_json::to_string(header).map_err(|error| ParquetError::External(error.into()))?;
+        let mut digest = Digest::default();
+        digest.text(R::KIND);
+        digest.text(&text);
+        let entry = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+        let mut properties = WriterProperties::builder()
+            .set_created_by(format!("nextstat {}", env!("CARGO_PKG_VERSION")))
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_dictionary_enabled(false)
+            .set_key_value_metadata(Some(vec![
+                entry(KEY_FORMAT, FORMAT.to_string()),
+                entry(KEY_KIND, R::KIND.to_owned()),
+                entry(KEY_HEADER, text),
+            ]));
+        for spec in &specs {
+            let path = ColumnPath::from(vec![spec.name.clone()]);
+            properties = match spec.content {
+                Content::Count => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+                Content::Number => properties,
+                Content::Name | Content::Text => properties.set_column_dictionary_enabled(path, true),
+            };
+        }
+        let file = SerializedFileWriter::new(to, column::schema(&specs)?, Arc::new(properties.build()))?;
+        let columns = specs.iter().map(|spec| Column::new(spec.content)).collect();
+        Ok(Self { file, columns, digest })
+    }
+
+    /// Adds a row.
+    pub(super) fn push<R: StoredRow>(&mut self, row: &R) -> Result<()> {
+        let mut columns = self.columns.iter_mut();
+        row.values(&mut |value| {
+            if let Some(column) = columns.next() {
+                column.push(&value);
+            }
+        });
+        // Columns without a value of this row.
+        columns.for_each(|column| column.push(&super::column::Value::Number(None)));
+        let last = self.rows() - 1;
+        for column in &self.columns {
+            column.add_to(&mut self.digest, last);
+        }
+        if self.rows() >= GROUP { self.group() } else { Ok(()) }
+    }
+
+    /// Rows that wait for their group.
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, Column::len)
+    }
+
+    /// Writes what waits as a row group.
+    fn group(&mut self) -> Result<()> {
+        let mut group = self.file.next_row_group()?;
+        for column in &mut self.columns {
+            let mut chunk = group
+                .next_column()?
+                .ok_or_else(|| ParquetError::General("fewer columns than the schema".to_owned()))?;
+            column.write(chunk.untyped())?;
+            chunk.close()?;
+            column.clear();
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Ends the file; gives back what it was written to.
+    pub(super) fn finish(mut self) -> Result<W> {
+        if self.rows() > 0 {
+            self.group()?;
+        }
+        let digest = KeyValue::new(KEY_DIGEST.to_owned(), self.digest.finish());
+        self.file.append_key_value_metadata(digest);
+        self.file.into_inner()
+    }
+}
