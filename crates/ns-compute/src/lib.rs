@@ -4,6 +4,7 @@ pub mod cpu;
 mod curvature;
 mod eval;
 mod interp;
+mod lanes;
 mod linalg;
 mod optimise;
 mod plan;

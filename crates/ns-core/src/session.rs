@@ -17,6 +17,9 @@ pub enum Start {
     At(Arc<[f64]>),
     /// The result of an earlier request of the same task (falls back to `Init` if it failed).
     Earlier(usize),
+    /// The same, moved along a direction (all parameters) until the first parameter that this request holds
+    /// has its value, and put inside the bounds: from a free fit to the conditional one.
+    Along(usize, Arc<[f64]>),
 }
 
 /// How hard to look for the global minimum.

@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use unit::Unit;
 
-/// Units of work whose outcomes may wait in memory before they go to the sink, per thread.
+/// Tasks whose outcomes may wait in memory before they go to the sink, per thread.
 const CHUNK_PER_THREAD: usize = 512;
 
 /// A compiled model on the CPU.
@@ -167,9 +167,14 @@ impl Session for CpuSession {
             outcomes
         };
         let mut index = 0;
-        let mut units = tasks.iter().flat_map(Unit::of).peekable();
+        let mut units = tasks.iter().flat_map(|task| Unit::of(self, task)).peekable();
         while units.peek().is_some() {
-            let chunk: Vec<Unit<'_>> = units.by_ref().take(CHUNK_PER_THREAD * self.threads.max(1)).collect();
+            let mut chunk: Vec<Unit<'_>> = Vec::new();
+            let mut size = 0;
+            while let Some(unit) = units.next_if(|_| size < CHUNK_PER_THREAD * self.threads.max(1)) {
+                size += unit.len();
+                chunk.push(unit);
+            }
             let outcomes: Vec<Vec<TaskOutcome>> = match &self.pool {
                 // One unit at a time: fits take unequal times, and a thread that holds back several at the end
                 // keeps the others waiting.

@@ -1,8 +1,8 @@
 //! From tasks to problems: checks, defaults, start points.
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, SessionError, Start, TaskOutcome,
-    Wanted,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, ParameterTable, Search, SessionError, Start,
+    TaskOutcome, Wanted,
 };
 
 use super::{CpuSession, put, take};
@@ -61,15 +61,15 @@ pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         if let Some(condition) = &request.only_if {
             index(condition.parameter)?;
         }
-        if let Start::At(point) = &request.start {
+        if let Start::At(point) | Start::Along(_, point) = &request.start {
+            let what = match request.start {
+                Start::At(_) => "start point",
+                _ => "direction of the start point",
+            };
             if point.len() != n {
-                return Err(SessionError::WrongLength {
-                    what: "start point",
-                    actual: point.len(),
-                    expected: n,
-                });
+                return Err(SessionError::WrongLength { what, actual: point.len(), expected: n });
             }
-            finite("start point", point)?;
+            finite(what, point)?;
         }
         for &(p, value) in &request.fixed {
             index(p)?;
@@ -112,6 +112,55 @@ pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionEr
     })
 }
 
+/// The box of one request: bounds and what it holds.
+pub(super) struct Frame {
+    pub(super) lower: Vec<f64>,
+    pub(super) upper: Vec<f64>,
+    pub(super) fixed: Vec<bool>,
+}
+
+impl Frame {
+    pub(super) fn new(table: &ParameterTable, request: &FitRequest) -> Self {
+        let mut frame = Self {
+            lower: table.bounds.iter().map(|b| b.0).collect(),
+            upper: table.bounds.iter().map(|b| b.1).collect(),
+            fixed: table.fixed.clone(),
+        };
+        for &(p, (lower, upper)) in &request.bounds {
+            frame.lower[p] = lower;
+            frame.upper[p] = upper;
+        }
+        for &p in &request.released {
+            frame.fixed[p] = false;
+        }
+        for (p, fixed) in frame.fixed.iter_mut().enumerate() {
+            *fixed |= frame.lower[p] == frame.upper[p];
+        }
+        for &(p, _) in &request.fixed {
+            frame.fixed[p] = true;
+        }
+        frame
+    }
+
+    /// Makes a start point of `point`: along the request's direction if it has one, held parameters at their
+    /// values, and in that case the others inside the bounds.
+    pub(super) fn place(&self, request: &FitRequest, point: &mut [f64]) {
+        if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
+            let length = (value - point[held]) / direction[held];
+            if length.is_finite() {
+                for (p, x) in point.iter_mut().enumerate() {
+                    if !self.fixed[p] {
+                        *x = (*x + length * direction[p]).clamp(self.lower[p], self.upper[p]);
+                    }
+                }
+            }
+        }
+        for &(p, value) in &request.fixed {
+            point[p] = value;
+        }
+    }
+}
+
 impl CpuSession {
     /// The data of a task, with their constants; `None` means the observed ones.
     pub(super) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
@@ -152,7 +201,23 @@ impl CpuSession {
         TaskOutcome { fits }
     }
 
-    fn run_fit(
+    /// The point that a request names as its start, before its held parameters are set.
+    pub(super) fn start_of(
+        &self,
+        request: &FitRequest,
+        earlier: &[Result<FitOutcome, FitFailure>],
+    ) -> Vec<f64> {
+        match &request.start {
+            Start::Init => self.plan.table.init.clone(),
+            Start::At(point) => point.to_vec(),
+            Start::Earlier(i) | Start::Along(i, _) => match earlier.get(*i) {
+                Some(Ok(outcome)) => outcome.parameters.clone(),
+                _ => self.plan.table.init.clone(),
+            },
+        }
+    }
+
+    pub(super) fn run_fit(
         &self,
         request: &FitRequest,
         data: &Dataset,
@@ -160,40 +225,17 @@ impl CpuSession {
         worker: &mut Worker,
         earlier: &[Result<FitOutcome, FitFailure>],
     ) -> Result<FitOutcome, FitFailure> {
-        let table = &self.plan.table;
-        let mut problem = Problem {
+        let frame = Frame::new(&self.plan.table, request);
+        let mut start = self.start_of(request, earlier);
+        frame.place(request, &mut start);
+        let problem = Problem {
             plan: &self.plan,
             level: self.level,
             data,
-            lower: table.bounds.iter().map(|b| b.0).collect(),
-            upper: table.bounds.iter().map(|b| b.1).collect(),
-            fixed: table.fixed.clone(),
+            lower: frame.lower,
+            upper: frame.upper,
+            fixed: frame.fixed,
         };
-        for &(p, (lower, upper)) in &request.bounds {
-            problem.lower[p] = lower;
-            problem.upper[p] = upper;
-        }
-        for &p in &request.released {
-            problem.fixed[p] = false;
-        }
-        let mut start = match &request.start {
-            Start::Init => table.init.clone(),
-            Start::At(point) => point.to_vec(),
-            Start::Earlier(i) => match earlier.get(*i) {
-                Some(Ok(outcome)) => outcome.parameters.clone(),
-                _ => table.init.clone(),
-            },
-        };
-        for p in 0..start.len() {
-            if table.fixed[p] && problem.fixed[p] && matches!(request.start, Start::Init) {
-                start[p] = table.init[p];
-            }
-            problem.fixed[p] |= problem.lower[p] == problem.upper[p];
-        }
-        for &(p, value) in &request.fixed {
-            problem.fixed[p] = true;
-            start[p] = value;
-        }
         let further = match request.search {
             Search::Local => Vec::new(),
             effort => self.further_starts(&problem, &start, effort),

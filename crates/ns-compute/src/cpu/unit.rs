@@ -1,40 +1,60 @@
 //! The pieces in which a batch is handed to threads: one task, or a few toys of one task.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use ns_core::{Control, Data, FitFailure, FitTask, TaskOutcome, ToySource, Wanted};
+use ns_core::{
+    AuxiliarySource, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, Start, TaskOutcome,
+    ToySource, Wanted,
+};
 
-use super::CpuSession;
+use super::request::{Frame, needed};
+use super::{CpuSession, put, take};
 use crate::eval::Dataset;
+use crate::lanes::{Course, End, Toy};
 use crate::optimise::Worker;
 
 /// Toys of one unit. Fixed, so that a run does not depend on the size of its batches.
-const TOYS_PER_UNIT: u64 = 64;
+const TOYS_PER_UNIT: u64 = 128;
 
 /// What one thread does in one go.
 pub(super) struct Unit<'a> {
     pub(super) task: &'a FitTask,
     /// Toys of the task's source; `None` where the data are given.
-    pub(super) toys: Option<(&'a ToySource, Range<u64>)>,
+    pub(super) toys: Option<Toys<'a>>,
+}
+
+/// Toys of one unit.
+pub(super) struct Toys<'a> {
+    source: &'a ToySource,
+    range: Range<u64>,
+    /// What the requests' fits share, one entry per request; `None` where the scalar optimiser does them.
+    courses: Arc<Vec<Option<Course>>>,
 }
 
 impl<'a> Unit<'a> {
     /// The units of a task, in order.
-    pub(super) fn of(task: &'a FitTask) -> Box<dyn Iterator<Item = Self> + 'a> {
+    pub(super) fn of(session: &CpuSession, task: &'a FitTask) -> Box<dyn Iterator<Item = Self> + 'a> {
         let Data::Drawn(drawn) = &task.data else {
             return Box::new(std::iter::once(Self { task, toys: None }));
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
+        let source = drawn.source.as_ref();
+        let courses = Arc::new(session.courses(source, &task.fits));
         Box::new((first..end).step_by(TOYS_PER_UNIT as usize).map(move |start| {
-            let toys = start..end.min(start.saturating_add(TOYS_PER_UNIT));
-            Self { task, toys: Some((drawn.source.as_ref(), toys)) }
+            let range = start..end.min(start.saturating_add(TOYS_PER_UNIT));
+            Self { task, toys: Some(Toys { source, range, courses: Arc::clone(&courses) }) }
         }))
+    }
+
+    /// Number of its outcomes.
+    pub(super) fn len(&self) -> usize {
+        self.toys.as_ref().map_or(1, |toys| (toys.range.end - toys.range.start) as usize)
     }
 
     /// Outcomes of a unit that was never begun.
     pub(super) fn cancelled(&self) -> Vec<TaskOutcome> {
-        let count = self.toys.as_ref().map_or(1, |(_, toys)| toys.end - toys.start);
-        (0..count)
+        (0..self.len())
             .map(|_| TaskOutcome {
                 fits: self.task.fits.iter().map(|_| Err(FitFailure::Cancelled)).collect(),
             })
@@ -52,18 +72,167 @@ impl CpuSession {
         worker: &mut Worker,
         finished: &dyn Fn(usize),
     ) -> Vec<TaskOutcome> {
-        let Some((source, toys)) = &unit.toys else {
-            // `check_task` has seen the data; foreign kinds cannot come here.
-            let own = self.dataset(&unit.task.data).ok().flatten();
-            let data = own.as_ref().unwrap_or(&self.observed);
-            return vec![self.run_task(unit.task, data, wanted, control, worker, finished)];
-        };
-        toys.clone()
-            .map(|toy| {
-                let drawn = source.draw(toy);
-                let data = Dataset::new(&self.plan, &drawn.main, &drawn.aux);
-                self.run_task(unit.task, &data, wanted, control, worker, finished)
+        match &unit.toys {
+            Some(toys) => self.run_toys(unit.task, toys, wanted, control, worker, finished),
+            None => {
+                // `check_task` has seen the data; foreign kinds cannot come here.
+                let own = self.dataset(&unit.task.data).ok().flatten();
+                let data = own.as_ref().unwrap_or(&self.observed);
+                vec![self.run_task(unit.task, data, wanted, control, worker, finished)]
+            }
+        }
+    }
+
+    /// What the fits of a run of toys share, request by request.
+    fn courses(&self, source: &ToySource, requests: &[FitRequest]) -> Vec<Option<Course>> {
+        let plan = &self.plan;
+        let aux: Vec<f64> = source
+            .auxiliary
+            .iter()
+            .map(|datum| match datum {
+                AuxiliarySource::Gaussian(normal) => normal.mean(),
+                AuxiliarySource::Poisson(poisson) => poisson.mean(),
             })
-            .collect()
+            .collect();
+        let mut worker = take(&self.workers, plan);
+        let courses = requests.iter().map(|request| {
+            if request.search != Search::Local {
+                return None;
+            }
+            let frame = Frame::new(&plan.table, request);
+            let mut point = match &request.start {
+                Start::At(point) => point.to_vec(),
+                _ => source.parameters.clone(),
+            };
+            frame.place(request, &mut point);
+            let parts = (frame.lower, frame.upper, frame.fixed.as_slice());
+            Course::new(self.level, plan, &point, &aux, parts, &mut worker.scratch)
+        });
+        let courses = courses.collect();
+        put(&self.workers, worker);
+        courses
+    }
+
+    /// Draws the toys of a unit and runs the task's requests on all of them, one request after the other.
+    fn run_toys(
+        &self,
+        task: &FitTask,
+        toys: &Toys<'_>,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        finished: &dyn Fn(usize),
+    ) -> Vec<TaskOutcome> {
+        let data: Vec<Dataset> = toys
+            .range
+            .clone()
+            .map(|index| {
+                let mut data = Dataset::empty(&self.plan);
+                toys.source.draw_into(index, &mut data.main, &mut data.aux);
+                data.saturate(&self.plan);
+                data
+            })
+            .collect();
+        let mut outcomes: Vec<TaskOutcome> =
+            data.iter().map(|_| TaskOutcome { fits: Vec::with_capacity(task.fits.len()) }).collect();
+        for (request, course) in task.fits.iter().zip(toys.courses.iter()) {
+            if control.is_cancelled() {
+                outcomes.iter_mut().for_each(|outcome| outcome.fits.push(Err(FitFailure::Cancelled)));
+                continue;
+            }
+            match course {
+                Some(course) => {
+                    self.run_course(request, course, &data, wanted, control, worker, &mut outcomes);
+                }
+                None => {
+                    for (data, outcome) in data.iter().zip(&mut outcomes) {
+                        let fit = self.one(request, data, wanted, control, worker, &outcome.fits);
+                        outcome.fits.push(fit);
+                    }
+                }
+            }
+            finished(data.len());
+        }
+        outcomes
+    }
+
+    /// One request on all toys of a unit, in lanes.
+    fn run_course(
+        &self,
+        request: &FitRequest,
+        course: &Course,
+        data: &[Dataset],
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        outcomes: &mut [TaskOutcome],
+    ) {
+        let plan = &self.plan;
+        let frame = Frame::new(&plan.table, request);
+        let asked: Vec<bool> = outcomes.iter().map(|outcome| needed(request, &outcome.fits)).collect();
+        let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
+        let starts: Vec<Vec<f64>> = chosen()
+            .map(|((_, _), outcome)| {
+                let mut start = self.start_of(request, &outcome.fits);
+                frame.place(request, &mut start);
+                for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !frame.fixed[*p]) {
+                    *x = x.clamp(frame.lower[p], frame.upper[p]);
+                }
+                start
+            })
+            .collect();
+        let jobs: Vec<Toy<'_>> = chosen()
+            .zip(&starts)
+            .map(|(((_, data), _), start)| Toy {
+                main: &data.main,
+                aux: &data.aux,
+                start,
+                saturated: data.saturated_main + data.saturated_constraint,
+            })
+            .collect();
+        let mut ends = course.run(self.level, plan, &jobs).into_iter();
+        for ((asked, data), outcome) in asked.iter().zip(data).zip(outcomes.iter_mut()) {
+            if !asked {
+                outcome.fits.push(Err(FitFailure::NotNeeded));
+                continue;
+            }
+            let fit = match ends.next() {
+                Some(End::Fitted(fit)) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
+                // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
+                Some(End::Fitted(FitOutcome { parameters, .. }) | End::Left(parameters)) => {
+                    let again = FitRequest {
+                        start: if parameters.iter().all(|x| x.is_finite()) {
+                            Start::At(parameters.into())
+                        } else {
+                            request.start.clone()
+                        },
+                        metric: None,
+                        ..request.clone()
+                    };
+                    self.one(&again, data, wanted, control, worker, &outcome.fits)
+                }
+                None => Err(FitFailure::Cancelled),
+            };
+            outcome.fits.push(fit);
+        }
+    }
+
+    /// One request on one toy, by the scalar optimiser.
+    fn one(
+        &self,
+        request: &FitRequest,
+        data: &Dataset,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        earlier: &[Result<FitOutcome, FitFailure>],
+    ) -> Result<FitOutcome, FitFailure> {
+        if control.is_cancelled() {
+            Err(FitFailure::Cancelled)
+        } else if !needed(request, earlier) {
+            Err(FitFailure::NotNeeded)
+        } else {
+            self.run_fit(request, data, wanted, worker, earlier)
+        }
     }
 }

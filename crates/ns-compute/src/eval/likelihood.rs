@@ -20,20 +20,45 @@ pub(crate) struct Dataset {
 impl Dataset {
     /// Precomputes the constants of a data set.
     pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64]) -> Self {
-        let saturated_constraint =
-            plan.gaussian.constant + plan.poisson.aux.iter().map(|&a| saturated(aux[a])).sum::<f64>();
+        let mut data =
+            Self { main: main.to_vec(), aux: aux.to_vec(), saturated_main: 0.0, saturated_constraint: 0.0 };
+        data.saturate(plan);
+        data
+    }
+
+    /// Room for data that are still to come.
+    pub(crate) fn empty(plan: &Plan) -> Self {
         Self {
-            main: main.to_vec(),
-            aux: aux.to_vec(),
-            saturated_main: main.iter().map(|&n| saturated(n)).sum(),
-            saturated_constraint,
+            main: vec![0.0; plan.n_bins],
+            aux: vec![0.0; plan.n_aux],
+            saturated_main: 0.0,
+            saturated_constraint: 0.0,
         }
     }
+
+    /// Computes the constants.
+    pub(crate) fn saturate(&mut self, plan: &Plan) {
+        self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
+        self.saturated_constraint =
+            plan.gaussian.constant + plan.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>();
+    }
 }
+
+/// [`saturated`] of the counts that most toys consist of.
+static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
+    std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
 
 /// `-ln Poisson(n; lambda = n)` for real `n >= 0`, i.e. `n - n ln n + ln Gamma(n+1)`,
 /// with Stirling's series where the terms would cancel.
 fn saturated(n: f64) -> f64 {
+    let index = n as usize;
+    match OF_COUNTS.get(index) {
+        Some(known) if index as f64 == n => *known,
+        _ => stirling(n),
+    }
+}
+
+fn stirling(n: f64) -> f64 {
     if n <= 0.0 {
         0.0
     } else if n < 30.0 {

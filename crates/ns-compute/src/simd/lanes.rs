@@ -17,6 +17,14 @@ pub(crate) trait Vector: Copy {
     fn add(self, b: Self) -> Self;
     /// `self * b + c`.
     fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `self - b`.
+    fn sub(self, b: Self) -> Self;
+    /// `self / b`.
+    fn div(self, b: Self) -> Self;
+    /// Lane by lane `then` where `self < limit`, else `otherwise` (also where `self` is NaN).
+    fn below(self, limit: Self, then: Self, otherwise: Self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
     /// Sum of all lanes, in a fixed order.
     fn sum(self) -> f64;
     /// Writes the lane sums of four vectors to the first four elements of `to`.
@@ -158,6 +166,42 @@ impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
         let mut out = [0.0; N];
         for i in 0..N {
             out[i] = if FUSED { self.0[i].mul_add(b.0[i], c.0[i]) } else { self.0[i] * b.0[i] + c.0[i] };
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = self.0[i] - b.0[i];
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = self.0[i] / b.0[i];
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = if self.0[i] < limit.0[i] { then.0[i] } else { otherwise.0[i] };
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        let mut out = [0.0; N];
+        for i in 0..N {
+            out[i] = self.0[i].sqrt();
         }
         Self(out)
     }

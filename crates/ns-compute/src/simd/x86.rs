@@ -4,12 +4,14 @@
 //! instruction set, after [`super::Level::detect`] found it on this machine.
 
 use std::arch::x86_64::{
-    __m256d, __m512d, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_si128, _mm_unpackhi_pd, _mm256_add_pd,
-    _mm256_blend_pd, _mm256_castpd256_pd128, _mm256_div_pd, _mm256_extractf128_pd, _mm256_fmadd_pd,
-    _mm256_hadd_pd, _mm256_i32gather_pd, _mm256_loadu_pd, _mm256_loadu_si256, _mm256_mul_pd,
-    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm512_add_pd, _mm512_castpd512_pd256,
-    _mm512_extractf64x4_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_i32gather_pd, _mm512_loadu_pd,
-    _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd, _mm512_storeu_pd,
+    __m256d, __m512d, _CMP_LT_OQ, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_si128, _mm_unpackhi_pd,
+    _mm256_add_pd, _mm256_blend_pd, _mm256_blendv_pd, _mm256_castpd256_pd128, _mm256_cmp_pd, _mm256_div_pd,
+    _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_hadd_pd, _mm256_i32gather_pd, _mm256_loadu_pd,
+    _mm256_loadu_si256, _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_sqrt_pd,
+    _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd, _mm512_castpd512_pd256, _mm512_cmp_pd_mask,
+    _mm512_div_pd, _mm512_extractf64x4_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_i32gather_pd,
+    _mm512_loadu_pd, _mm512_mask_blend_pd, _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd, _mm512_sqrt_pd,
+    _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::lanes::{MulAdd, Vector};
@@ -64,6 +66,33 @@ fn sum4(x: __m256d) -> f64 {
 }
 
 impl Vector for V4 {
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm256_sub_pd(self.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm256_div_pd(self.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        unsafe {
+            let mask = _mm256_cmp_pd::<_CMP_LT_OQ>(self.0, limit.0);
+            Self(_mm256_blendv_pd(otherwise.0, then.0, mask))
+        }
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm256_sqrt_pd(self.0) })
+    }
+
     #[inline(always)]
     fn add(self, b: Self) -> Self {
         // SAFETY: the instruction set is there (module comment).
@@ -142,6 +171,29 @@ impl Vector for V4 {
 
 impl Vector for V8Pair {
     #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        Self(V4(self.0).sub(V4(b.0)).0, V4(self.1).sub(V4(b.1)).0)
+    }
+
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        Self(V4(self.0).div(V4(b.0)).0, V4(self.1).div(V4(b.1)).0)
+    }
+
+    #[inline(always)]
+    fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
+        Self(
+            V4(self.0).below(V4(limit.0), V4(then.0), V4(otherwise.0)).0,
+            V4(self.1).below(V4(limit.1), V4(then.1), V4(otherwise.1)).0,
+        )
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(V4(self.0).sqrt().0, V4(self.1).sqrt().0)
+    }
+
+    #[inline(always)]
     fn add(self, b: Self) -> Self {
         // SAFETY: the instruction set is there (module comment).
         unsafe { Self(_mm256_add_pd(self.0, b.0), _mm256_add_pd(self.1, b.1)) }
@@ -213,6 +265,33 @@ impl Vector for V8Pair {
 }
 
 impl Vector for V8 {
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm512_sub_pd(self.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm512_div_pd(self.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        unsafe {
+            let mask = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(self.0, limit.0);
+            Self(_mm512_mask_blend_pd(mask, otherwise.0, then.0))
+        }
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: the instruction set is there (module comment).
+        Self(unsafe { _mm512_sqrt_pd(self.0) })
+    }
+
     #[inline(always)]
     fn add(self, b: Self) -> Self {
         // SAFETY: the instruction set is there (module comment).

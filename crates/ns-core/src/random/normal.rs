@@ -155,6 +155,18 @@ impl Normal {
         }
     }
 
+    /// The mean.
+    #[must_use]
+    pub const fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The width.
+    #[must_use]
+    pub const fn sigma(&self) -> f64 {
+        self.sigma
+    }
+
     /// The number that belongs to this slot of this stream. It uses words 0 and 1 of attempt 0.
     #[must_use]
     #[inline]

@@ -1,0 +1,257 @@
+//! Eight descents side by side, each to its own certificate; a finished lane takes the next fit.
+//!
+//! Steps are `-H g` with limited-memory BFGS corrections of the Gauss-Newton metric (see `metric`), shortened
+//! at bounds and until the function falls. The stop is that of every fit: the EDM at most 1e-12, measured with
+//! the corrected metric, the step that it implies taken, and again at most 1e-12 there. What does not behave
+//! (a step that cannot be accepted, too many iterations, a factor near zero) is left to the scalar
+//! optimiser.
+
+use super::WIDTH;
+use super::evaluate::evaluate;
+use super::group::{Bounds, Group, absorb, advance, after, before, reach};
+use super::metric::Metric;
+use super::scratch::Scratch;
+use super::solver::{Solver, factor, solve};
+use crate::optimise::EDM_TOLERANCE;
+use crate::plan::Plan;
+use crate::simd::Level;
+
+/// Iterations before the scalar optimiser takes over.
+const MOST_ITERATIONS: usize = 60;
+
+/// Trials of one step.
+const MOST_TRIALS: usize = 8;
+
+/// How often bounds may hold further parameters within one step.
+const MOST_PINS: usize = 4;
+
+/// An EDM this small needs no further step to confirm it.
+const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
+
+/// A normsys product below this has no usable relative derivative.
+const LEAST_PRODUCT: f64 = 1e-100;
+
+/// The memory of one thread for one kind of fit.
+pub(super) struct Walk {
+    pub(super) group: Group,
+    pub(super) scratch: Scratch,
+    pub(super) solver: Solver,
+}
+
+impl Walk {
+    pub(super) fn new(plan: &Plan, metric: &Metric) -> Self {
+        Self {
+            group: Group::new(plan),
+            scratch: Scratch::new(plan),
+            solver: Solver::new(metric, plan.n_bins),
+        }
+    }
+}
+
+/// The fits of one kind: same plan, box and metric.
+pub(super) struct Kind<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) level: Level,
+    pub(super) metric: &'a Metric,
+    pub(super) bounds: &'a Bounds,
+}
+
+/// One fit to do.
+pub(super) struct Job<'a> {
+    pub(super) main: &'a [f64],
+    pub(super) aux: &'a [f64],
+    /// Inside the box, fixed parameters at their values.
+    pub(super) start: &'a [f64],
+}
+
+/// Where a lane ended.
+#[derive(Debug, Clone)]
+pub(super) struct Arrival {
+    pub(super) theta: Vec<f64>,
+    /// `-ln L` above the saturated model.
+    pub(super) value: f64,
+    /// Parameters held at a bound, and bins without counts that expect nothing or less.
+    pub(super) held: Vec<usize>,
+    pub(super) empty: Vec<usize>,
+    pub(super) edm: f64,
+    /// Whether the certificate holds.
+    pub(super) converged: bool,
+    pub(super) iterations: usize,
+    pub(super) evaluations: usize,
+}
+
+/// What a lane is doing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lane {
+    /// Index of its job.
+    job: usize,
+    busy: bool,
+    /// Nothing is known yet of its start point.
+    fresh: bool,
+    value: f64,
+    noise: f64,
+    edm: f64,
+    last_edm: f64,
+    length: f64,
+    trials: usize,
+    iterations: usize,
+    evaluations: usize,
+}
+
+/// Does all `jobs`, in any order of lanes; results are in the order of the jobs.
+pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec<Arrival> {
+    let mut arrivals: Vec<Option<Arrival>> = jobs.iter().map(|_| None).collect();
+    let mut waiting = jobs.iter().enumerate();
+    let mut lanes = [Lane::default(); WIDTH];
+    for (l, lane) in lanes.iter_mut().enumerate() {
+        // Lanes without a job of their own copy the first one.
+        match waiting.next().or(jobs.first().map(|job| (usize::MAX, job))) {
+            Some((index, job)) => {
+                load(job, l, &mut walk.group);
+                *lane = Lane { job: index, busy: index != usize::MAX, fresh: true, ..Lane::default() };
+            }
+            None => return Vec::new(),
+        }
+    }
+    while lanes.iter().any(|lane| lane.busy) {
+        evaluate(
+            kind.level,
+            kind.plan,
+            &walk.group.trial,
+            &walk.group.main,
+            &walk.group.aux,
+            &mut walk.scratch,
+        );
+        let lost = step(kind, walk, &mut lanes);
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            if !lane.busy {
+                continue;
+            }
+            let certain = lane.edm <= SURELY || (lane.edm <= EDM_TOLERANCE && lane.last_edm <= EDM_TOLERANCE);
+            let converged = certain && lane.trials == 0 && !lost[l];
+            if !converged && !lost[l] {
+                continue;
+            }
+            if let Some(place) = arrivals.get_mut(lane.job) {
+                let of_lane = |all: &[f64], test: &dyn Fn(f64) -> bool| -> Vec<usize> {
+                    let all = all.iter().skip(l).step_by(WIDTH).enumerate();
+                    all.filter(|(_, x)| test(**x)).map(|(i, _)| i).collect()
+                };
+                *place = Some(Arrival {
+                    theta: walk.group.theta.iter().skip(l).step_by(WIDTH).copied().collect(),
+                    held: of_lane(&walk.group.held, &|held| held != 0.0),
+                    empty: of_lane(&walk.scratch.lambda, &|lambda| !(lambda > 0.0)),
+                    value: lane.value,
+                    edm: lane.edm,
+                    converged,
+                    iterations: lane.iterations,
+                    evaluations: lane.evaluations,
+                });
+            }
+            if let Some((index, job)) = waiting.next() {
+                load(job, l, &mut walk.group);
+                *lane = Lane { job: index, busy: true, fresh: true, ..Lane::default() };
+            } else {
+                lane.busy = false;
+            }
+        }
+    }
+    arrivals.into_iter().flatten().collect()
+}
+
+/// Puts a job into a lane.
+fn load(job: &Job<'_>, lane: usize, group: &mut Group) {
+    let spread = |from: &[f64], to: &mut [f64]| {
+        for (to, from) in to.iter_mut().skip(lane).step_by(WIDTH).zip(from) {
+            *to = *from;
+        }
+    };
+    spread(job.main, &mut group.main);
+    spread(job.aux, &mut group.aux);
+    spread(job.start, &mut group.trial);
+    spread(job.start, &mut group.theta);
+    group.forget(lane);
+}
+
+/// Judges the trial points, moves to the good ones, and lays out the next; tells which lanes are lost.
+fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
+    let Walk { group, scratch, solver } = walk;
+    let free = &kind.metric.free;
+    let mut lost = [false; WIDTH];
+    let (mut accept, mut fresh) = ([0.0; WIDTH], [0.0; WIDTH]);
+    for (l, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.busy) {
+        lane.evaluations += 1;
+        let value = scratch.value[l];
+        let bound = lane.value + 1e-4 * lane.length * group.descent[l] + 8.0 * f64::EPSILON * lane.noise;
+        let good = if lane.fresh { value.is_finite() } else { value <= bound };
+        if good && scratch.least[l] > LEAST_PRODUCT {
+            accept[l] = 1.0;
+            fresh[l] = f64::from(u8::from(lane.fresh));
+            lane.fresh = false;
+            lane.value = value;
+            lane.noise = scratch.noise[l];
+            lane.trials = 0;
+            lane.iterations += 1;
+            lost[l] = lane.iterations > MOST_ITERATIONS;
+        } else {
+            lane.trials += 1;
+            lost[l] = lane.fresh || lane.trials > MOST_TRIALS || !(scratch.least[l] > LEAST_PRODUCT);
+        }
+    }
+    absorb(kind.level, free, kind.bounds, &scratch.gradient, &scratch.weight, &accept, &fresh, group);
+    for l in 0..WIDTH {
+        if group.turned[l] != 0.0 {
+            group.forget(l);
+        }
+    }
+    let mut length = [1.0; WIDTH];
+    for pin in 0..=MOST_PINS {
+        factor(kind.level, kind.metric, &group.theta, &group.weight, &group.aux, &group.held, solver);
+        before(kind.level, free, group);
+        solve(kind.level, kind.metric, &group.from, solver, &mut group.to);
+        after(kind.level, free, &accept, group);
+        reach(kind.level, free, kind.bounds, group, &mut length);
+        let mut pinned = false;
+        for (l, lane) in lanes.iter().enumerate() {
+            if lane.busy && accept[l] == 1.0 && length[l] < 1e-10 {
+                pinned |= pin < MOST_PINS && pin_outward(l, free, kind.bounds, group);
+                lost[l] |= pin == MOST_PINS;
+            }
+        }
+        if !pinned {
+            break;
+        }
+    }
+    for (l, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.busy) {
+        if accept[l] == 1.0 {
+            lane.last_edm = if fresh[l] == 1.0 { f64::INFINITY } else { lane.edm };
+            lane.edm = -0.5 * group.descent[l];
+            lost[l] |= !(lane.edm >= 0.0 && lane.edm.is_finite());
+            lane.length = length[l];
+        } else {
+            lane.length *= 0.3;
+        }
+        length[l] = lane.length;
+    }
+    advance(kind.level, free, kind.bounds, &length, group);
+    lost
+}
+
+/// Holds the parameters of a lane that sit on a bound and would leave the box; true if there were any.
+fn pin_outward(lane: usize, free: &[usize], bounds: &Bounds, group: &mut Group) -> bool {
+    let mut any = false;
+    for &p in free {
+        let i = p * WIDTH + lane;
+        let (theta, step) = (group.theta[i], group.direction[i]);
+        let outward = (theta <= bounds.lower[p] && step < 0.0) || (theta >= bounds.upper[p] && step > 0.0);
+        if outward && group.held[i] == 0.0 {
+            group.held[i] = 1.0;
+            group.slope[i] = 0.0;
+            any = true;
+        }
+    }
+    if any {
+        group.forget(lane);
+    }
+    any
+}

@@ -1,0 +1,386 @@
+//! Value and gradient at eight points, each with data of its own.
+//!
+//! The same sums as in `eval`, one fit per lane: every coefficient of the plan is read once for eight fits,
+//! nothing is padded, and no lane sees another. A lane's bits do not depend on what the others hold.
+
+use ns_core::HistosysCode;
+
+use super::WIDTH;
+use super::metric::FEWEST;
+use super::scratch::Scratch;
+use crate::plan::{Block, LANES, NormRun, Plan};
+use crate::simd::{MulAdd, Vector, deviance, exp, isa_fn};
+
+isa_fn! {
+    /// Fills `scratch` with value and gradient of every lane at `theta`, for the counts `main` and the
+    /// auxiliary data `aux`. A lane with an impossible expectation has an infinite value.
+    pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) {
+    assert!(theta.len() == plan.n_parameters() * WIDTH && main.len() == plan.n_bins * WIDTH);
+    for &p in &plan.hist_params {
+        curved::<M>(plan.histosys, p, theta, scratch);
+    }
+    norms::<M>(plan, theta, scratch);
+    scratch.lambda.fill(0.0);
+    for (index, block) in plan.blocks.iter().enumerate() {
+        forward::<M>(plan, index, block, theta, scratch);
+    }
+    counts::<M>(plan, main, scratch);
+    scratch.gradient.fill(0.0);
+    for (index, block) in plan.blocks.iter().enumerate() {
+        backward::<M>(plan, index, block, theta, scratch);
+    }
+    for run in &plan.norm_runs {
+        norm_gradient::<M>(plan, run, scratch);
+    }
+    constraints::<M>(plan, theta, aux, scratch);
+}
+
+/// Element `i` of all lanes.
+#[inline(always)]
+pub(super) fn at<V: Vector>(from: &[f64], i: usize) -> V {
+    V::load(&from[i * WIDTH..])
+}
+
+/// Writes element `i` of all lanes.
+#[inline(always)]
+pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
+    x.store(&mut to[i * WIDTH..]);
+}
+
+/// `|x|`.
+#[inline(always)]
+pub(super) fn abs<V: Vector>(x: V) -> V {
+    let zero = V::splat(0.0);
+    x.below(zero, zero.sub(x), x)
+}
+
+/// `f` and `f'` of the histosys code (see `interp`); codes with kinks never come here with curved terms.
+#[inline(always)]
+fn curved<M: MulAdd>(code: HistosysCode, p: usize, theta: &[f64], scratch: &mut Scratch) {
+    let splat = M::V8::splat;
+    let alpha: M::V8 = at(theta, p);
+    let size = abs(alpha);
+    let sign = alpha.below(splat(0.0), splat(-1.0), splat(1.0));
+    let edge = splat(1.0 + f64::EPSILON);
+    let (f, first) = match code {
+        HistosysCode::Code0 => (size, sign),
+        HistosysCode::Code2 => {
+            let far = size.mul_add(splat(2.0), splat(-1.0));
+            (
+                size.below(edge, alpha.mul(alpha), far),
+                size.below(edge, alpha.mul(splat(2.0)), sign.mul(splat(2.0))),
+            )
+        }
+        HistosysCode::Code4p => {
+            let s = alpha.mul(alpha);
+            let f = s.mul_add(splat(0.375), splat(-1.25)).mul_add(s, splat(1.875)).mul(s);
+            let first = s.mul_add(splat(2.25), splat(-5.0)).mul_add(s, splat(3.75)).mul(alpha);
+            (size.below(edge, f, size), size.below(edge, first, sign))
+        }
+    };
+    put(&mut scratch.curved, p, f);
+    put(&mut scratch.curved_first, p, first);
+}
+
+/// code4 factors: products per block, and the relative derivative of each.
+#[inline(always)]
+fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    let splat = M::V8::splat;
+    let n_blocks = plan.blocks.len();
+    for i in 0..n_blocks {
+        put(&mut scratch.norm, i, splat(1.0));
+    }
+    for run in &plan.norm_runs {
+        let alpha: M::V8 = at(theta, run.param);
+        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !(a.abs() < 1.0));
+        let size = abs(alpha);
+        for i in run.start..run.end {
+            let block = plan.norm_block[i] as usize;
+            if block >= n_blocks {
+                break; // padding
+            }
+            // Horner's rule for the polynomial and, with the same intermediate values, its derivative.
+            let mut value = splat(plan.norm_coefficients[5][i]);
+            let mut first = value;
+            for k in (0..5).rev() {
+                value = value.mul_add(alpha, splat(plan.norm_coefficients[k][i]));
+                first = first.mul_add(alpha, value);
+            }
+            value = value.mul_add(alpha, splat(1.0));
+            let mut ratio = first.mul(value.reciprocal());
+            if far {
+                let (hi, lo) = (splat(plan.norm_log_hi[i]), splat(plan.norm_log_lo[i]));
+                let zero = splat(0.0);
+                let log = alpha.below(zero, lo, hi);
+                let mut power = [0.0; WIDTH];
+                size.mul(log).store(&mut power);
+                for x in &mut power {
+                    *x = exp::<M>(*x);
+                }
+                let one = splat(1.0);
+                value = size.below(one, value, M::V8::load(&power));
+                ratio = size.below(one, ratio, alpha.below(zero, zero.sub(lo), hi));
+            }
+            put(&mut scratch.ratio, i, ratio);
+            let product: M::V8 = at(&scratch.norm, block);
+            put(&mut scratch.norm, block, product.mul(value));
+        }
+    }
+    let mut least = splat(f64::INFINITY);
+    for i in 0..n_blocks {
+        let size = abs(at::<M::V8>(&scratch.norm, i));
+        least = size.below(least, size, least);
+    }
+    least.store(&mut scratch.least);
+}
+
+/// Product of the scalar factors of a block, without factor `leave_out`.
+#[inline(always)]
+fn factors<M: MulAdd>(plan: &Plan, block: &Block, leave_out: usize, theta: &[f64], from: M::V8) -> M::V8 {
+    let mut product = from;
+    for k in block.factor.0..block.factor.1 {
+        if k != leave_out {
+            product = product.mul(at(theta, plan.factor_param[k] as usize));
+        }
+    }
+    product
+}
+
+/// Expected yields of one block.
+#[inline(always)]
+fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
+    let scale = factors::<M>(plan, block, usize::MAX, theta, at(&scratch.norm, index));
+    for b in 0..block.n_bins {
+        let mut product = M::V8::splat(1.0);
+        for k in block.binwise.0..block.binwise.1 {
+            product = product.mul(at(theta, plan.binwise_first[k] as usize + b));
+        }
+        put(&mut scratch.binwise, block.cell + b, product);
+    }
+    let mut b = 0;
+    while b < block.n_bins {
+        b += match block.n_bins - b {
+            1 => additive::<M, 1>(plan, block, b, theta, scratch),
+            2 => additive::<M, 2>(plan, block, b, theta, scratch),
+            3 => additive::<M, 3>(plan, block, b, theta, scratch),
+            4 => additive::<M, 4>(plan, block, b, theta, scratch),
+            5 => additive::<M, 5>(plan, block, b, theta, scratch),
+            6 => additive::<M, 6>(plan, block, b, theta, scratch),
+            7 => additive::<M, 7>(plan, block, b, theta, scratch),
+            _ => additive::<M, 8>(plan, block, b, theta, scratch),
+        };
+    }
+    for b in 0..block.n_bins {
+        let yields = at::<M::V8>(&scratch.additive, block.cell + b).mul(scale);
+        let lambda: M::V8 = at(&scratch.lambda, block.bin + b);
+        let lambda = yields.mul_add(at(&scratch.binwise, block.cell + b), lambda);
+        put(&mut scratch.lambda, block.bin + b, lambda);
+    }
+}
+
+/// Nominal plus additive variations of `N` bins from bin `b` on; returns `N`.
+#[inline(always)]
+fn additive<M: MulAdd, const N: usize>(
+    plan: &Plan,
+    block: &Block,
+    b: usize,
+    theta: &[f64],
+    scratch: &mut Scratch,
+) -> usize {
+    let stride = block.n_lanes * LANES;
+    let mut sum = [M::V8::splat(0.0); N];
+    for v in 0..N {
+        sum[v] = M::V8::splat(plan.nominal[block.cell + b + v]);
+    }
+    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+        let alpha: M::V8 = at(theta, p as usize);
+        let slope = &plan.hist_slope[block.slope + i * stride + b..][..N];
+        for v in 0..N {
+            sum[v] = alpha.mul_add(M::V8::splat(slope[v]), sum[v]);
+        }
+        if block.hist.0 + i < block.hist_curved {
+            let f: M::V8 = at(&scratch.curved, p as usize);
+            let curve = &plan.hist_curve[block.curve + i * stride + b..][..N];
+            for v in 0..N {
+                sum[v] = f.mul_add(M::V8::splat(curve[v]), sum[v]);
+            }
+        }
+    }
+    for v in 0..N {
+        put(&mut scratch.additive, block.cell + b + v, sum[v]);
+    }
+    N
+}
+
+/// Poisson terms of the main bins with their derivatives; sets value and noise.
+#[inline(always)]
+fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
+    let size = plan.n_bins * WIDTH;
+    let (lambdas, main) = (&scratch.lambda[..size], &main[..size]);
+    let (terms, slopes) = (&mut scratch.term[..size], &mut scratch.slope[..size]);
+    let weights = &mut scratch.weight[..size];
+    for i in 0..size {
+        let (lambda, n) = (lambdas[i], main[i]);
+        let bad = n > 0.0 && !(lambda > 0.0);
+        // Harmless operands where the other branch is taken, so that the loop stays branch-free.
+        let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
+        let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
+        terms[i] = if bad { f64::INFINITY } else { term };
+        let inverse = 1.0 / safe_lambda;
+        slopes[i] = if n > 0.0 { (safe_lambda - safe_n) * inverse } else { 1.0 };
+        let (positive, few) = (if lambda > 0.0 { lambda } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
+        weights[i] = few / (positive * positive);
+    }
+    let (mut value, mut noise) = (M::V8::splat(0.0), M::V8::splat(0.0));
+    for b in 0..plan.n_bins {
+        let term: M::V8 = at(terms, b);
+        value = value.add(term);
+        noise = noise.add(abs(term)).add(abs(at::<M::V8>(lambdas, b).sub(at(main, b))));
+    }
+    value.store(&mut scratch.value);
+    noise.store(&mut scratch.noise);
+}
+
+/// Gradient by the parameters of one block, but for normsys: the block sum that these scale takes the place
+/// of the block's product in `scratch.norm`.
+#[inline(always)]
+fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
+    let norm: M::V8 = at(&scratch.norm, index);
+    let scale = factors::<M>(plan, block, usize::MAX, theta, norm);
+    let mut total = M::V8::splat(0.0);
+    for b in 0..block.n_bins {
+        let slope: M::V8 = at(&scratch.slope, block.bin + b);
+        let additive: M::V8 = at(&scratch.additive, block.cell + b);
+        let weight = slope.mul(at(&scratch.binwise, block.cell + b));
+        total = weight.mul_add(additive, total);
+        let yields = slope.mul(additive).mul(scale);
+        for k in block.binwise.0..block.binwise.1 {
+            let mut others = yields;
+            for j in block.binwise.0..block.binwise.1 {
+                if j != k {
+                    others = others.mul(at(theta, plan.binwise_first[j] as usize + b));
+                }
+            }
+            let p = plan.binwise_first[k] as usize + b;
+            let sum: M::V8 = at(&scratch.gradient, p);
+            put(&mut scratch.gradient, p, sum.add(others));
+        }
+    }
+    for k in block.factor.0..block.factor.1 {
+        let p = plan.factor_param[k] as usize;
+        let others = factors::<M>(plan, block, k, theta, norm);
+        let sum: M::V8 = at(&scratch.gradient, p);
+        put(&mut scratch.gradient, p, others.mul_add(total, sum));
+    }
+    let mut b = 0;
+    while b < block.n_bins {
+        b += match block.n_bins - b {
+            1 => templates::<M, 1>(plan, block, b, scale, scratch),
+            2 => templates::<M, 2>(plan, block, b, scale, scratch),
+            3 => templates::<M, 3>(plan, block, b, scale, scratch),
+            4 => templates::<M, 4>(plan, block, b, scale, scratch),
+            5 => templates::<M, 5>(plan, block, b, scale, scratch),
+            6 => templates::<M, 6>(plan, block, b, scale, scratch),
+            7 => templates::<M, 7>(plan, block, b, scale, scratch),
+            _ => templates::<M, 8>(plan, block, b, scale, scratch),
+        };
+    }
+    put(&mut scratch.norm, index, scale.mul(total));
+}
+
+/// histosys gradient from `N` bins from bin `b` on; returns `N`.
+#[inline(always)]
+fn templates<M: MulAdd, const N: usize>(
+    plan: &Plan,
+    block: &Block,
+    b: usize,
+    scale: M::V8,
+    scratch: &mut Scratch,
+) -> usize {
+    let stride = block.n_lanes * LANES;
+    let mut weight = [M::V8::splat(0.0); N];
+    for v in 0..N {
+        let slope: M::V8 = at(&scratch.slope, block.bin + b + v);
+        weight[v] = slope.mul(at(&scratch.binwise, block.cell + b + v)).mul(scale);
+    }
+    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+        let mut sum: M::V8 = at(&scratch.gradient, p as usize);
+        let slope = &plan.hist_slope[block.slope + i * stride + b..][..N];
+        for v in 0..N {
+            sum = weight[v].mul_add(M::V8::splat(slope[v]), sum);
+        }
+        if block.hist.0 + i < block.hist_curved {
+            let curve = &plan.hist_curve[block.curve + i * stride + b..][..N];
+            let mut bent = M::V8::splat(0.0);
+            for v in 0..N {
+                bent = weight[v].mul_add(M::V8::splat(curve[v]), bent);
+            }
+            sum = bent.mul_add(at(&scratch.curved_first, p as usize), sum);
+        }
+        put(&mut scratch.gradient, p as usize, sum);
+    }
+    N
+}
+
+/// normsys gradient of one parameter, from the block sums.
+#[inline(always)]
+fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
+    let mut sum: M::V8 = at(&scratch.gradient, run.param);
+    for i in run.start..run.end {
+        let block = plan.norm_block[i] as usize;
+        if block >= plan.blocks.len() {
+            break;
+        }
+        sum = at::<M::V8>(&scratch.norm, block).mul_add(at(&scratch.ratio, i), sum);
+    }
+    put(&mut scratch.gradient, run.param, sum);
+}
+
+/// Constraint terms: value, noise and gradient.
+#[inline(always)]
+fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
+    let half = M::V8::splat(0.5);
+    let mut constraint = M::V8::splat(0.0);
+    let gaussian = &plan.gaussian;
+    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&gaussian.inverse_sigma) {
+        let w = M::V8::splat(w);
+        let pull = at::<M::V8>(theta, p).sub(at(aux, a)).mul(w);
+        constraint = pull.mul(pull).mul_add(half, constraint);
+        let sum: M::V8 = at(&scratch.gradient, p);
+        put(&mut scratch.gradient, p, pull.mul_add(w, sum));
+    }
+    let poisson = &plan.poisson;
+    for (i, ((&p, &a), &tau)) in poisson.param.iter().zip(&poisson.aux).zip(&poisson.tau).enumerate() {
+        put(&mut scratch.rate, i, at::<M::V8>(theta, p).mul(M::V8::splat(tau)));
+        put(&mut scratch.count, i, at::<M::V8>(aux, a));
+    }
+    let size = poisson.param.len() * WIDTH;
+    let (rates, counts, terms) =
+        (&scratch.rate[..size], &scratch.count[..size], &mut scratch.rate_term[..size]);
+    for i in 0..size {
+        let (lambda, n) = (rates[i], counts[i]);
+        let bad = n > 0.0 && !(lambda > 0.0);
+        let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
+        let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
+        terms[i] = if bad { f64::INFINITY } else { term };
+    }
+    let mut noise = M::V8::load(&scratch.noise);
+    let zero = M::V8::splat(0.0);
+    for (i, (&p, &tau)) in poisson.param.iter().zip(&poisson.tau).enumerate() {
+        let (rate, count): (M::V8, M::V8) = (at(rates, i), at(counts, i));
+        constraint = constraint.add(at(terms, i));
+        noise = noise.add(abs(rate.sub(count)));
+        let tau = M::V8::splat(tau);
+        // tau (1 - n / (tau theta)); tau where nothing was counted.
+        let slope = zero.below(count, rate.sub(count).div(rate), M::V8::splat(1.0)).mul(tau);
+        let sum: M::V8 = at(&scratch.gradient, p);
+        put(&mut scratch.gradient, p, sum.add(slope));
+    }
+    let value = M::V8::load(&scratch.value).add(constraint);
+    value.store(&mut scratch.value);
+    noise.add(abs(constraint)).store(&mut scratch.noise);
+}

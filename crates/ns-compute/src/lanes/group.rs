@@ -1,0 +1,274 @@
+//! The state of eight fits that walk side by side, and the steps that change it.
+
+use super::WIDTH;
+use super::evaluate::{abs, at, put};
+use crate::plan::Plan;
+use crate::simd::{MulAdd, Vector, isa_fn};
+
+/// Pairs of the limited memory.
+pub(super) const PAIRS: usize = 6;
+
+/// Everything that a lane remembers between evaluations.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Data of the lanes.
+    pub(super) main: Vec<f64>,
+    pub(super) aux: Vec<f64>,
+    /// Points reached, their slopes (gradient over what may move), and the weights of the bins there.
+    pub(super) theta: Vec<f64>,
+    pub(super) slope: Vec<f64>,
+    pub(super) weight: Vec<f64>,
+    /// Points tried, and directions.
+    pub(super) trial: Vec<f64>,
+    pub(super) direction: Vec<f64>,
+    /// 1 where a lane holds a parameter at a bound.
+    pub(super) held: Vec<f64>,
+    /// Number of parameters that the last step made a lane hold or let go.
+    pub(super) turned: [f64; WIDTH],
+    /// `slope . direction`.
+    pub(super) descent: [f64; WIDTH],
+    /// What the factored metric is applied to, and the result.
+    pub(super) from: Vec<f64>,
+    pub(super) to: Vec<f64>,
+    /// Changes of point and slope in the last steps, and `1 / (s y)` of each (0: not in use).
+    steps: Vec<f64>,
+    changes: Vec<f64>,
+    inverse: [[f64; WIDTH]; PAIRS],
+    weights: [[f64; WIDTH]; PAIRS],
+    /// The slot of the next pair.
+    next: usize,
+    size: usize,
+}
+
+impl Group {
+    /// Room for eight fits of `plan`.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let n = plan.n_parameters() * WIDTH;
+        let bins = plan.n_bins * WIDTH;
+        Self {
+            main: vec![0.0; bins],
+            aux: vec![0.0; plan.n_aux * WIDTH],
+            theta: vec![0.0; n],
+            slope: vec![0.0; n],
+            weight: vec![1.0; bins],
+            trial: vec![0.0; n],
+            direction: vec![0.0; n],
+            held: vec![0.0; n],
+            turned: [0.0; WIDTH],
+            descent: [0.0; WIDTH],
+            from: vec![0.0; n],
+            to: vec![0.0; n],
+            steps: vec![0.0; n * PAIRS],
+            changes: vec![0.0; n * PAIRS],
+            inverse: [[0.0; WIDTH]; PAIRS],
+            weights: [[0.0; WIDTH]; PAIRS],
+            next: 0,
+            size: n,
+        }
+    }
+
+    /// Forgets the steps of one lane.
+    pub(super) fn forget(&mut self, lane: usize) {
+        for inverse in &mut self.inverse {
+            inverse[lane] = 0.0;
+        }
+    }
+}
+
+/// The box of a fit, per parameter.
+#[derive(Debug, Clone)]
+pub(super) struct Bounds {
+    pub(super) lower: Vec<f64>,
+    pub(super) upper: Vec<f64>,
+    /// Poisson constraints are logarithmic barriers at 0: a step leaves a tenth of such a parameter.
+    pub(super) barrier: Vec<bool>,
+}
+
+isa_fn! {
+    /// Moves lanes where `accept` is 1 to their trial point, whose `gradient` and `weight`s are given:
+    /// remembers the step (not where `fresh` is 1: there was none), finds what is held there, sets the slope.
+    pub(super) fn absorb(free: &[usize], bounds: &Bounds, gradient: &[f64], weight: &[f64], accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
+}
+
+#[inline(always)]
+fn absorb_body<M: MulAdd>(
+    free: &[usize],
+    bounds: &Bounds,
+    gradient: &[f64],
+    weight: &[f64],
+    accept: &[f64; WIDTH],
+    fresh: &[f64; WIDTH],
+    group: &mut Group,
+) {
+    let splat = M::V8::splat;
+    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let (accept, fresh) = (M::V8::load(accept), M::V8::load(fresh));
+    let pair = half.below(fresh, zero, accept);
+    let slot = group.next;
+    group.next = (slot + 1) % PAIRS;
+    let steps = &mut group.steps[slot * group.size..(slot + 1) * group.size];
+    let changes = &mut group.changes[slot * group.size..(slot + 1) * group.size];
+    let (mut curve, mut length, mut turned) = (zero, zero, zero);
+    for &p in free {
+        let (old, new): (M::V8, M::V8) = (at(&group.theta, p), at(&group.trial, p));
+        let (before, gradient): (M::V8, M::V8) = (at(&group.slope, p), at(gradient, p));
+        let was: M::V8 = at(&group.held, p);
+        // A parameter that was held has moved nowhere, and its slope counted for nothing.
+        let change = half.below(was, zero, gradient.sub(before));
+        let (step, change) = (half.below(pair, new.sub(old), zero), half.below(pair, change, zero));
+        put(steps, p, step);
+        put(changes, p, change);
+        curve = step.mul_add(change, curve);
+        length = change.mul_add(change, length);
+        let theta = half.below(accept, new, old);
+        put(&mut group.theta, p, theta);
+        // Held: at a bound beyond which the function falls.
+        let (lower, upper) = (splat(bounds.lower[p]), splat(bounds.upper[p]));
+        let at_lower = lower.below(theta, zero, zero.below(gradient, one, zero));
+        let at_upper = theta.below(upper, zero, gradient.below(zero, one, zero));
+        let held = half.below(accept, at_lower.add(at_upper), was);
+        put(&mut group.held, p, held);
+        let differs = held.sub(was);
+        turned = differs.mul_add(differs, turned);
+        let slope = half.below(held, zero, gradient);
+        put(&mut group.slope, p, half.below(accept, slope, before));
+    }
+    // A pair must show positive curvature, well above rounding.
+    let inverse = length.mul(splat(1e-16)).below(curve, one.div(curve), zero);
+    half.below(pair, inverse, zero).store(&mut group.inverse[slot]);
+    turned.store(&mut group.turned);
+    for b in 0..group.weight.len() / WIDTH {
+        let kept: M::V8 = at(&group.weight, b);
+        put(&mut group.weight, b, half.below(accept, at(weight, b), kept));
+    }
+}
+
+/// `sum_p a_p b_p` over the free parameters, in four chains.
+#[inline(always)]
+fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
+    let mut sums = [M::V8::splat(0.0); 4];
+    let mut fours = free.chunks_exact(4);
+    for four in fours.by_ref() {
+        for k in 0..4 {
+            sums[k] = at::<M::V8>(a, four[k]).mul_add(at(b, four[k]), sums[k]);
+        }
+    }
+    for &p in fours.remainder() {
+        sums[0] = at::<M::V8>(a, p).mul_add(at(b, p), sums[0]);
+    }
+    sums[0].add(sums[1]).add(sums[2].add(sums[3]))
+}
+
+isa_fn! {
+    /// First half of a direction (Nocedal and Wright, algorithm 7.4): `group.from`, to which the metric is
+    /// applied next.
+    pub(super) fn before(free: &[usize], group: &mut Group) = before_body
+}
+
+#[inline(always)]
+fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
+    let zero = M::V8::splat(0.0);
+    for &p in free {
+        put(&mut group.from, p, zero.sub(at::<M::V8>(&group.slope, p)));
+    }
+    for age in 1..=PAIRS {
+        let slot = (group.next + PAIRS - age) % PAIRS;
+        let range = slot * group.size..(slot + 1) * group.size;
+        let (steps, changes) = (&group.steps[range.clone()], &group.changes[range]);
+        let weight = dot::<M>(free, steps, &group.from).mul(M::V8::load(&group.inverse[slot]));
+        weight.store(&mut group.weights[slot]);
+        let minus = zero.sub(weight);
+        for &p in free {
+            let from: M::V8 = at(&group.from, p);
+            put(&mut group.from, p, minus.mul_add(at(changes, p), from));
+        }
+    }
+}
+
+isa_fn! {
+    /// Second half: from `group.to` to `group.direction` and `group.descent`, where `accept` is 1; the other
+    /// lanes keep theirs.
+    pub(super) fn after(free: &[usize], accept: &[f64; WIDTH], group: &mut Group) = after_body
+}
+
+#[inline(always)]
+fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Group) {
+    let (zero, half) = (M::V8::splat(0.0), M::V8::splat(0.5));
+    let accept = M::V8::load(accept);
+    for age in (1..=PAIRS).rev() {
+        let slot = (group.next + PAIRS - age) % PAIRS;
+        let range = slot * group.size..(slot + 1) * group.size;
+        let (steps, changes) = (&group.steps[range.clone()], &group.changes[range]);
+        let back = dot::<M>(free, changes, &group.to).mul(M::V8::load(&group.inverse[slot]));
+        let weight = M::V8::load(&group.weights[slot]).sub(back);
+        for &p in free {
+            let to: M::V8 = at(&group.to, p);
+            put(&mut group.to, p, weight.mul_add(at(steps, p), to));
+        }
+    }
+    for &p in free {
+        let moves = half.below(at(&group.held, p), zero, at(&group.to, p));
+        let kept: M::V8 = at(&group.direction, p);
+        put(&mut group.direction, p, half.below(accept, moves, kept));
+    }
+    dot::<M>(free, &group.slope, &group.direction).store(&mut group.descent);
+}
+
+isa_fn! {
+    /// The longest part of each direction, at most 1, that stays in the box.
+    pub(super) fn reach(free: &[usize], bounds: &Bounds, group: &Group, length: &mut [f64; WIDTH]) = reach_body
+}
+
+#[inline(always)]
+fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length: &mut [f64; WIDTH]) {
+    let splat = M::V8::splat;
+    let (zero, one) = (splat(0.0), splat(1.0));
+    let mut outside = zero;
+    for &p in free {
+        let theta: M::V8 = at(&group.theta, p);
+        let to = theta.add(at(&group.direction, p));
+        let (lower, upper) = edges::<M>(bounds, p, theta);
+        outside = to.below(lower, one, upper.below(to, one, outside));
+    }
+    one.store(length);
+    if outside.sum() == 0.0 {
+        return;
+    }
+    let mut least = one;
+    for &p in free {
+        let (theta, step): (M::V8, M::V8) = (at(&group.theta, p), at(&group.direction, p));
+        let (lower, upper) = edges::<M>(bounds, p, theta);
+        let room = step.below(zero, lower.sub(theta), upper.sub(theta));
+        // A direction of next to nothing reaches any edge.
+        let part = splat(1e-300).below(abs(step), room.div(step), one);
+        least = part.below(least, part, least);
+    }
+    zero.below(least, least, zero).store(length);
+}
+
+/// What one step from `theta` may reach.
+#[inline(always)]
+fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
+    let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));
+    if bounds.barrier[p] {
+        let least = theta.mul(M::V8::splat(0.1));
+        return (lower.below(least, least, lower), upper);
+    }
+    (lower, upper)
+}
+
+isa_fn! {
+    /// `trial = theta + length direction`, inside the box.
+    pub(super) fn advance(free: &[usize], bounds: &Bounds, length: &[f64; WIDTH], group: &mut Group) = advance_body
+}
+
+#[inline(always)]
+fn advance_body<M: MulAdd>(free: &[usize], bounds: &Bounds, length: &[f64; WIDTH], group: &mut Group) {
+    let length = M::V8::load(length);
+    for &p in free {
+        let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));
+        let to = length.mul_add(at(&group.direction, p), at(&group.theta, p));
+        let to = to.below(lower, lower, to);
+        put(&mut group.trial, p, upper.below(to, upper, to));
+    }
+}

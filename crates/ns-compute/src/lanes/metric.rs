@@ -1,0 +1,138 @@
+//! The Gauss-Newton metric of many fits of one model: its shared part.
+//!
+//! Toys of one model differ in their counts, hardly in how expectations react to parameters. So the Jacobian
+//! `J` is taken once, at the start point that all share, and only the weights of the bins,
+//! `w = n / lambda^2`, belong to a lane. With the curvature `D` of the constraint terms the Gauss-Newton matrix
+//! is `D + J' W J`. How it is inverted depends on the shape of the model:
+//!
+//! * a *local* parameter acts on one bin and is constrained (most gammas): it only changes the weight of that
+//!   bin;
+//! * *dual* parameters are constrained: they enter a matrix over bins,
+//!   `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)`, whose middle is the same for all lanes;
+//! * *primal* parameters are what is left: `K = D + J' W^(1/2) M^-1 W^(1/2) J` over them.
+//!
+//! Constrained parameters that are not local are dual if the model has more of them than bins, about, and
+//! primal otherwise: whichever takes fewer multiplications.
+
+use crate::plan::Plan;
+
+/// Multiplications per direction beyond which a batch in lanes does not pay.
+const MOST_WORK: usize = 400_000;
+
+/// Elements of the Jacobian beyond which the state of eight lanes leaves the cache.
+const MOST_ELEMENTS: usize = 400_000;
+
+/// A constrained parameter that acts on one bin.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    pub(super) param: usize,
+    pub(super) bin: usize,
+    /// Derivative of the expectation there.
+    pub(super) reaction: f64,
+    /// Curvature of its constraint, where that is the same for all lanes.
+    pub(super) stiffness: f64,
+    /// The auxiliary count of a Poisson constraint, whose curvature is `a / theta^2`.
+    pub(super) count: Option<usize>,
+}
+
+/// The shared part.
+#[derive(Debug)]
+pub(super) struct Metric {
+    /// Parameters that this fit moves.
+    pub(super) free: Vec<usize>,
+    pub(super) locals: Vec<Local>,
+    pub(super) dual: Vec<usize>,
+    /// Inverse curvature of the constraints of dual parameters.
+    pub(super) dual_inverse: Vec<f64>,
+    /// Rows of the Jacobian of dual parameters.
+    pub(super) dual_rows: Vec<f64>,
+    /// `J D^-1 J'` over dual parameters: lower triangle, row by row. Empty without dual parameters.
+    pub(super) kernel: Vec<f64>,
+    pub(super) primal: Vec<usize>,
+    /// Curvature of the constraints of primal parameters; 0 where there is none.
+    pub(super) primal_stiffness: Vec<f64>,
+    pub(super) primal_rows: Vec<f64>,
+}
+
+impl Metric {
+    /// Sorts the parameters that are not `fixed` by what they do, from the Jacobian at `theta` and the
+    /// expected auxiliary data `aux`. `None` if lanes do not suit the model: it is too large, or an
+    /// unconstrained parameter has no effect at `theta`.
+    pub(super) fn new(
+        plan: &Plan,
+        theta: &[f64],
+        aux: &[f64],
+        fixed: &[bool],
+        jacobian: &[f64],
+    ) -> Option<Self> {
+        let (n, n_bins) = (plan.n_parameters(), plan.n_bins);
+        let mut stiffness = vec![0.0; n];
+        let mut count = vec![None; n];
+        for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+            stiffness[p] = w * w;
+        }
+        for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
+            stiffness[p] = aux[a].max(FEWEST) / (theta[p] * theta[p]).max(f64::MIN_POSITIVE);
+            count[p] = Some(a);
+        }
+        let mut metric = Self {
+            free: (0..n).filter(|&p| !fixed[p]).collect(),
+            locals: Vec::new(),
+            dual: Vec::new(),
+            dual_inverse: Vec::new(),
+            dual_rows: Vec::new(),
+            kernel: Vec::new(),
+            primal: Vec::new(),
+            primal_stiffness: Vec::new(),
+            primal_rows: Vec::new(),
+        };
+        let mut others = Vec::new();
+        for &p in &metric.free {
+            let row = &jacobian[p * n_bins..(p + 1) * n_bins];
+            if row.iter().any(|x| !x.is_finite()) {
+                return None;
+            }
+            let mut touched = row.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            match (touched.next(), touched.next(), stiffness[p] > 0.0) {
+                (Some((bin, &reaction)), None, true) => {
+                    let stiffness = stiffness[p];
+                    metric.locals.push(Local { param: p, bin, reaction, stiffness, count: count[p] });
+                }
+                (None, _, false) => return None,
+                (_, _, constrained) => others.push((p, constrained)),
+            }
+        }
+        let loose = others.iter().filter(|(_, constrained)| !constrained).count();
+        let all = others.len();
+        let dual_work = n_bins * n_bins * (n_bins + 3 * loose) / 6 + 2 * n_bins * all;
+        let primal_work = all * all * (3 * n_bins + all) / 6 + 2 * n_bins * all;
+        if dual_work.min(primal_work) > MOST_WORK || n_bins * all > MOST_ELEMENTS {
+            return None;
+        }
+        for &(p, constrained) in &others {
+            let row = &jacobian[p * n_bins..(p + 1) * n_bins];
+            if constrained && dual_work < primal_work {
+                metric.dual.push(p);
+                metric.dual_inverse.push(1.0 / stiffness[p]);
+                metric.dual_rows.extend_from_slice(row);
+            } else {
+                metric.primal.push(p);
+                metric.primal_stiffness.push(stiffness[p]);
+                metric.primal_rows.extend_from_slice(row);
+            }
+        }
+        if !metric.dual.is_empty() {
+            for i in 0..n_bins {
+                for j in 0..=i {
+                    let rows = metric.dual_rows.chunks_exact(n_bins).zip(&metric.dual_inverse);
+                    metric.kernel.push(rows.map(|(row, inverse)| row[i] * row[j] * inverse).sum());
+                }
+            }
+        }
+        Some(metric)
+    }
+}
+
+/// Counts below this are taken for this many in a metric: it has to push back a little where nothing was
+/// seen.
+pub(super) const FEWEST: f64 = 0.25;

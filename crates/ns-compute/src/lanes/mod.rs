@@ -1,0 +1,23 @@
+//! Many fits of one model with different data, eight at a time: one fit per lane of a vector.
+//!
+//! The scalar optimiser (`optimise`) vectorises *within* a fit. A batch of toys offers more: the same sums with
+//! the same coefficients for different data. Here every number of a fit is one lane of a vector, coefficients
+//! are read once for eight fits, short channels are not padded, and small models fill the vectors as well as
+//! large ones. A factored Hessian per lane would leave the cache; the Gauss-Newton metric with a shared
+//! Jacobian does not (`metric`), and limited-memory BFGS pairs correct it (`group`).
+//!
+//! A lane never looks at another: a toy's bits depend on its data alone, whatever shares the vector with it.
+
+mod descend;
+mod evaluate;
+mod group;
+mod jacobian;
+mod metric;
+mod scratch;
+mod solver;
+mod toys;
+
+pub(crate) use toys::{Course, End, Toy};
+
+/// Fits in one vector.
+pub(crate) const WIDTH: usize = 8;

@@ -1,0 +1,345 @@
+//! The Gauss-Newton metric of eight fits: factored and applied, one fit per lane (see [`Metric`]).
+
+use super::WIDTH;
+use super::evaluate::{at, put};
+use super::metric::{FEWEST, Metric};
+use crate::simd::{MulAdd, Vector, isa_fn};
+
+/// Factors of the metric of every lane.
+#[derive(Debug)]
+pub(super) struct Solver {
+    n_bins: usize,
+    /// Square roots of the weights.
+    root: Vec<f64>,
+    /// Inverse curvature of local and dual parameters, 0 where a lane holds them.
+    local: Vec<f64>,
+    dual: Vec<f64>,
+    /// Cholesky factor of `M`, lower triangle row by row (only its diagonal without dual parameters), with
+    /// inverse diagonal elements.
+    lower: Vec<f64>,
+    diagonal: bool,
+    /// `L^-1 W^(1/2) J` of every primal parameter.
+    columns: Vec<f64>,
+    /// Cholesky factor of `K`, with inverse diagonal elements; 0 and 1 where a lane holds a parameter.
+    inner: Vec<f64>,
+    /// 1 where a lane moves the primal parameter.
+    moves: Vec<f64>,
+    bins: Vec<f64>,
+    right: Vec<f64>,
+}
+
+/// Position of row `i` in a packed lower triangle.
+#[inline(always)]
+fn row(i: usize) -> usize {
+    i * (i + 1) / 2
+}
+
+impl Solver {
+    /// Room for eight lanes under `metric`.
+    pub(super) fn new(metric: &Metric, n_bins: usize) -> Self {
+        let primal = metric.primal.len();
+        let diagonal = metric.dual.is_empty();
+        let size = if diagonal { n_bins } else { row(n_bins) };
+        Self {
+            n_bins,
+            root: vec![0.0; n_bins * WIDTH],
+            local: vec![0.0; metric.locals.len() * WIDTH],
+            dual: vec![0.0; metric.dual.len() * WIDTH],
+            lower: vec![0.0; size * WIDTH],
+            diagonal,
+            columns: vec![0.0; primal * n_bins * WIDTH],
+            inner: vec![0.0; row(primal) * WIDTH],
+            moves: vec![0.0; primal * WIDTH],
+            bins: vec![0.0; n_bins * WIDTH],
+            right: vec![0.0; primal * WIDTH],
+        }
+    }
+}
+
+isa_fn! {
+    /// Factors the metric of every lane at `theta`, with the weights of its bins, its auxiliary data, and its
+    /// `held` parameters (1 where a lane holds one).
+    pub(super) fn factor(metric: &Metric, theta: &[f64], weight: &[f64], aux: &[f64], held: &[f64], solver: &mut Solver) = factor_body
+}
+
+#[inline(always)]
+fn factor_body<M: MulAdd>(
+    metric: &Metric,
+    theta: &[f64],
+    weight: &[f64],
+    aux: &[f64],
+    held: &[f64],
+    solver: &mut Solver,
+) {
+    let splat = M::V8::splat;
+    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let n_bins = solver.n_bins;
+    for b in 0..n_bins {
+        put(&mut solver.root, b, at::<M::V8>(weight, b).sqrt());
+        put(&mut solver.bins, b, zero);
+    }
+    for (i, local) in metric.locals.iter().enumerate() {
+        let inverse = match local.count {
+            None => splat(1.0 / local.stiffness),
+            Some(a) => {
+                let theta: M::V8 = at(theta, local.param);
+                let count: M::V8 = at(aux, a);
+                let few = splat(FEWEST);
+                theta.mul(theta).div(count.below(few, few, count))
+            }
+        };
+        let inverse = half.below(at(held, local.param), zero, inverse);
+        put(&mut solver.local, i, inverse);
+        let sum: M::V8 = at(&solver.bins, local.bin);
+        put(&mut solver.bins, local.bin, splat(local.reaction * local.reaction).mul_add(inverse, sum));
+    }
+    if solver.diagonal {
+        for b in 0..n_bins {
+            let root: M::V8 = at(&solver.root, b);
+            let pivot = root.mul(root).mul_add(at(&solver.bins, b), one);
+            put(&mut solver.lower, b, one.div(pivot.sqrt()));
+        }
+    } else {
+        fill::<M>(metric, held, solver);
+        cholesky::<M>(n_bins, &mut solver.lower);
+    }
+    inner::<M>(metric, held, solver);
+}
+
+/// `M` before it is factored.
+#[inline(always)]
+fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
+    let splat = M::V8::splat;
+    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let n_bins = solver.n_bins;
+    for (i, &kernel) in metric.kernel.iter().enumerate() {
+        put(&mut solver.lower, i, splat(kernel));
+    }
+    for (i, (&p, &inverse)) in metric.dual.iter().zip(&metric.dual_inverse).enumerate() {
+        let holds: M::V8 = at(held, p);
+        put(&mut solver.dual, i, half.below(holds, zero, splat(inverse)));
+        if held[p * WIDTH..][..WIDTH].iter().all(|&h| h == 0.0) {
+            continue;
+        }
+        // A held parameter leaves the kernel of its lane.
+        let taken = half.below(holds, splat(-inverse), zero);
+        let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
+        for j in 0..n_bins {
+            for k in 0..=j {
+                let element: M::V8 = at(&solver.lower, row(j) + k);
+                let product = splat(reaction[j] * reaction[k]);
+                put(&mut solver.lower, row(j) + k, product.mul_add(taken, element));
+            }
+        }
+    }
+    for i in 0..n_bins {
+        let root: M::V8 = at(&solver.root, i);
+        for j in 0..=i {
+            let element: M::V8 = at(&solver.lower, row(i) + j);
+            let scaled = element.mul(root.mul(at(&solver.root, j)));
+            put(&mut solver.lower, row(i) + j, scaled);
+        }
+        let pivot: M::V8 = at(&solver.lower, row(i) + i);
+        let pivot = root.mul(root).mul_add(at(&solver.bins, i), pivot);
+        put(&mut solver.lower, row(i) + i, pivot.add(one));
+    }
+}
+
+/// Cholesky factor in place; the diagonal holds inverse pivots afterwards. Four rows at a time share what
+/// they read of the rows above.
+#[inline(always)]
+fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
+    let one = M::V8::splat(1.0);
+    for j in 0..n {
+        let mut pivot: M::V8 = at(a, row(j) + j);
+        for k in 0..j {
+            let x: M::V8 = at(a, row(j) + k);
+            pivot = pivot.sub(x.mul(x));
+        }
+        let inverse = one.div(pivot.sqrt());
+        put(a, row(j) + j, inverse);
+        let mut i = j + 1;
+        while i < n {
+            i += if n - i >= 4 { column::<M, 4>(i, j, inverse, a) } else { column::<M, 1>(i, j, inverse, a) };
+        }
+    }
+}
+
+/// Elements `(i..i + N, j)` of the factor; returns `N`.
+#[inline(always)]
+fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut [f64]) -> usize {
+    let mut sum = [M::V8::splat(0.0); N];
+    for k in 0..j {
+        let x: M::V8 = at(a, row(j) + k);
+        for v in 0..N {
+            sum[v] = x.mul_add(at(a, row(i + v) + k), sum[v]);
+        }
+    }
+    for v in 0..N {
+        let place = row(i + v) + j;
+        let element: M::V8 = at(a, place);
+        put(a, place, element.sub(sum[v]).mul(inverse));
+    }
+    N
+}
+
+/// The matrix over primal parameters, factored.
+#[inline(always)]
+fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
+    let splat = M::V8::splat;
+    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let n_bins = solver.n_bins;
+    for (u, &p) in metric.primal.iter().enumerate() {
+        let moves = half.below(at(held, p), zero, one);
+        put(&mut solver.moves, u, moves);
+        let reaction = &metric.primal_rows[u * n_bins..(u + 1) * n_bins];
+        let column = &mut solver.columns[u * n_bins * WIDTH..(u + 1) * n_bins * WIDTH];
+        for (b, &reaction) in reaction.iter().enumerate() {
+            put(column, b, at::<M::V8>(&solver.root, b).mul(splat(reaction)).mul(moves));
+        }
+        forward_substitute::<M>(n_bins, solver.diagonal, &solver.lower, column);
+        for v in 0..=u {
+            let (mut even, mut odd) = (zero, zero);
+            let (a, c) = (u * n_bins, v * n_bins);
+            for b in (0..n_bins / 2 * 2).step_by(2) {
+                even = at::<M::V8>(&solver.columns, a + b).mul_add(at(&solver.columns, c + b), even);
+                odd = at::<M::V8>(&solver.columns, a + b + 1).mul_add(at(&solver.columns, c + b + 1), odd);
+            }
+            if n_bins % 2 == 1 {
+                let b = n_bins - 1;
+                even = at::<M::V8>(&solver.columns, a + b).mul_add(at(&solver.columns, c + b), even);
+            }
+            let mut element = even.add(odd);
+            if u == v {
+                // 1 on the diagonal of what is held.
+                let stiffness = splat(metric.primal_stiffness.get(u).copied().unwrap_or(0.0));
+                element = half.below(moves, element.add(stiffness), one);
+            }
+            put(&mut solver.inner, row(u) + v, element);
+        }
+    }
+    cholesky::<M>(metric.primal.len(), &mut solver.inner);
+}
+
+/// `x := L^-1 x`.
+#[inline(always)]
+fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
+    if diagonal {
+        for i in 0..n {
+            put(x, i, at::<M::V8>(x, i).mul(at(lower, i)));
+        }
+        return;
+    }
+    for i in 0..n {
+        let (mut even, mut odd) = (M::V8::splat(0.0), M::V8::splat(0.0));
+        let start = row(i);
+        let mut k = 0;
+        while k + 1 < i {
+            even = at::<M::V8>(lower, start + k).mul_add(at(x, k), even);
+            odd = at::<M::V8>(lower, start + k + 1).mul_add(at(x, k + 1), odd);
+            k += 2;
+        }
+        if k < i {
+            even = at::<M::V8>(lower, start + k).mul_add(at(x, k), even);
+        }
+        put(x, i, at::<M::V8>(x, i).sub(even.add(odd)).mul(at(lower, start + i)));
+    }
+}
+
+/// `x := L^-T x`.
+#[inline(always)]
+fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
+    if diagonal {
+        forward_substitute::<M>(n, true, lower, x);
+        return;
+    }
+    for i in (0..n).rev() {
+        let value = at::<M::V8>(x, i).mul(at(lower, row(i) + i));
+        put(x, i, value);
+        let minus = M::V8::splat(0.0).sub(value);
+        for k in 0..i {
+            put(x, k, minus.mul_add(at(lower, row(i) + k), at(x, k)));
+        }
+    }
+}
+
+isa_fn! {
+    /// `to := P^-1 from` in every lane, `P` the factored metric; 0 for fixed and held parameters.
+    pub(super) fn solve(metric: &Metric, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
+}
+
+#[inline(always)]
+fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to: &mut [f64]) {
+    let splat = M::V8::splat;
+    let zero = splat(0.0);
+    let n_bins = solver.n_bins;
+    to.fill(0.0);
+    for b in 0..n_bins {
+        put(&mut solver.bins, b, zero);
+    }
+    // What constrained parameters would do alone, and what the bins see of it.
+    for (i, local) in metric.locals.iter().enumerate() {
+        let y = at::<M::V8>(from, local.param).mul(at(&solver.local, i));
+        put(to, local.param, y);
+        let sum: M::V8 = at(&solver.bins, local.bin);
+        put(&mut solver.bins, local.bin, splat(local.reaction).mul_add(y, sum));
+    }
+    for (i, &p) in metric.dual.iter().enumerate() {
+        let y = at::<M::V8>(from, p).mul(at(&solver.dual, i));
+        put(to, p, y);
+        let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
+        for (b, &reaction) in reaction.iter().enumerate() {
+            let sum: M::V8 = at(&solver.bins, b);
+            put(&mut solver.bins, b, splat(reaction).mul_add(y, sum));
+        }
+    }
+    for b in 0..n_bins {
+        let scaled = at::<M::V8>(&solver.bins, b).mul(at(&solver.root, b));
+        put(&mut solver.bins, b, scaled);
+    }
+    forward_substitute::<M>(n_bins, solver.diagonal, &solver.lower, &mut solver.bins);
+    let n_primal = metric.primal.len();
+    for (u, &p) in metric.primal.iter().enumerate() {
+        let mut sum = zero;
+        for b in 0..n_bins {
+            sum = at::<M::V8>(&solver.columns, u * n_bins + b).mul_add(at(&solver.bins, b), sum);
+        }
+        let right = at::<M::V8>(from, p).sub(sum).mul(at(&solver.moves, u));
+        put(&mut solver.right, u, right);
+    }
+    forward_substitute::<M>(n_primal, false, &solver.inner, &mut solver.right);
+    backward_substitute::<M>(n_primal, false, &solver.inner, &mut solver.right);
+    for (u, &p) in metric.primal.iter().enumerate() {
+        let x: M::V8 = at(&solver.right, u);
+        put(to, p, x);
+        for b in 0..n_bins {
+            let sum: M::V8 = at(&solver.bins, b);
+            let sum = at::<M::V8>(&solver.columns, u * n_bins + b).mul_add(x, sum);
+            put(&mut solver.bins, b, sum);
+        }
+    }
+    backward_substitute::<M>(n_bins, solver.diagonal, &solver.lower, &mut solver.bins);
+    for b in 0..n_bins {
+        let scaled = at::<M::V8>(&solver.bins, b).mul(at(&solver.root, b));
+        put(&mut solver.bins, b, scaled);
+    }
+    for (i, local) in metric.locals.iter().enumerate() {
+        let back = at::<M::V8>(&solver.bins, local.bin).mul(at(&solver.local, i));
+        let y: M::V8 = at(to, local.param);
+        put(to, local.param, splat(-local.reaction).mul_add(back, y));
+    }
+    for (i, &p) in metric.dual.iter().enumerate() {
+        let (mut even, mut odd) = (zero, zero);
+        let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
+        let mut pairs = reaction.chunks_exact(2);
+        for (half, pair) in pairs.by_ref().enumerate() {
+            even = splat(pair[0]).mul_add(at(&solver.bins, 2 * half), even);
+            odd = splat(pair[1]).mul_add(at(&solver.bins, 2 * half + 1), odd);
+        }
+        if let [last] = pairs.remainder() {
+            even = splat(*last).mul_add(at(&solver.bins, n_bins - 1), even);
+        }
+        let y: M::V8 = at(to, p);
+        put(to, p, y.sub(even.add(odd).mul(at(&solver.dual, i))));
+    }
+}
