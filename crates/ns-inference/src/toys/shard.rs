@@ -77,7 +77,7 @@ mod tests {
                 for index in 1..=count {
                     let range = Shard { index, count }.range(n_toys);
                     assert_eq!(range.start, next, "{index}/{count} of {n_toys}");
-                    assert!(range.end - range.start <= n_toys / u64::from(count) + 1);
+                    assert!(range.end - range.start <= (n_toys / u64::from(count)).saturating_add(1));
                     next = range.end;
                 }
                 assert_eq!(next, n_toys);

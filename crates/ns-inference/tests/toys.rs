@@ -1,0 +1,277 @@
+//! Toys do not depend on threads, batches, shards or interruptions, and say what goes wrong.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ns_core::{Control, Execution, Model, Observer, Session};
+use ns_inference::toys::{
+    FitToyRow, FitToysOptions, FitToysTest, GeneratingPoint, HypotestToysOptions, Hypothesis, Shard, Summary,
+    ToyRow, ToyStatus, ToyTest, hypotest_toys,
+};
+use ns_inference::{FitOptions, InferenceError, TestStatistic, open_session};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+fn load(name: &str) -> Model {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name);
+    Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap()
+}
+
+fn open(model: &Model, threads: usize) -> std::sync::Arc<dyn Session> {
+    std::sync::Arc::from(open_session(model, &Execution { threads, ..Execution::default() }).unwrap())
+}
+
+fn rows(model: &Model, threads: usize, options: &HypotestToysOptions) -> Vec<ToyRow> {
+    let session = open(model, threads);
+    let test = ToyTest::prepare(model, session.as_ref(), 1.0, options, Control::default()).unwrap();
+    let mut rows: Vec<ToyRow> = Vec::new();
+    let run = test.run(&test.ranges(), Control::default(), &mut rows).unwrap();
+    assert_eq!((run.n_rows, run.interrupted), (rows.len() as u64, false));
+    rows
+}
+
+/// Rows with the bits of their numbers.
+fn bits(rows: &[ToyRow]) -> Vec<(Hypothesis, u64, Option<u64>, Option<u64>, ToyStatus)> {
+    rows.iter()
+        .map(|r| (r.hypothesis, r.index, r.statistic.map(f64::to_bits), r.mu_hat.map(f64::to_bits), r.status))
+        .collect()
+}
+
+#[test]
+fn rows_have_the_same_bits_for_any_threads_batches_and_shards() {
+    for (name, statistic) in
+        [("simple_workspace.json", TestStatistic::Qtilde), ("all_modifiers.json", TestStatistic::Q)]
+    {
+        let model = load(name);
+        let options = HypotestToysOptions::default().statistic(statistic).n_toys(300).seed(7);
+        let whole = rows(&model, 1, &options);
+        assert_eq!(whole.len(), 600);
+        assert!(whole.iter().all(|r| r.status == ToyStatus::Converged), "{name}");
+        for threads in [2, 7] {
+            assert_eq!(bits(&rows(&model, threads, &options)), bits(&whole), "{name}, {threads} threads");
+        }
+        for batch in [1, 17, 64, 1000] {
+            let options = options.clone().batch(Some(batch));
+            assert_eq!(bits(&rows(&model, 2, &options)), bits(&whole), "{name}, batches of {batch}");
+        }
+        for count in [3, 10] {
+            let mut parts: Vec<ToyRow> = (1..=count)
+                .flat_map(|index| rows(&model, 1, &options.clone().shard(Shard { index, count })))
+                .collect();
+            parts.sort_by_key(|r| (r.hypothesis, r.index));
+            assert_eq!(bits(&parts), bits(&whole), "{name}, {count} shards");
+        }
+    }
+}
+
+#[test]
+fn a_header_taken_up_elsewhere_gives_the_same_rows_and_the_same_answer() {
+    let model = load("simple_workspace.json");
+    let session = open(&model, 1);
+    let fit = FitOptions::default().fix("signal_theory", 0.3);
+    let options = HypotestToysOptions::default().fit(fit).n_toys(200).seed(3).expected_set(true);
+    let control = Control::default();
+    let whole = hypotest_toys(&model, session.as_ref(), 1.0, &options, control).unwrap();
+
+    let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, control).unwrap();
+    let text = serde_json::to_string(test.header()).unwrap();
+    let mut summary = Summary::new(test.header()).expected_set(true);
+    for (hypothesis, range) in [
+        (Hypothesis::Signal, 90..200),
+        (Hypothesis::Background, 0..33),
+        (Hypothesis::Signal, 0..90),
+        (Hypothesis::Background, 33..200),
+    ] {
+        let elsewhere = open(&model, 2);
+        let header: ns_inference::toys::ToyHeader = serde_json::from_str(&text).unwrap();
+        assert_eq!(&header, test.header());
+        let part = ToyTest::from_header(&model, elsewhere.as_ref(), header, control).unwrap();
+        let run = part.run(&[(hypothesis, range)], control, &mut summary).unwrap();
+        assert!(!run.interrupted);
+    }
+    let merged = summary.finish();
+    assert_eq!((merged.cls, merged.clsb, merged.clb), (whole.cls, whole.clsb, whole.clb));
+    assert_eq!((merged.cls_error, &merged.expected_set), (whole.cls_error, &whole.expected_set));
+    assert_eq!(merged.n_toys, whole.n_toys);
+    // What is held in the fits changes the toys' fits: it must have been taken up.
+    let free =
+        hypotest_toys(&model, session.as_ref(), 1.0, &options.clone().fit(FitOptions::default()), control);
+    assert_ne!(free.unwrap().expected_set, whole.expected_set);
+}
+
+#[test]
+fn toys_of_another_run_are_named() {
+    let model = load("simple_workspace.json");
+    let session = open(&model, 1);
+    let header = |mu: f64, options: &HypotestToysOptions| {
+        ToyTest::prepare(&model, session.as_ref(), mu, options, Control::default()).unwrap().header().clone()
+    };
+    let options = HypotestToysOptions::default().n_toys(10);
+    let ours = header(1.0, &options);
+    assert_eq!(ours.compatible(&header(1.0, &options.clone().shard(Shard { index: 2, count: 3 }))), Ok(()));
+    let mut near = ours.clone();
+    near.point_b[1] += 1e-7 * ours.origin.sigmas[1];
+    near.q_obs += 1e-10;
+    assert_eq!(ours.compatible(&near), Ok(()));
+    let mut far = ours.clone();
+    far.point_sb[1] += 1e-5 * ours.origin.sigmas[1];
+    let others = [
+        (header(1.1, &options), "the tested value is 1 in one and 1.1"),
+        (header(1.0, &options.clone().seed(1)), "the seed is 0 in one and 1"),
+        (header(1.0, &options.clone().n_toys(11)), "the number of toys"),
+        (
+            header(1.0, &options.clone().statistic(TestStatistic::Q)),
+            "the statistic is qtilde in one and q in",
+        ),
+        (
+            header(1.0, &options.clone().fit(FitOptions::default().fix("signal_theory", 0.0))),
+            "fixed parameters",
+        ),
+        (far, "the generating point (sb) of parameter"),
+    ];
+    for (other, what) in others {
+        let message = ours.compatible(&other).unwrap_err().to_string();
+        assert!(message.contains(what), "{message}");
+    }
+    let other = load("many_bins.json");
+    let session = open(&other, 1);
+    let refused = ToyTest::from_header(&other, session.as_ref(), ours, Control::default());
+    assert!(
+        matches!(refused.err(), Some(InferenceError::ForeignToys { what, .. }) if what.contains("digest"))
+    );
+}
+
+/// Stops the work after some fits.
+struct StopAfter<'a> {
+    fits: usize,
+    flag: &'a AtomicBool,
+    last: AtomicUsize,
+}
+
+impl Observer for StopAfter<'_> {
+    fn progress(&self, done: usize, total: usize) {
+        assert!(done <= total, "{done} of {total}");
+        self.last.fetch_max(done, Ordering::Relaxed);
+        if done >= self.fits {
+            self.flag.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_hands_over_complete_rows_and_can_go_on() {
+    let model = load("simple_workspace.json");
+    let options = HypotestToysOptions::default().n_toys(2000).seed(11).batch(Some(400));
+    let whole = rows(&model, 2, &options);
+    let session = open(&model, 2);
+    let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
+    let flag = AtomicBool::new(false);
+    let observer = StopAfter { fits: 1500, flag: &flag, last: AtomicUsize::new(0) };
+    let control = Control { observer: Some(&observer), cancel: Some(&flag) };
+    let mut done: Vec<ToyRow> = Vec::new();
+    let run = test.run(&test.ranges(), control, &mut done).unwrap();
+    assert!(run.interrupted);
+    assert_eq!(run.n_rows, done.len() as u64);
+    assert!(done.len() < 4000 && done.len() >= 400, "{}", done.len());
+    assert_eq!(bits(&done), bits(&whole[..done.len()]), "complete up to where it stopped");
+    let next = done.len() as u64;
+    let rest = [
+        (Hypothesis::Background, next.min(2000)..2000),
+        (Hypothesis::Signal, next.saturating_sub(2000)..2000),
+    ];
+    let run = test.run(&rest, Control::default(), &mut done).unwrap();
+    assert!(!run.interrupted);
+    assert_eq!(bits(&done), bits(&whole));
+
+    // What is done is counted.
+    let flag = AtomicBool::new(false);
+    let observer = StopAfter { fits: 1500, flag: &flag, last: AtomicUsize::new(0) };
+    let control = Control { observer: Some(&observer), cancel: Some(&flag) };
+    let result = hypotest_toys(&model, session.as_ref(), 1.0, &options, control).unwrap();
+    assert!(result.interrupted && result.n_toys.b > 0);
+    assert!(result.warnings.iter().any(|w| w.starts_with("interrupted")));
+    let flag = AtomicBool::new(true);
+    let control = Control { observer: None, cancel: Some(&flag) };
+    let nothing = hypotest_toys(&model, session.as_ref(), 1.0, &options, control);
+    assert_eq!(nothing.err(), Some(InferenceError::Cancelled));
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_with_a_reason() {
+    let model = load("simple_workspace.json");
+    let session = open(&model, 1);
+    let ask = |options: HypotestToysOptions, mu: f64| {
+        hypotest_toys(&model, session.as_ref(), mu, &options, Control::default()).unwrap_err().to_string()
+    };
+    let options = HypotestToysOptions::default().n_toys(5);
+    assert!(ask(options.clone().n_toys(0), 1.0).contains("ask for 1 to"));
+    assert!(ask(options.clone().n_toys(u64::MAX), 1.0).contains("ask for 1 to"));
+    assert!(ask(options.clone(), f64::NAN).contains("finite"));
+    assert!(ask(options.fit(FitOptions::default().fix("mu", 1.0)), 1.0).contains("fixed"));
+
+    let background = load("background_only.json");
+    let session = open(&background, 1);
+    let options = HypotestToysOptions::default();
+    let refused = hypotest_toys(&background, session.as_ref(), 1.0, &options, Control::default());
+    assert!(matches!(refused, Err(InferenceError::NoPoi { .. })), "{refused:?}");
+}
+
+#[test]
+fn q0_draws_its_tested_hypothesis_without_a_signal() {
+    let model = load("simple_workspace.json");
+    let session = open(&model, 1);
+    let options = HypotestToysOptions::default().statistic(TestStatistic::Q0).n_toys(400);
+    let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
+    let (header, poi) = (test.header(), test.header().poi_index);
+    assert_eq!((header.mu_test, header.point_sb[poi], header.point_b[poi]), (0.0, 0.0, 1.0));
+    assert!(header.warnings.iter().any(|w| w.contains("q0 tests mu = 0, not 1")));
+    let result = hypotest_toys(&model, session.as_ref(), 0.0, &options, Control::default()).unwrap();
+    assert!(result.cls.is_none() && result.clsb.is_some_and(|p| p < result.clb.unwrap()));
+}
+
+fn study(model: &Model, threads: usize, options: &FitToysOptions) -> Vec<FitToyRow> {
+    let session = open(model, threads);
+    let test = FitToysTest::prepare(model, session.as_ref(), options, Control::default()).unwrap();
+    let mut rows: Vec<FitToyRow> = Vec::new();
+    let run = test.run(&[test.range()], Control::default(), &mut rows).unwrap();
+    assert!(!run.interrupted);
+    rows
+}
+
+#[test]
+fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
+    let model = load("simple_workspace.json");
+    let params = vec!["background_norm".to_owned(), "mu".to_owned()];
+    let options = FitToysOptions::default().point(GeneratingPoint::Init).params(params).n_toys(300).seed(5);
+    let bits = |rows: &[FitToyRow]| -> Vec<Vec<u64>> {
+        rows.iter()
+            .map(|r| {
+                let numbers =
+                    r.values.iter().copied().chain(r.nll).chain(r.uncertainties.iter().flatten().copied());
+                std::iter::once(r.index).chain(numbers.map(f64::to_bits)).collect()
+            })
+            .collect()
+    };
+    let whole = study(&model, 1, &options);
+    assert!(whole.iter().all(|r| r.values.len() == 2 && r.uncertainties.len() == 2 && r.nll.is_some()));
+    assert_eq!(bits(&study(&model, 7, &options.clone().batch(Some(13)))), bits(&whole));
+    let parts: Vec<FitToyRow> = (1..=3)
+        .flat_map(|index| study(&model, 2, &options.clone().shard(Shard { index, count: 3 })))
+        .collect();
+    assert_eq!(bits(&parts), bits(&whole));
+
+    let session = open(&model, 1);
+    let prepare = |options: FitToysOptions| {
+        FitToysTest::prepare(&model, session.as_ref(), &options, Control::default())
+            .err()
+            .map(|e| e.to_string())
+    };
+    let says = |message: Option<String>, what: &str| message.is_some_and(|m| m.contains(what));
+    assert!(says(prepare(options.clone().params(vec!["nu".into()])), "did you mean"));
+    assert!(says(
+        prepare(options.clone().point(GeneratingPoint::At(vec![1.0]))),
+        "the generating point has 1 elements"
+    ));
+    let held = FitOptions::default().fix("mu", 1.0);
+    assert!(says(prepare(options.clone().fit(held)), "nothing to study"));
+}
