@@ -39,10 +39,10 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         let mut lane = 0;
         while lane < block.n_lanes {
             lane += match block.n_lanes - lane {
-                1 => yields::<M, 1>(plan, block, lane, theta, scale, scratch),
-                2 => yields::<M, 2>(plan, block, lane, theta, scale, scratch),
-                3 => yields::<M, 3>(plan, block, lane, theta, scale, scratch),
-                _ => yields::<M, 4>(plan, block, lane, theta, scale, scratch),
+                1 => yields::<M::V4, 1, 1, 4>(plan, block, lane, theta, scale, scratch),
+                2 => yields::<M::V8, 2, 1, 2>(plan, block, lane, theta, scale, scratch),
+                3 => yields::<M::V4, 1, 3, 1>(plan, block, lane, theta, scale, scratch),
+                _ => yields::<M::V8, 2, 2, 1>(plan, block, lane, theta, scale, scratch),
             };
         }
     }
@@ -50,7 +50,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 
 /// Polynomial coefficients of the terms from `i` on.
 #[inline(always)]
-pub(super) fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
+fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
     for k in 0..6 {
         c[k] = V::load(&plan.norm_coefficients[k][i..]);
@@ -61,16 +61,30 @@ pub(super) fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
 /// code4: product of factors per block; each run of terms shares one branch.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.norm_coefficients[k][..]);
+    let (kappa, rate) = (&mut scratch.kappa[..], &mut scratch.kappa_first[..]);
+    // Bounds of all loads and stores of the polynomials, checked once per run.
+    let n = kappa.len();
+    assert!(rate.len() == n && coefficients.iter().all(|c| c.len() == n));
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let kappa = &mut scratch.kappa[run.start..run.end];
         if alpha.abs() < 1.0 {
-            for i in (0..kappa.len()).step_by(TERM_LANES) {
-                interp::polynomial::<M::V8>(alpha, coefficients(plan, run.start + i)).store(&mut kappa[i..]);
+            assert!(run.end <= n);
+            let mut i = run.start;
+            while i + TERM_LANES <= run.end {
+                // Value and slope in one pass: the coefficients are most of what this loop reads.
+                // SAFETY: eight terms from `i` on are within the run, which is within all arrays.
+                unsafe {
+                    let c = coefficients.map(|c| M::V8::load_at(c, i));
+                    let (value, first) = interp::polynomial::<M::V8>(alpha, c);
+                    value.store(kappa.get_unchecked_mut(i..i + TERM_LANES));
+                    first.store(rate.get_unchecked_mut(i..i + TERM_LANES));
+                }
+                i += TERM_LANES;
             }
         } else {
             let log = if alpha > 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
-            for (k, l) in kappa.iter_mut().zip(&log[run.start..run.end]) {
+            for (k, l) in kappa[run.start..run.end].iter_mut().zip(&log[run.start..run.end]) {
                 *k = exp::<M>(alpha.abs() * l);
             }
         }
@@ -119,7 +133,11 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let factors = &plan.binwise_first[block.binwise.0..block.binwise.1];
     let Some((&first, others)) = factors.split_first() else { return };
     let cells = &mut scratch.binwise[block.cell..block.cell + block.n_bins];
-    cells.copy_from_slice(&theta[first as usize..first as usize + block.n_bins]);
+    let values = &theta[first as usize..first as usize + block.n_bins];
+    match (&mut *cells, values) {
+        ([cell], [value]) => *cell = *value,
+        _ => cells.copy_from_slice(values),
+    }
     for &first in others {
         for (cell, value) in cells.iter_mut().zip(&theta[first as usize..]) {
             *cell *= value;
@@ -127,9 +145,11 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Additive part and yield of `N` vectors of bins; returns `N`.
+/// Additive part and yield of `N` vectors of `L` lanes each; returns how many lanes that is.
+///
+/// `T` templates at a time have sums of their own: one would wait for each addition.
 #[inline(always)]
-fn yields<M: MulAdd, const N: usize>(
+fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     plan: &Plan,
     block: &Block,
     lane: usize,
@@ -137,66 +157,80 @@ fn yields<M: MulAdd, const N: usize>(
     scale: f64,
     scratch: &mut Scratch,
 ) -> usize {
-    let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
+    let (stride, offset, width) = (block.n_lanes * LANES, lane * LANES, L * LANES);
     let cell = block.cell + offset;
-    // Two sums per vector, for S and A: one would wait for each addition.
-    let mut sum = [M::V4::splat(0.0); N];
-    let mut bent = [M::V4::splat(0.0); N];
+    // S and A.
+    let mut sum = [[V::splat(0.0); N]; T];
+    let mut bent = [[V::splat(0.0); N]; T];
     for v in 0..N {
-        sum[v] = M::V4::load(&plan.nominal[cell + v * LANES..]);
+        sum[0][v] = V::load(&plan.nominal[cell + v * width..]);
     }
     let curved = block.hist_curved - block.hist.0;
     let params = &plan.hist_param[block.hist.0..block.hist.1];
+    let (slopes, curves, f) = (&plan.hist_slope[..], &plan.hist_curve[..], &scratch.curved[..]);
     // Bounds of all loads below, checked once.
-    assert!(block.slope + params.len() * stride <= plan.hist_slope.len() && offset + N * LANES <= stride);
-    assert!(block.curve + curved * stride <= plan.hist_curve.len() && curved <= params.len());
-    assert!(theta.len() == plan.table.init.len() && scratch.curved.len() == theta.len());
-    let mut at = block.slope + offset;
-    for (i, &p) in params[..curved].iter().enumerate() {
-        // SAFETY: parameter indices are below the number of parameters (`compile::check`), the
-        // templates lie within the ranges asserted above.
-        unsafe {
-            let alpha = M::V4::splat(*theta.get_unchecked(p as usize));
-            let f = M::V4::splat(*scratch.curved.get_unchecked(p as usize));
-            let a = block.curve + offset + i * stride;
-            for v in 0..N {
-                sum[v] = alpha.mul_add(M::V4::load_at(&plan.hist_slope, at + v * LANES), sum[v]);
-                bent[v] = f.mul_add(M::V4::load_at(&plan.hist_curve, a + v * LANES), bent[v]);
-            }
+    assert!(block.slope + params.len() * stride <= slopes.len() && offset + N * width <= stride);
+    assert!(block.curve + curved * stride <= curves.len() && curved <= params.len());
+    assert!(theta.len() == plan.table.init.len() && f.len() == theta.len());
+    let (mut s, mut a) = (block.slope + offset, block.curve + offset);
+    let (bending, straight) = params.split_at(curved);
+    let mut several = bending.chunks_exact(T);
+    for group in several.by_ref() {
+        for (t, &p) in group.iter().enumerate() {
+            // SAFETY: parameter indices are below the number of parameters (`compile::check`), the
+            // templates lie within the ranges asserted above.
+            unsafe { add(theta, p, slopes, s, width, &mut sum[t]) };
+            // SAFETY: as above.
+            unsafe { add(f, p, curves, a, width, &mut bent[t]) };
+            (s, a) = (s + stride, a + stride);
         }
-        at += stride;
     }
-    let mut straight = params[curved..].chunks_exact(2);
-    for pair in straight.by_ref() {
+    for &p in several.remainder() {
         // SAFETY: as above.
-        unsafe {
-            let alpha = M::V4::splat(*theta.get_unchecked(pair[0] as usize));
-            let beta = M::V4::splat(*theta.get_unchecked(pair[1] as usize));
-            for v in 0..N {
-                sum[v] = alpha.mul_add(M::V4::load_at(&plan.hist_slope, at + v * LANES), sum[v]);
-                bent[v] = beta.mul_add(M::V4::load_at(&plan.hist_slope, at + stride + v * LANES), bent[v]);
-            }
-        }
-        at += 2 * stride;
+        unsafe { add(theta, p, slopes, s, width, &mut sum[0]) };
+        // SAFETY: as above.
+        unsafe { add(f, p, curves, a, width, &mut bent[0]) };
+        (s, a) = (s + stride, a + stride);
     }
-    for &p in straight.remainder() {
-        let alpha = M::V4::splat(theta[p as usize]);
-        for v in 0..N {
-            sum[v] = alpha.mul_add(M::V4::load(&plan.hist_slope[at + v * LANES..]), sum[v]);
-        }
+    for &p in straight {
+        // SAFETY: as above.
+        unsafe { add(theta, p, slopes, s, width, &mut bent[T - 1]) };
+        s += stride;
     }
-    let one = M::V4::splat(1.0);
+    let scale = V::splat(scale);
     for v in 0..N {
-        sum[v] = bent[v].mul_add(one, sum[v]);
+        let mut total = V::splat(0.0);
+        for t in 0..T {
+            total = total.add(sum[t][v].add(bent[t][v]));
+        }
+        total.store(&mut scratch.additive[cell + v * width..]);
+        let g = V::load(&scratch.binwise[cell + v * width..]);
+        let lambda = &mut scratch.lambda[block.bin + offset + v * width..];
+        total.mul(scale).mul_add(g, V::load(lambda)).store(lambda);
     }
-    let scale = M::V4::splat(scale);
+    L * N
+}
+
+/// Adds `factors[p]` times the template at `at` to `sums`.
+///
+/// # Safety
+/// `p` is within `factors`, and `N` vectors of `width` numbers from `at` on are within `templates`.
+#[inline(always)]
+unsafe fn add<V: Vector, const N: usize>(
+    factors: &[f64],
+    p: u32,
+    templates: &[f64],
+    at: usize,
+    width: usize,
+    sums: &mut [V; N],
+) {
+    // SAFETY: the caller's promise.
+    let factor = V::splat(unsafe { *factors.get_unchecked(p as usize) });
     for v in 0..N {
-        sum[v].store(&mut scratch.additive[cell + v * LANES..]);
-        let g = M::V4::load(&scratch.binwise[cell + v * LANES..]);
-        let lambda = &mut scratch.lambda[block.bin + offset + v * LANES..];
-        sum[v].mul(scale).mul_add(g, M::V4::load(lambda)).store(lambda);
+        // SAFETY: the caller's promise.
+        let template = unsafe { V::load_at(templates, at + v * width) };
+        sums[v] = factor.mul_add(template, sums[v]);
     }
-    N
 }
 
 /// Relative derivatives of the normsys factors at the point of the last `forward`. At a

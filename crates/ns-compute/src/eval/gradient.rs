@@ -2,9 +2,8 @@
 
 use ns_core::NormsysCode;
 
-use super::forward::coefficients;
+use super::scratch::Unsummed;
 use super::{Dataset, Scratch};
-use crate::interp::polynomial_derivatives;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -18,6 +17,9 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     scratch.gradient.fill(0.0);
+    for &p in &plan.hist_params {
+        scratch.unsummed[p] = Unsummed::default();
+    }
     for (index, block) in plan.blocks.iter().enumerate() {
         let total = weights::<M>(block, scratch);
         scratch.block_sum[index] = total * scratch.scale[index];
@@ -26,13 +28,14 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
         let mut lane = 0;
         while lane < block.n_lanes {
             lane += match block.n_lanes - lane {
-                1 => templates::<M, 1>(plan, index, block, lane, scratch),
-                2 => templates::<M, 2>(plan, index, block, lane, scratch),
-                3 => templates::<M, 3>(plan, index, block, lane, scratch),
-                _ => templates::<M, 4>(plan, index, block, lane, scratch),
+                1 => templates::<M::V4, 1, 1>(plan, index, block, lane, scratch),
+                2 => templates::<M::V8, 2, 1>(plan, index, block, lane, scratch),
+                3 => templates::<M::V4, 1, 3>(plan, index, block, lane, scratch),
+                _ => templates::<M::V8, 2, 2>(plan, index, block, lane, scratch),
             };
         }
     }
+    sum_up::<M>(plan, scratch);
     if scratch.degenerate {
         degenerate_norms(plan, theta, scratch);
     } else {
@@ -78,125 +81,130 @@ fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, 
 fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let list = &plan.binwise_first[block.binwise.0..block.binwise.1];
     let scale = scratch.scale[index];
+    let slopes = &scratch.slope[block.bin..block.bin + block.n_bins];
+    let additive = &scratch.additive[block.cell..block.cell + block.n_bins];
     for (i, &first) in list.iter().enumerate() {
-        for b in 0..block.n_bins {
-            let mut others = scratch.slope[block.bin + b] * scratch.additive[block.cell + b] * scale;
+        let elements = &mut scratch.gradient[first as usize..first as usize + block.n_bins];
+        for (b, ((element, slope), additive)) in elements.iter_mut().zip(slopes).zip(additive).enumerate() {
+            let mut others = slope * additive * scale;
             for (j, &other) in list.iter().enumerate() {
                 if i != j {
                     others *= theta[other as usize + b];
                 }
             }
-            scratch.gradient[first as usize + b] += others;
+            *element += others;
         }
     }
 }
 
-/// histosys terms over `N` vectors of bins; returns `N`.
+/// histosys terms over `N` vectors of `L` lanes of bins each; returns how many lanes that is.
+///
+/// Sums over bins stay apart until all blocks are through: a parameter has many terms, and adding up the
+/// lanes of each would take longer than the term itself.
 #[inline(always)]
-fn templates<M: MulAdd, const N: usize>(
+fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
     index: usize,
     block: &Block,
     lane: usize,
     scratch: &mut Scratch,
 ) -> usize {
-    let (stride, offset) = (block.n_lanes * LANES, lane * LANES);
-    let mut weight = [M::V4::splat(0.0); N];
+    let (stride, offset, width) = (block.n_lanes * LANES, lane * LANES, L * LANES);
+    let scale = V::splat(scratch.scale[index]);
+    let mut weight = [V::splat(0.0); N];
     for v in 0..N {
-        weight[v] = M::V4::load(&scratch.weight[block.cell + offset + v * LANES..]);
+        weight[v] = V::load(&scratch.weight[block.cell + offset + v * width..]).mul(scale);
     }
-    let scale = scratch.scale[index];
-    let curved = block.hist_curved - block.hist.0;
     let params = &plan.hist_param[block.hist.0..block.hist.1];
+    let (bending, straight) = params.split_at(block.hist_curved - block.hist.0);
+    let (slopes, curves, first) = (&plan.hist_slope[..], &plan.hist_curve[..], &scratch.curved_first[..]);
+    let sums = &mut scratch.unsummed[..];
     // Bounds of all loads below, checked once.
-    assert!(block.slope + params.len() * stride <= plan.hist_slope.len() && offset + N * LANES <= stride);
-    assert!(block.curve + curved * stride <= plan.hist_curve.len() && curved <= params.len());
-    let n = plan.table.init.len();
-    assert!(scratch.curved_first.len() == n && scratch.gradient.len() == n);
-    let at = (block.slope + offset, block.curve + offset);
-    let whole = params.len() / 4 * 4;
-    for i in (0..whole).step_by(4) {
-        let first = &scratch.curved_first;
-        let mut sums = [0.0; 4];
-        let mut four = [M::V4::splat(0.0); 4];
-        for k in 0..4 {
-            // SAFETY: ranges and parameter indices as asserted above.
-            four[k] = unsafe { term::<M, N>(plan, params, curved, at, stride, i + k, first, &weight) };
-        }
-        M::V4::sums(four, &mut sums);
-        for k in 0..4 {
-            // SAFETY: as above.
-            unsafe { *scratch.gradient.get_unchecked_mut(params[i + k] as usize) += scale * sums[k] };
-        }
-    }
-    for (i, &p) in params.iter().enumerate().skip(whole) {
-        // SAFETY: as above.
-        let sum =
-            unsafe { term::<M, N>(plan, params, curved, at, stride, i, &scratch.curved_first, &weight) };
-        scratch.gradient[p as usize] += scale * sum.sum();
-    }
-    N
-}
-
-/// Weighted template of histosys `i` of a block, not yet summed over bins.
-///
-/// # Safety
-/// `i` is below the number of `params`, whose values are below the length of `first`; templates of
-/// `N` vectors start `i` strides after `at` (slopes, curves).
-#[inline(always)]
-unsafe fn term<M: MulAdd, const N: usize>(
-    plan: &Plan,
-    params: &[u32],
-    curved: usize,
-    at: (usize, usize),
-    stride: usize,
-    i: usize,
-    first: &[f64],
-    weight: &[M::V4; N],
-) -> M::V4 {
-    let mut sum = M::V4::splat(0.0);
-    // SAFETY: the caller's promise.
-    unsafe {
-        let s = at.0 + i * stride;
-        if i < curved {
-            let first = M::V4::splat(*first.get_unchecked(*params.get_unchecked(i) as usize));
-            let a = at.1 + i * stride;
+    assert!(block.slope + params.len() * stride <= slopes.len() && offset + N * width <= stride);
+    assert!(block.curve + bending.len() * stride <= curves.len() && width <= 2 * LANES);
+    assert!(first.len() == plan.table.init.len() && sums.len() == first.len());
+    let (mut s, mut a) = (block.slope + offset, block.curve + offset);
+    for &p in bending {
+        // SAFETY: parameter indices are below the number of parameters (`compile::check`), the templates
+        // lie within the ranges asserted above.
+        unsafe {
+            let bend = V::splat(*first.get_unchecked(p as usize));
+            let place = &mut sums.get_unchecked_mut(p as usize).0;
+            let mut sum = V::load_at(place, 0);
             for v in 0..N {
-                let slope = first.mul_add(
-                    M::V4::load_at(&plan.hist_curve, a + v * LANES),
-                    M::V4::load_at(&plan.hist_slope, s + v * LANES),
-                );
+                let slope = V::load_at(slopes, s + v * width);
+                let slope = bend.mul_add(V::load_at(curves, a + v * width), slope);
                 sum = weight[v].mul_add(slope, sum);
             }
-        } else {
+            sum.store(place);
+        }
+        (s, a) = (s + stride, a + stride);
+    }
+    for &p in straight {
+        // SAFETY: as above.
+        unsafe {
+            let place = &mut sums.get_unchecked_mut(p as usize).0;
+            let mut sum = V::load_at(place, 0);
             for v in 0..N {
-                sum = weight[v].mul_add(M::V4::load_at(&plan.hist_slope, s + v * LANES), sum);
+                sum = weight[v].mul_add(V::load_at(slopes, s + v * width), sum);
             }
+            sum.store(place);
+        }
+        s += stride;
+    }
+    L * N
+}
+
+/// Adds the sums over bins to the gradient.
+#[inline(always)]
+fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
+    let mut groups = plan.hist_params.chunks_exact(4);
+    for group in groups.by_ref() {
+        let mut four = [M::V8::splat(0.0); 4];
+        let mut sums = [0.0; 4];
+        for k in 0..4 {
+            four[k] = M::V8::load(&scratch.unsummed[group[k]].0);
+        }
+        M::V8::sums(four, &mut sums);
+        for k in 0..4 {
+            scratch.gradient[group[k]] += sums[k];
         }
     }
-    sum
+    for &p in groups.remainder() {
+        scratch.gradient[p] += M::V8::load(&scratch.unsummed[p].0).sum();
+    }
 }
 
 /// normsys: relative derivative of each factor times the block sum that it scales.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
+    let (log_hi, log_lo, blocks) = (&plan.norm_log_hi[..], &plan.norm_log_lo[..], &plan.norm_block[..]);
+    // Bounds of all loads below, checked once per run.
+    let n = kappa.len();
+    assert!(rate.len() == n && log_hi.len() == n && log_lo.len() == n && blocks.len() == n);
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
         let polynomial = plan.normsys == NormsysCode::Code4 && alpha.abs() < 1.0;
         let sign = if alpha == 0.0 { 0.0 } else { alpha.signum() };
         let mut sum = M::V8::splat(0.0);
-        for i in (run.start..run.end).step_by(TERM_LANES) {
-            // SAFETY: `norm_block` names blocks of the plan, or the dummy one after them.
-            let sums = unsafe { M::V8::gather(&scratch.block_sum, &plan.norm_block[i..]) };
-            let ratio = if polynomial {
-                let (first, _) = polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
-                first.mul(M::V8::load(&scratch.kappa[i..]).reciprocal())
-            } else {
-                // Half the difference and half the sum of the logarithms, by the side of 0.
-                let (hi, lo) = (M::V8::load(&plan.norm_log_hi[i..]), M::V8::load(&plan.norm_log_lo[i..]));
-                hi.mul(M::V8::splat(0.5 * (1.0 + sign))).add(lo.mul(M::V8::splat(0.5 * (sign - 1.0))))
-            };
-            sum = sums.mul_add(ratio, sum);
+        assert!(run.end <= n);
+        let mut i = run.start;
+        while i + TERM_LANES <= run.end {
+            // SAFETY: eight terms from `i` on are within the run, which is within all arrays;
+            // `norm_block` names blocks of the plan, or the dummy one after them.
+            unsafe {
+                let sums = M::V8::gather(sums, blocks.get_unchecked(i..i + TERM_LANES));
+                let ratio = if polynomial {
+                    M::V8::load_at(rate, i).mul(M::V8::load_at(kappa, i).reciprocal())
+                } else {
+                    // Half the difference and half the sum of the logarithms, by the side of 0.
+                    let (hi, lo) = (M::V8::load_at(log_hi, i), M::V8::load_at(log_lo, i));
+                    hi.mul(M::V8::splat(0.5 * (1.0 + sign))).add(lo.mul(M::V8::splat(0.5 * (sign - 1.0))))
+                };
+                sum = sums.mul_add(ratio, sum);
+            }
+            i += TERM_LANES;
         }
         scratch.gradient[run.param] += sum.sum();
     }

@@ -118,26 +118,27 @@ fn body<M: MulAdd>(
             curvatures[b] = curvature;
         }
     } else {
+        let counts = &data.main[..plan.n_bins];
+        let terms = &mut scratch.terms[..plan.n_bins];
         for b in 0..plan.n_bins {
-            let (lambda, n) = (lambdas[b], data.main[b]);
+            let (lambda, n) = (lambdas[b], counts[b]);
             let bad = n > 0.0 && !(lambda > 0.0);
             forbidden |= bad || lambda.is_nan();
             // Harmless operands where the other branch is taken, so that the loop stays branch-free.
             let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
             let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
-            main += term;
-            scale += term.abs() + (lambda - n).abs();
+            terms[b] = term;
             let (slope, curvature) = deviance_derivatives(safe_lambda, safe_n);
             slopes[b] = if n > 0.0 { slope } else { 1.0 };
             curvatures[b] = if n > 0.0 { curvature } else { 0.0 };
         }
+        // On their own: sums keep the loop above from becoming vectors.
+        for ((term, lambda), n) in terms.iter().zip(lambdas).zip(counts) {
+            main += term;
+            scale += term.abs() + (lambda - n).abs();
+        }
     }
-    let mut constraint = 0.0;
-    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma)
-    {
-        let pull = (data.aux[a] - theta[p]) * w;
-        constraint += 0.5 * pull * pull;
-    }
+    let mut constraint = 0.5 * squared_pulls(plan, theta, data);
     for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
         let (lambda, n) = (tau * theta[p], data.aux[a]);
         if n > 0.0 {
@@ -156,6 +157,30 @@ fn body<M: MulAdd>(
         main = f64::INFINITY;
     }
     Likelihood { main, constraint, scale }
+}
+
+/// Sum of the squared pulls of the Gaussian terms.
+#[inline(always)]
+fn squared_pulls(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
+    let gaussian = &plan.gaussian;
+    let (params, aux, weights) = (&gaussian.param[..], &gaussian.aux[..], &gaussian.inverse_sigma[..]);
+    let square = |p: usize, a: usize, w: f64| {
+        let pull = (data.aux[a] - theta[p]) * w;
+        pull * pull
+    };
+    // Four sums: one would wait for each addition.
+    let mut sums = [0.0; 4];
+    let fours = params.chunks_exact(4).zip(aux.chunks_exact(4)).zip(weights.chunks_exact(4));
+    for ((p, a), w) in fours {
+        for k in 0..4 {
+            sums[k] += square(p[k], a[k], w[k]);
+        }
+    }
+    let whole = params.len() / 4 * 4;
+    for i in whole..params.len() {
+        sums[i - whole] += square(params[i], aux[i], weights[i]);
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 /// Poisson term with a quadratic continuation below `floor * n` (and linear for `n = 0`).

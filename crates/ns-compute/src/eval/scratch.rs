@@ -2,6 +2,11 @@
 
 use crate::plan::{LANES, Plan};
 
+/// A sum that is kept in parts, bins in turn going to the lanes of a vector. Aligned to a cache line.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
+
 /// All intermediate arrays of an evaluation. After [`super::forward`] they describe
 /// one point; the gradient and the curvature read them.
 #[derive(Debug, Clone)]
@@ -10,8 +15,10 @@ pub(crate) struct Scratch {
     pub(crate) curved: Vec<f64>,
     pub(crate) curved_first: Vec<f64>,
     pub(crate) curved_second: Vec<f64>,
-    /// normsys factor and its relative derivatives `k'/k`, `k''/k`, per padded term.
+    /// normsys factor, its derivative where it is a polynomial, and its relative derivatives `k'/k`,
+    /// `k''/k`, per padded term.
     pub(crate) kappa: Vec<f64>,
+    pub(crate) kappa_first: Vec<f64>,
     pub(crate) ratio: Vec<f64>,
     pub(crate) ratio_second: Vec<f64>,
     /// Product of the normsys factors of each block, plus one dummy block for padding.
@@ -26,11 +33,15 @@ pub(crate) struct Scratch {
     pub(crate) weight: Vec<f64>,
     /// Expected yields; padded at the end so that whole lanes can be written.
     pub(crate) lambda: Vec<f64>,
+    /// Poisson terms of the likelihood.
+    pub(crate) terms: Vec<f64>,
     /// First and second derivative of the Poisson terms by the expectation.
     pub(crate) slope: Vec<f64>,
     pub(crate) curvature: Vec<f64>,
     /// Block sums with the derivatives left out, for the normsys gradient.
     pub(crate) block_sum: Vec<f64>,
+    /// Gradient elements of the parameters of histosys, not yet summed over bins.
+    pub(crate) unsummed: Vec<Unsummed>,
     /// Per-slot scratch of one block.
     pub(crate) slot: [Vec<f64>; 4],
     /// Per-cell scratch of one block.
@@ -57,6 +68,7 @@ impl Scratch {
             curved_first: vec![0.0; n],
             curved_second: vec![0.0; n],
             kappa: vec![1.0; terms],
+            kappa_first: vec![0.0; terms],
             ratio: vec![0.0; terms],
             ratio_second: vec![0.0; terms],
             norm: vec![1.0; blocks],
@@ -65,9 +77,11 @@ impl Scratch {
             binwise: vec![0.0; plan.n_cells],
             weight: vec![0.0; plan.n_cells],
             lambda: vec![0.0; bins],
+            terms: vec![0.0; bins],
             slope: vec![0.0; bins],
             curvature: vec![0.0; bins],
             block_sum: vec![0.0; blocks],
+            unsummed: vec![Unsummed::default(); n],
             slot: std::array::from_fn(|_| vec![0.0; slots]),
             cells: std::array::from_fn(|_| vec![0.0; lanes]),
             degenerate: false,

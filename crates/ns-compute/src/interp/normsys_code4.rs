@@ -26,15 +26,17 @@ pub(crate) fn coefficients(lo: f64, hi: f64) -> [f64; 6] {
     [c1, c2, c3, c4, c5, c6]
 }
 
-/// The polynomial at `alpha` for several terms at once.
+/// The polynomial and its derivative at `alpha` for several terms at once.
 #[inline(always)]
-pub(crate) fn polynomial<V: Vector>(alpha: f64, c: [V; 6]) -> V {
+pub(crate) fn polynomial<V: Vector>(alpha: f64, c: [V; 6]) -> (V, V) {
     let a = V::splat(alpha);
-    let mut p = c[5];
-    for i in (0..5).rev() {
-        p = p.mul_add(a, c[i]);
+    let (mut value, mut first) = (c[5].mul_add(a, c[4]), c[5]);
+    for i in (0..4).rev() {
+        first = first.mul_add(a, value);
+        value = value.mul_add(a, c[i]);
     }
-    p.mul_add(a, V::splat(1.0))
+    first = first.mul_add(a, value);
+    (value.mul_add(a, V::splat(1.0)), first)
 }
 
 /// First and second derivative of the polynomial.
@@ -66,10 +68,12 @@ mod tests {
             let c = coefficients(lo, hi).map(V::splat);
             for (alpha, base) in [(1.0, hi), (-1.0, lo)] {
                 let log = if alpha > 0.0 { base.ln() } else { -base.ln() };
-                let value = polynomial(alpha, c).sum() / 4.0;
+                let (value, slope) = polynomial(alpha, c);
+                let (value, slope) = (value.sum() / 4.0, slope.sum() / 4.0);
                 let (first, second) = polynomial_derivatives(alpha, c);
                 let (first, second) = (first.sum() / 4.0, second.sum() / 4.0);
                 assert!((value - base).abs() < 1e-13 * base.max(1.0));
+                assert!((slope - first).abs() < 1e-14 * (1.0 + first.abs()));
                 assert!((first - base * log).abs() < 1e-12 * (1.0 + log.abs()));
                 assert!((second - base * log * log).abs() < 1e-11 * (1.0 + log * log));
             }
