@@ -31,11 +31,6 @@ pub(crate) trait Vector: Copy {
     fn sums(four: [Self; 4], to: &mut [f64]);
     /// `1 / self`, to one or two units in the last place.
     fn reciprocal(self) -> Self;
-    /// The elements of `from` at the first `N` indices.
-    ///
-    /// # Safety
-    /// Every index is within `from`.
-    unsafe fn gather(from: &[f64], index: &[u32]) -> Self;
     /// The first `N` elements, without a check.
     ///
     /// # Safety
@@ -100,15 +95,6 @@ impl<const N: usize, const FUSED: bool> Vector for Lanes<N, FUSED> {
         let mut out = [0.0; N];
         for i in 0..N {
             out[i] = 1.0 / self.0[i];
-        }
-        Self(out)
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
-        let mut out = [0.0; N];
-        for i in 0..N {
-            out[i] = from[index[i] as usize];
         }
         Self(out)
     }

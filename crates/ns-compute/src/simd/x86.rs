@@ -4,14 +4,13 @@
 //! instruction set, after [`super::Level::detect`] found it on this machine.
 
 use std::arch::x86_64::{
-    __m256d, __m512d, _CMP_LT_OQ, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_si128, _mm_unpackhi_pd,
-    _mm256_add_pd, _mm256_blend_pd, _mm256_blendv_pd, _mm256_castpd256_pd128, _mm256_cmp_pd, _mm256_div_pd,
-    _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_hadd_pd, _mm256_i32gather_pd, _mm256_loadu_pd,
-    _mm256_loadu_si256, _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_sqrt_pd,
-    _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd, _mm512_castpd512_pd256, _mm512_cmp_pd_mask,
-    _mm512_div_pd, _mm512_extractf64x4_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_i32gather_pd,
-    _mm512_loadu_pd, _mm512_mask_blend_pd, _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd, _mm512_sqrt_pd,
-    _mm512_storeu_pd, _mm512_sub_pd,
+    __m256d, __m512d, _CMP_LT_OQ, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd,
+    _mm256_blend_pd, _mm256_blendv_pd, _mm256_castpd256_pd128, _mm256_cmp_pd, _mm256_div_pd,
+    _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_hadd_pd, _mm256_loadu_pd, _mm256_mul_pd,
+    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_sqrt_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
+    _mm512_castpd512_pd256, _mm512_cmp_pd_mask, _mm512_div_pd, _mm512_extractf64x4_pd, _mm512_fmadd_pd,
+    _mm512_fnmadd_pd, _mm512_loadu_pd, _mm512_mask_blend_pd, _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd,
+    _mm512_sqrt_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::lanes::{MulAdd, Vector};
@@ -118,13 +117,6 @@ impl Vector for V4 {
     }
 
     #[inline(always)]
-    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
-        let index = &index[..4];
-        // SAFETY: the caller vouches for the indices, which are below 2^31 (`Plan::compile`); AVX2 is there.
-        Self(unsafe { _mm256_i32gather_pd::<8>(from.as_ptr(), _mm_loadu_si128(index.as_ptr().cast())) })
-    }
-
-    #[inline(always)]
     unsafe fn load_at(from: &[f64], at: usize) -> Self {
         debug_assert!(at + 4 <= from.len());
         // SAFETY: the caller vouches for the range; AVX2 is there.
@@ -208,12 +200,6 @@ impl Vector for V8Pair {
     #[inline(always)]
     fn reciprocal(self) -> Self {
         Self(V4(self.0).reciprocal().0, V4(self.1).reciprocal().0)
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
-        // SAFETY: the caller vouches for the indices.
-        unsafe { Self(V4::gather(from, index).0, V4::gather(from, &index[4..]).0) }
     }
 
     #[inline(always)]
@@ -318,13 +304,6 @@ impl Vector for V8 {
             x = _mm512_fmadd_pd(x, _mm512_fnmadd_pd(self.0, x, one), x);
             Self(x)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: &[f64], index: &[u32]) -> Self {
-        let index = &index[..8];
-        // SAFETY: the caller vouches for the indices, which are below 2^31 (`Plan::compile`); AVX-512 is there.
-        Self(unsafe { _mm512_i32gather_pd::<8>(_mm256_loadu_si256(index.as_ptr().cast()), from.as_ptr()) })
     }
 
     #[inline(always)]
