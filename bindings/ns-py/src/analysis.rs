@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use ns_core::{Control, Session};
 use ns_inference::{FitOptions, InferenceError};
+use pyo3::PyClass;
 use pyo3::prelude::*;
+use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
@@ -13,7 +15,7 @@ use crate::error::inference_error;
 use crate::model::Model;
 use crate::options;
 use crate::table::{Table, escape};
-use crate::work::{Progress, SHORT_FIT, run, run_short};
+use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
 /// What all results of this kind hold.
 pub(crate) struct Record {
@@ -134,17 +136,67 @@ impl Common<'_, '_> {
         let short = few_fits && matches!(progress, Progress::Silent) && core.parameters.len() <= SHORT_FIT;
         let result = if short { run_short(py, work)? } else { run(py, &progress, work)? }
             .map_err(|error| inference_error(&error))?;
-        let text = serde_json::to_string(&result)
-            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-        let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-        let device = Session::device(session.as_ref()).to_string();
-        let wall_s = started.elapsed().as_secs_f64();
-        values.set_item("device", &device)?;
-        values.set_item("interpolation", core.interpolation.to_string())?;
-        values.set_item("model_digest", model.digest())?;
-        values.set_item("wall_s", wall_s)?;
-        let (table, summary) = table(&result);
-        let summary = format!("{summary}, {:.1} ms on {device}", 1e3 * wall_s);
-        Ok(Record { values: values.unbind(), table, summary })
+        record(py, model, session.as_ref(), started, &result, table(&result))
     }
+
+    /// The same for analyses that count what is done when they are stopped: the exception then has the result
+    /// as its attribute `result`.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub(crate) fn run_keeping<T: Serialize + Send, C: Into<PyClassInitializer<C>> + PyClass>(
+        &self,
+        py: Python<'_>,
+        model: &Model,
+        analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
+        table: impl FnOnce(&T) -> (Table, String),
+        wrap: impl FnOnce(Record) -> C,
+    ) -> PyResult<Py<C>> {
+        let started = Instant::now();
+        let session = model.session(py, &execution(self.device, self.threads)?)?;
+        let progress = Progress::read(self.progress)?;
+        let core = &model.inner;
+        let (raised, result) =
+            run_keeping(py, &progress, |control| analysis(core, session.as_ref(), control));
+        let result = match (result, &raised) {
+            (Some(Ok(result)), _) => result,
+            (Some(Err(error)), None) => return Err(inference_error(&error)),
+            (_, Some(error)) => return Err(error.clone_ref(py)),
+            (None, None) => return Err(without_result()),
+        };
+        let record = record(py, model, session.as_ref(), started, &result, table(&result))?;
+        let object = Py::new(py, wrap(record))?;
+        match raised {
+            None => Ok(object),
+            Some(error) => {
+                error.value(py).setattr("result", object)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A result as Python keeps it.
+///
+/// # Errors
+/// If it cannot be written as JSON, which is a bug.
+pub(crate) fn record<T: Serialize>(
+    py: Python<'_>,
+    model: &Model,
+    session: &dyn Session,
+    started: Instant,
+    result: &T,
+    (table, summary): (Table, String),
+) -> PyResult<Record> {
+    let text = serde_json::to_string(result)
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+    let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+    let device = Session::device(session).to_string();
+    let wall_s = started.elapsed().as_secs_f64();
+    values.set_item("device", &device)?;
+    values.set_item("interpolation", model.inner.interpolation.to_string())?;
+    values.set_item("model_digest", model.digest())?;
+    values.set_item("wall_s", wall_s)?;
+    let summary = format!("{summary}, {:.1} ms on {device}", 1e3 * wall_s);
+    Ok(Record { values: values.unbind(), table, summary })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ns_core::Execution;
 use ns_inference::present::significant;
-use ns_inference::{HypotestOptions, LimitOptions, TestStatistic};
+use ns_inference::{HypotestOptions, LimitOptions, TestStatistic, ToyLimitOptions};
 use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,6 +19,7 @@ use crate::error::inference_error;
 use crate::load;
 use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
+use crate::toys::toy_limit;
 use crate::work::{Progress, run};
 
 result_class! {
@@ -92,14 +93,14 @@ result_class! {
     GoodnessResult
 }
 
-const SIGMAS: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
+pub(crate) const SIGMAS: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
 
-fn number(x: Option<f64>) -> String {
+pub(crate) fn number(x: Option<f64>) -> String {
     x.map_or_else(|| "None".to_owned(), significant)
 }
 
 /// Reads `test_stat`.
-fn statistic(name: &str) -> PyResult<TestStatistic> {
+pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
     match name {
         "qtilde" => Ok(TestStatistic::Qtilde),
         "q" => Ok(TestStatistic::Q),
@@ -170,20 +171,23 @@ pub(crate) fn hypotest(
 /// Finds the CLs upper limit on the parameter of interest, observed and expected.
 ///
 /// `cl` is the confidence level. `expected_only` and `observed_only` leave out the other.
-/// `scan_values` asks for CLs at these values too (`result.scan`). The other arguments are those of
-/// `hypotest`.
+/// `scan_values` asks for CLs at these values too (`result.scan`). With `toys=N` CLs comes from N toys of
+/// each hypothesis at every value tested, drawn with `seed`, and the result is a `ToyLimitResult`. The
+/// other arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = 0.95, test_stat = "qtilde", expected_only = false, observed_only = false,
-                    scan_values = None, device = "auto", data = None, asimov = None, fixed = None, init = None,
-                    threads = 0, progress = None))]
-pub(crate) fn upper_limit(
-    py: Python<'_>,
+                    scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,
+                    fixed = None, init = None, threads = 0, progress = None))]
+pub(crate) fn upper_limit<'py>(
+    py: Python<'py>,
     model: &Bound<'_, PyAny>,
     cl: f64,
     test_stat: &str,
     expected_only: bool,
     observed_only: bool,
     scan_values: Option<&Bound<'_, PyAny>>,
+    toys: Option<u64>,
+    seed: u64,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
@@ -191,7 +195,7 @@ pub(crate) fn upper_limit(
     init: Option<&Bound<'_, PyAny>>,
     threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<LimitResult> {
+) -> PyResult<Bound<'py, PyAny>> {
     if expected_only && observed_only {
         return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));
     }
@@ -199,6 +203,21 @@ pub(crate) fn upper_limit(
     let model = load::model(py, model)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, progress };
+    if let Some(n_toys) = toys {
+        if expected_only || grid.is_some() {
+            return Err(PyValueError::new_err(
+                "expected_only and scan_values have no meaning with toys: result.points has CLs at every value tested",
+            ));
+        }
+        let options = ToyLimitOptions::default()
+            .fit(common.fit_options(model)?)
+            .statistic(statistic(test_stat)?)
+            .cl(cl)
+            .expected(!observed_only)
+            .n_toys(n_toys)
+            .seed(seed);
+        return Ok(toy_limit(py, model, &common, &options)?.into_bound(py).into_any());
+    }
     let options = LimitOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)
@@ -234,7 +253,7 @@ pub(crate) fn upper_limit(
         },
     )?;
     let (model, execution) = (Arc::clone(&model.inner), execution(device, threads)?);
-    Ok(LimitResult(record, Drawn { limit, model, options, execution }))
+    Ok(Bound::new(py, LimitResult(record, Drawn { limit, model, options, execution }))?.into_any())
 }
 
 /// Tests the absence of a signal: `p0` and its significance `z`, observed and expected for a signal of
@@ -275,14 +294,17 @@ pub(crate) fn significance(
     Ok(SignificanceResult(record))
 }
 
-/// Compares the best fit with the saturated model: `chi2`, `ndof` and `p_value`. The arguments are those
-/// of `hypotest`.
+/// Compares the best fit with the saturated model: `chi2`, `ndof` and `p_value`. With `toys=N` also
+/// `p_value_toys`, the fraction of N toys with a `chi2` at least as large, drawn at the best fit with
+/// `seed`. The other arguments are those of `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,
-                    progress = None))]
+#[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
+                    init = None, threads = 0, progress = None))]
 pub(crate) fn goodness_of_fit(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
+    toys: Option<u64>,
+    seed: u64,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
@@ -290,24 +312,45 @@ pub(crate) fn goodness_of_fit(
     init: Option<&Bound<'_, PyAny>>,
     threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<GoodnessResult> {
+) -> PyResult<Py<GoodnessResult>> {
     let model = load::model(py, model)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, progress };
     let options = common.fit_options(model)?;
-    let record = common.run(
-        py,
-        model,
-        true,
-        |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
-        |result| {
-            let rows = vec![vec![significant(result.chi2), result.ndof.to_string(), number(result.p_value)]];
-            let summary = format!(
-                "saturated model: {} bins, {} free parameters without a constraint",
-                result.n_bins, result.n_unconstrained
-            );
-            (Table::new(&["chi2", "ndof", "p-value"], rows), summary)
-        },
-    )?;
-    Ok(GoodnessResult(record))
+    let table = |result: &ns_inference::GoodnessResult| {
+        let rows = vec![vec![
+            significant(result.chi2),
+            result.ndof.to_string(),
+            number(result.p_value),
+            result.p_value_toys.map_or_else(String::new, |p| {
+                format!("{} +- {}", significant(p), number(result.p_value_toys_error))
+            }),
+        ]];
+        let summary = format!(
+            "saturated model: {} bins, {} free parameters without a constraint",
+            result.n_bins, result.n_unconstrained
+        );
+        (Table::new(&["chi2", "ndof", "p-value", "p-value from toys"], rows), summary)
+    };
+    match toys {
+        None => {
+            let record = common.run(
+                py,
+                model,
+                true,
+                |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
+                table,
+            )?;
+            Py::new(py, GoodnessResult(record))
+        }
+        Some(n_toys) => common.run_keeping(
+            py,
+            model,
+            |core, session, control| {
+                ns_inference::goodness_of_fit_toys(core, session, &options, n_toys, seed, control)
+            },
+            table,
+            GoodnessResult,
+        ),
+    }
 }

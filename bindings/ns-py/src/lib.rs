@@ -15,8 +15,11 @@ mod picture;
 mod ranking;
 mod result;
 mod scan;
+mod stages;
+mod study;
 mod surgery;
 mod table;
+mod toys;
 mod work;
 mod yields;
 
@@ -42,6 +45,10 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<hypotest::LimitResult>()?;
     m.add_class::<hypotest::SignificanceResult>()?;
     m.add_class::<hypotest::GoodnessResult>()?;
+    m.add_class::<toys::HypotestToysResult>()?;
+    m.add_class::<toys::ToyLimitResult>()?;
+    m.add_class::<study::FitToysResult>()?;
+    m.add_class::<stages::ToyTest>()?;
     m.add_class::<yields::YieldsResult>()?;
     m.add_class::<picture::Picture>()?;
     m.add_class::<device::DeviceInfo>()?;
@@ -57,6 +64,11 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hypotest::upper_limit, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::significance, m)?)?;
     m.add_function(wrap_pyfunction!(hypotest::goodness_of_fit, m)?)?;
+    m.add_function(wrap_pyfunction!(toys::hypotest_toys, m)?)?;
+    m.add_function(wrap_pyfunction!(study::fit_toys, m)?)?;
+    m.add_function(wrap_pyfunction!(stages::toys_prepare, m)?)?;
+    m.add_function(wrap_pyfunction!(stages::toys_from_header, m)?)?;
+    m.add_function(wrap_pyfunction!(stages::toys_summarise, m)?)?;
     m.add_function(wrap_pyfunction!(yields::yields, m)?)?;
     m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add_function(wrap_pyfunction!(device::has_cuda, m)?)?;

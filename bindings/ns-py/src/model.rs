@@ -219,6 +219,23 @@ impl Model {
         array(py, main, &shape(batch, &[bins]))
     }
 
+    /// Draws toys at `params`: one row each, main counts followed by the auxiliary data unless they are not
+    /// wanted. Toy number `first + i` is in row `i`; it depends on `params`, `seed` and its number alone.
+    /// These are the toys of `fit_toys`; with `hypothesis` "b" or "sb" those of a test.
+    #[pyo3(signature = (params, n_toys, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true))]
+    fn toy_data<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        n_toys: usize,
+        seed: u64,
+        first: u64,
+        hypothesis: Option<&str>,
+        include_auxdata: bool,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        crate::study::toy_data(py, self, params, n_toys, seed, first, hypothesis, include_auxdata)
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<nextstat.Model: measurement '{}', {} channels, {} bins, {} parameters, {}>",

@@ -73,6 +73,19 @@ pub(crate) fn run<T: Send>(
     progress: &Progress,
     work: impl FnOnce(Control<'_>) -> T + Send,
 ) -> PyResult<T> {
+    match run_keeping(py, progress, work) {
+        (Some(error), _) => Err(error),
+        (None, Some(result)) => Ok(result),
+        (None, None) => Err(without_result()),
+    }
+}
+
+/// The same for work that has something to show when it is stopped: what was raised, and the result.
+pub(crate) fn run_keeping<T: Send>(
+    py: Python<'_>,
+    progress: &Progress,
+    work: impl FnOnce(Control<'_>) -> T + Send,
+) -> (Option<PyErr>, Option<T>) {
     let (stop, counter) = (AtomicBool::new(false), Counter::default());
     let mut shown = 0;
     let mut raised: Option<PyErr> = None;
@@ -112,11 +125,7 @@ pub(crate) fn run<T: Send>(
             result.filter(|_| ended.is_ok())
         })
     });
-    match (raised, result) {
-        (Some(error), _) => Err(error),
-        (None, Some(result)) => Ok(result),
-        (None, None) => Err(without_result()),
-    }
+    (raised, result)
 }
 
 /// A fit of up to this many parameters takes milliseconds.
@@ -134,6 +143,6 @@ pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) 
     result.map_err(|_| without_result())
 }
 
-fn without_result() -> PyErr {
+pub(crate) fn without_result() -> PyErr {
     PyRuntimeError::new_err("internal error: a fit ended without a result; please report it")
 }

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict, overload
 
@@ -13,6 +13,8 @@ PatchArgument: TypeAlias = str | PathLike[str] | list[dict[str, Any]]
 Search: TypeAlias = Literal["local", "standard", "thorough"]
 Impact: TypeAlias = Literal["refit", "covariance", "global"]
 Statistic: TypeAlias = Literal["qtilde", "q", "q0"]
+Hypothesis: TypeAlias = Literal["b", "sb"]
+GeneratingPoint: TypeAlias = Literal["bestfit", "init"] | ArrayLike | dict[str, float] | None
 
 class Problem(TypedDict):
     severity: Literal["error", "warning"]
@@ -171,6 +173,10 @@ class GoodnessResult:
     @property
     def p_value_toys(self) -> float | None: ...
     @property
+    def p_value_toys_error(self) -> float | None: ...
+    @property
+    def toys(self) -> dict[str, Any] | None: ...
+    @property
     def n_bins(self) -> int: ...
     @property
     def n_unconstrained(self) -> int: ...
@@ -192,6 +198,163 @@ class GoodnessResult:
     def wall_s(self) -> float: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
+
+class HypotestToysResult:
+    """A toy-based test; attributes are the keys of `nextstat hypotest-toys`'s JSON."""
+
+    @property
+    def param(self) -> str: ...
+    @property
+    def mu_test(self) -> float: ...
+    @property
+    def test_stat(self) -> str: ...
+    @property
+    def cls(self) -> float | None: ...
+    @property
+    def clsb(self) -> float | None: ...
+    @property
+    def clb(self) -> float | None: ...
+    @property
+    def cls_error(self) -> float | None: ...
+    @property
+    def clsb_error(self) -> float | None: ...
+    @property
+    def clb_error(self) -> float | None: ...
+    @property
+    def cls_upper(self) -> float | None: ...
+    @property
+    def cls_failed_low(self) -> float | None: ...
+    @property
+    def cls_failed_high(self) -> float | None: ...
+    @property
+    def q_obs(self) -> float: ...
+    @property
+    def mu_hat(self) -> float: ...
+    @property
+    def n_toys(self) -> dict[str, int]: ...
+    @property
+    def n_nonconverged(self) -> dict[str, int]: ...
+    @property
+    def n_error(self) -> dict[str, int]: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def shard(self) -> str: ...
+    @property
+    def toys_per_s(self) -> float | None: ...
+    @property
+    def expected_set(self) -> dict[str, list[float | None]] | None: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def device(self) -> str | None: ...
+    @property
+    def interpolation(self) -> str: ...
+    @property
+    def model_digest(self) -> str: ...
+    @property
+    def wall_s(self) -> float | None: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+class ToyLimitResult:
+    """A toy-based upper limit; `points` has every value tested."""
+
+    @property
+    def param(self) -> str: ...
+    @property
+    def cl(self) -> float: ...
+    @property
+    def test_stat(self) -> str: ...
+    @property
+    def observed(self) -> float | None: ...
+    @property
+    def observed_error(self) -> float | None: ...
+    @property
+    def expected(self) -> list[float | None]: ...
+    @property
+    def expected_error(self) -> list[float | None]: ...
+    @property
+    def observed_asymptotic(self) -> float | None: ...
+    @property
+    def mu_hat(self) -> float: ...
+    @property
+    def n_evaluations(self) -> int: ...
+    @property
+    def n_toys(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def points(self) -> list[dict[str, Any]]: ...
+    @property
+    def toys_per_s(self) -> float | None: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def interpolation(self) -> str: ...
+    @property
+    def model_digest(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+class FitToysResult:
+    """A study of fits: bias, pulls and coverage, one dictionary per parameter."""
+
+    @property
+    def parameters(self) -> list[dict[str, Any]]: ...
+    @property
+    def n_toys(self) -> int: ...
+    @property
+    def n_failed(self) -> int: ...
+    @property
+    def n_nonconverged(self) -> int: ...
+    @property
+    def n_error(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def shard(self) -> str: ...
+    @property
+    def toys_per_s(self) -> float | None: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def interpolation(self) -> str: ...
+    @property
+    def model_digest(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+class ToyTest:
+    """A toy-based test whose observed fits are done; `header` is JSON text for `toys_from_header`."""
+
+    @property
+    def header(self) -> str: ...
+    @property
+    def n_toys(self) -> int: ...
+    def run(
+        self,
+        hypothesis: Hypothesis,
+        start: int,
+        stop: int,
+        *,
+        progress: bool | Callable[[int, int], object] | None = None,
+    ) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.uint8], dict[int, str]]:
+        """Index, statistic, best-fit value, status (0 converged, 1 not, 2 failed), reasons by index."""
 
 class YieldsResult:
     """Expected and observed events of every channel; None stands for a number that does not exist."""
@@ -288,6 +451,17 @@ class Model:
     def nll_and_grad(self, params: ArrayLike, data: ArrayLike | None = None) -> tuple[Any, Floats]:
         """Both at once, for about the price of the gradient."""
     def hessian(self, params: ArrayLike, data: ArrayLike | None = None) -> Floats: ...
+    def toy_data(
+        self,
+        params: ArrayLike,
+        n_toys: int,
+        seed: int = 0,
+        *,
+        first: int = 0,
+        hypothesis: Hypothesis | None = None,
+        include_auxdata: bool = True,
+    ) -> Floats:
+        """Drawn data, one row per toy: main counts, then auxiliary data."""
 
 class Interval:
     """Where twice_nll has risen by 1 on either side of the best fit."""
@@ -653,6 +827,7 @@ def hypotest(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> HypotestResult: ...
+@overload
 def upper_limit(
     model: Model | Source,
     *,
@@ -661,6 +836,8 @@ def upper_limit(
     expected_only: bool = False,
     observed_only: bool = False,
     scan_values: ArrayLike | None = None,
+    toys: None = None,
+    seed: int = 0,
     device: str = "auto",
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,
@@ -669,6 +846,81 @@ def upper_limit(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> LimitResult: ...
+@overload
+def upper_limit(
+    model: Model | Source,
+    *,
+    cl: float = 0.95,
+    test_stat: Statistic = "qtilde",
+    observed_only: bool = False,
+    toys: int,
+    seed: int = 0,
+    device: str = "auto",
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> ToyLimitResult: ...
+def hypotest_toys(
+    mu: float,
+    model: Model | Source,
+    *,
+    n_toys: int = 10_000,
+    seed: int = 0,
+    test_stat: Statistic = "qtilde",
+    expected_set: bool = False,
+    shard: str | None = None,
+    device: str = "auto",
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> HypotestToysResult: ...
+def fit_toys(
+    model: Model | Source,
+    params: GeneratingPoint = None,
+    n_toys: int = 1000,
+    seed: int = 0,
+    *,
+    parameters: list[str] | None = None,
+    shard: str | None = None,
+    device: str = "auto",
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> FitToysResult: ...
+def toys_prepare(
+    mu: float,
+    model: Model | Source,
+    *,
+    n_toys: int = 10_000,
+    seed: int = 0,
+    test_stat: Statistic = "qtilde",
+    shard: str | None = None,
+    device: str = "auto",
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    threads: int = 0,
+) -> ToyTest: ...
+def toys_from_header(
+    model: Model | Source, header: str, *, device: str = "auto", threads: int = 0
+) -> ToyTest: ...
+def toys_summarise(
+    header: str,
+    parts: Iterable[tuple[Any, ...]],
+    *,
+    expected_set: bool = False,
+    wall_s: float | None = None,
+) -> HypotestToysResult: ...
 def significance(
     model: Model | Source,
     *,
@@ -683,6 +935,8 @@ def significance(
 def goodness_of_fit(
     model: Model | Source,
     *,
+    toys: int | None = None,
+    seed: int = 0,
     device: str = "auto",
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,

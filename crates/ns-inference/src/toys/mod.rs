@@ -29,10 +29,11 @@ pub use result::{HypotestToysResult, PerHypothesis};
 pub use row::{FitRowSink, FitToyRow, Hypothesis, RowSink, ToyRow, ToyStatus};
 pub use shard::Shard;
 pub use study::{
-    FitToysOptions, FitToysResult, FitToysSummary, FitToysTest, GeneratingPoint, ParameterStudy, fit_toys,
+    FitToysOptions, FitToysResult, FitToysSummary, FitToysTest, GeneratingPoint, ParameterStudy,
+    STUDY_HYPOTHESIS, fit_toys,
 };
 pub use summary::Summary;
-pub use test::ToyTest;
+pub use test::{ToyPlan, ToyTest};
 
 use crate::InferenceError;
 

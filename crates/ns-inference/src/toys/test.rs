@@ -25,6 +25,27 @@ pub struct ToyTest<'a> {
     batch: Option<u64>,
 }
 
+/// A prepared test without its model and session, for callers that keep those elsewhere.
+#[derive(Clone)]
+pub struct ToyPlan {
+    header: ToyHeader,
+    plan: Arc<TestPlan>,
+}
+
+impl ToyPlan {
+    /// What the toys are.
+    #[must_use]
+    pub fn header(&self) -> &ToyHeader {
+        &self.header
+    }
+
+    /// The test again, on the model and session (or others of the same model) that it was prepared with.
+    #[must_use]
+    pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> ToyTest<'a> {
+        ToyTest { model, session, header: self.header.clone(), plan: Arc::clone(&self.plan), batch: None }
+    }
+}
+
 /// How the toys of both hypotheses are drawn and fitted.
 struct TestPlan {
     statistic: TestStatistic,
@@ -141,6 +162,12 @@ impl<'a> ToyTest<'a> {
     #[must_use]
     pub fn header(&self) -> &ToyHeader {
         &self.header
+    }
+
+    /// What was prepared, without model and session.
+    #[must_use]
+    pub fn plan(&self) -> ToyPlan {
+        ToyPlan { header: self.header.clone(), plan: Arc::clone(&self.plan) }
     }
 
     /// The toys of this header's shard: the same range of both hypotheses.

@@ -11,7 +11,7 @@ use ns_core::{Control, Model, Session};
 
 pub use options::{FitToysOptions, GeneratingPoint};
 pub use result::{FitToysResult, ParameterStudy};
-pub use run::FitToysTest;
+pub use run::{FitToysTest, STUDY_HYPOTHESIS};
 pub use summary::FitToysSummary;
 
 use crate::InferenceError;

@@ -18,8 +18,8 @@ use crate::{InferenceError, parameter_index};
 
 const UNCERTAINTIES: Wanted = Wanted { uncertainties: true, covariance: false };
 
-/// Number of the hypothesis in the random numbers: apart from those of a test.
-const HYPOTHESIS: u8 = 2;
+/// Number of the hypothesis in the random numbers of a study: apart from those of a test.
+pub const STUDY_HYPOTHESIS: u8 = 2;
 
 /// A study whose generating point is known: it runs toys.
 pub struct FitToysTest<'a> {
@@ -114,7 +114,7 @@ impl<'a> FitToysTest<'a> {
         check_number(header.origin.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
         let mut analysis = Analysis::new(model, session, &options, silent)?;
-        let source = session.toy_source(&header.point, header.origin.seed, HYPOTHESIS)?;
+        let source = session.toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)?;
         let asimov = session.asimov(&header.point)?;
         let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
         let base = FitRequest { metric: None, ..free.clone() };

@@ -1,0 +1,51 @@
+"""Names that earlier documents give to toys on a GPU: thin spellings of the functions of the package."""
+
+import numpy as np
+
+from . import _native
+
+
+def _fit_toys(device):
+    def fit_toys_batch(model, params, n_toys=1000, seed=0, device=device):
+        return _native.fit_toys(model, params, n_toys, seed, device=device)
+
+    return fit_toys_batch
+
+
+def _fit_toys_from_data(device):
+    def fit_toys_from_data(model, data, init=None, bounds=None, device=device):
+        if bounds is not None and not np.array_equal(bounds, model.suggested_bounds()):
+            raise ValueError('bounds belong to the model: set them in the measurement\'s "parameters" of the workspace')
+        return _native.fit_batch(model, data, init=init, device=device)
+
+    return fit_toys_from_data
+
+
+def _hypotest_qtilde_toys(device):
+    def hypotest_qtilde_toys(mu, model, n_toys=10_000, seed=0, device=device):
+        return _native.hypotest_toys(mu, model, n_toys=n_toys, seed=seed, device=device)
+
+    return hypotest_qtilde_toys
+
+
+def _named(function, name, what):
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "nextstat"
+    function.__doc__ = what
+    return function
+
+
+fit_toys_batch_gpu = _named(_fit_toys("cuda"), "fit_toys_batch_gpu", "`fit_toys` with `device='cuda'`.")
+fit_toys_batch_metal = _named(_fit_toys("metal"), "fit_toys_batch_metal", "`fit_toys` with `device='metal'`.")
+fit_toys_from_data_gpu = _named(
+    _fit_toys_from_data("cuda"), "fit_toys_from_data_gpu", "`fit_batch` of given data with `device='cuda'`."
+)
+fit_toys_from_data_metal = _named(
+    _fit_toys_from_data("metal"), "fit_toys_from_data_metal", "`fit_batch` of given data with `device='metal'`."
+)
+hypotest_qtilde_toys_gpu = _named(
+    _hypotest_qtilde_toys("cuda"), "hypotest_qtilde_toys_gpu", "`hypotest_toys` with `device='cuda'`."
+)
+hypotest_qtilde_toys_metal = _named(
+    _hypotest_qtilde_toys("metal"), "hypotest_qtilde_toys_metal", "`hypotest_toys` with `device='metal'`."
+)

@@ -1,0 +1,30 @@
+from numpy.typing import ArrayLike
+
+from ._native import BatchResult, FitToysResult, GeneratingPoint, HypotestToysResult, Model
+
+def fit_toys_batch_gpu(
+    model: Model, params: GeneratingPoint, n_toys: int = 1000, seed: int = 0, device: str = "cuda"
+) -> FitToysResult: ...
+def fit_toys_batch_metal(
+    model: Model, params: GeneratingPoint, n_toys: int = 1000, seed: int = 0, device: str = "metal"
+) -> FitToysResult: ...
+def fit_toys_from_data_gpu(
+    model: Model,
+    data: ArrayLike,
+    init: ArrayLike | dict[str, float] | None = None,
+    bounds: ArrayLike | None = None,
+    device: str = "cuda",
+) -> BatchResult: ...
+def fit_toys_from_data_metal(
+    model: Model,
+    data: ArrayLike,
+    init: ArrayLike | dict[str, float] | None = None,
+    bounds: ArrayLike | None = None,
+    device: str = "metal",
+) -> BatchResult: ...
+def hypotest_qtilde_toys_gpu(
+    mu: float, model: Model, n_toys: int = 10_000, seed: int = 0, device: str = "cuda"
+) -> HypotestToysResult: ...
+def hypotest_qtilde_toys_metal(
+    mu: float, model: Model, n_toys: int = 10_000, seed: int = 0, device: str = "metal"
+) -> HypotestToysResult: ...

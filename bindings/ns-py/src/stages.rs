@@ -1,0 +1,255 @@
+//! The stages of a toy-based test one by one, for runs spread over processes: prepare, run, summarise.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ns_core::{Control, Model as CoreModel, Session};
+use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::analysis::Common;
+use crate::device::execution;
+use crate::error::inference_error;
+use crate::hypotest::statistic;
+use crate::load;
+use crate::table::Table;
+use crate::toys::{HypotestToysResult, shard as read_shard, table};
+use crate::work::{Progress, run};
+
+/// A toy-based test whose observed fits are done. `header` is JSON text that `toys_from_header` takes up in
+/// another process, where the same toys come out bit by bit.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct ToyTest {
+    model: Arc<CoreModel>,
+    session: Arc<dyn Session>,
+    plan: ToyPlan,
+}
+
+/// Rows as columns: index, statistic, best-fit value, status, and reasons by index.
+type Columns<'py> = (
+    Bound<'py, PyArray1<u64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyDict>,
+);
+
+fn bad(text: String) -> PyErr {
+    PyValueError::new_err(text)
+}
+
+fn hypothesis(name: &str) -> PyResult<Hypothesis> {
+    let found = Hypothesis::BOTH.into_iter().find(|h| h.name() == name);
+    found.ok_or_else(|| bad(format!("unknown hypothesis '{name}'; use \"b\" or \"sb\"")))
+}
+
+fn to_json(header: &ToyHeader) -> PyResult<String> {
+    serde_json::to_string(header).map_err(|error| bad(error.to_string()))
+}
+
+fn from_json(text: &str) -> PyResult<ToyHeader> {
+    serde_json::from_str(text).map_err(|error| bad(format!("this is no header of a toy-based test: {error}")))
+}
+
+#[pymethods]
+impl ToyTest {
+    /// What the toys are, as JSON text.
+    #[getter]
+    fn header(&self) -> PyResult<String> {
+        to_json(self.plan.header())
+    }
+
+    /// Toys of each hypothesis in the whole run.
+    #[getter]
+    fn n_toys(&self) -> u64 {
+        self.plan.header().origin.n_toys
+    }
+
+    /// Runs toys `start` to `stop - 1` of hypothesis "b" or "sb": arrays of index, statistic, best-fit value and
+    /// status (0 converged, 1 not converged, 2 failed), NaN where a number does not exist, and the reasons of
+    /// bad ones by index.
+    #[pyo3(signature = (hypothesis, start, stop, *, progress = None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        hypothesis: &str,
+        start: u64,
+        stop: u64,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Columns<'py>> {
+        let which = self::hypothesis(hypothesis)?;
+        if start > stop || stop > self.n_toys() {
+            return Err(bad(format!(
+                "toys {start} to {stop} are not among the {} of this run",
+                self.n_toys()
+            )));
+        }
+        let ranges: [(Hypothesis, Range<u64>); 1] = [(which, start..stop)];
+        let rows = run(py, &Progress::read(progress)?, |control| {
+            let mut rows: Vec<ToyRow> = Vec::new();
+            let ended =
+                self.plan.attach(&self.model, self.session.as_ref()).run(&ranges, control, &mut rows)?;
+            if ended.interrupted { Err(ns_inference::InferenceError::Cancelled) } else { Ok(rows) }
+        })?
+        .map_err(|error| inference_error(&error))?;
+        let column = |of: &dyn Fn(&ToyRow) -> Option<f64>| -> Vec<f64> {
+            rows.iter().map(|row| of(row).unwrap_or(f64::NAN)).collect()
+        };
+        let reasons = PyDict::new(py);
+        for row in rows.iter().filter(|row| !row.reason.is_empty()) {
+            reasons.set_item(row.index, &row.reason)?;
+        }
+        Ok((
+            PyArray1::from_vec(py, rows.iter().map(|row| row.index).collect()),
+            PyArray1::from_vec(py, column(&|row| row.statistic)),
+            PyArray1::from_vec(py, column(&|row| row.mu_hat)),
+            PyArray1::from_vec(py, rows.iter().map(|row| row.status.code()).collect()),
+            reasons,
+        ))
+    }
+
+    fn __repr__(&self) -> String {
+        let header = self.plan.header();
+        format!(
+            "<nextstat.ToyTest: {} = {} with {}, {} toys of each hypothesis, seed {}>",
+            header.param, header.mu_test, header.test_stat, header.origin.n_toys, header.origin.seed
+        )
+    }
+}
+
+/// Fits the observed data for a toy-based test and runs no toy. The arguments are those of
+/// `hypotest_toys`.
+#[pyfunction]
+#[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
+                    data = None, asimov = None, fixed = None, init = None, threads = 0))]
+pub(crate) fn toys_prepare(
+    py: Python<'_>,
+    mu: f64,
+    model: &Bound<'_, PyAny>,
+    n_toys: u64,
+    seed: u64,
+    test_stat: &str,
+    shard: Option<&str>,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+) -> PyResult<ToyTest> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress: None };
+    let options = HypotestToysOptions::default()
+        .fit(common.fit_options(model)?)
+        .statistic(statistic(test_stat)?)
+        .n_toys(n_toys)
+        .seed(seed)
+        .shard(read_shard(shard)?);
+    let session = model.session(py, &execution(device, threads)?)?;
+    let core = Arc::clone(&model.inner);
+    let plan = run(py, &Progress::Silent, |control: Control<'_>| {
+        ns_inference::toys::ToyTest::prepare(&core, session.as_ref(), mu, &options, control)
+            .map(|test| test.plan())
+    })?
+    .map_err(|error| inference_error(&error))?;
+    Ok(ToyTest { model: core, session, plan })
+}
+
+/// Takes up a test prepared elsewhere, from its `header`. The model must be the same.
+#[pyfunction]
+#[pyo3(signature = (model, header, *, device = "auto", threads = 0))]
+pub(crate) fn toys_from_header(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    header: &str,
+    device: &str,
+    threads: usize,
+) -> PyResult<ToyTest> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let header = from_json(header)?;
+    let session = model.session(py, &execution(device, threads)?)?;
+    let core = Arc::clone(&model.inner);
+    let plan = run(py, &Progress::Silent, |control: Control<'_>| {
+        ns_inference::toys::ToyTest::from_header(&core, session.as_ref(), header, control)
+            .map(|test| test.plan())
+    })?
+    .map_err(|error| inference_error(&error))?;
+    Ok(ToyTest { model: core, session, plan })
+}
+
+/// Counts toys that `ToyTest.run` returned: `parts` are tuples `(hypothesis, index, statistic, mu_hat, status)`
+/// (a sixth entry, the reasons, may follow), in any order. A toy that comes twice is an error; one that is
+/// missing is told in `warnings`. `wall_s` is for the rate of toys.
+#[pyfunction]
+#[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
+pub(crate) fn toys_summarise(
+    py: Python<'_>,
+    header: &str,
+    parts: &Bound<'_, PyAny>,
+    expected_set: bool,
+    wall_s: Option<f64>,
+) -> PyResult<HypotestToysResult> {
+    let header = from_json(header)?;
+    let mut summary = Summary::new(&header).expected_set(expected_set);
+    let mut seen: Vec<(Hypothesis, u64)> = Vec::new();
+    for part in parts.try_iter()? {
+        let part = part?;
+        let column = |i: usize| part.get_item(i);
+        let which = hypothesis(&column(0)?.extract::<String>()?)?;
+        let index: Vec<u64> = column(1)?.extract()?;
+        let q: Vec<f64> = column(2)?.extract()?;
+        let mu_hat: Vec<f64> = column(3)?.extract()?;
+        let status: Vec<u8> = column(4)?.extract()?;
+        if [q.len(), mu_hat.len(), status.len()].iter().any(|n| *n != index.len()) {
+            return Err(bad("the columns of a part have different lengths".to_owned()));
+        }
+        for (((index, q), mu_hat), status) in index.iter().zip(q).zip(mu_hat).zip(status) {
+            let status =
+                ToyStatus::from_code(status).ok_or_else(|| bad(format!("unknown status {status}")))?;
+            if *index >= header.origin.n_toys {
+                return Err(bad(format!(
+                    "toy {index} is not among the {} of this run",
+                    header.origin.n_toys
+                )));
+            }
+            seen.push((which, *index));
+            summary.add(&ToyRow {
+                hypothesis: which,
+                index: *index,
+                statistic: Some(q).filter(|q| q.is_finite()),
+                mu_hat: Some(mu_hat).filter(|x| x.is_finite()),
+                status,
+                reason: String::new(),
+            });
+        }
+    }
+    seen.sort_unstable();
+    if let Some([(which, index), _]) = seen.windows(2).find_map(|w| match w {
+        [a, b] if a == b => Some([*a, *b]),
+        _ => None,
+    }) {
+        return Err(bad(format!("toy {index} of {which} comes twice")));
+    }
+    if let Some(wall_s) = wall_s {
+        summary.add_time(wall_s);
+    }
+    let mut result = summary.finish();
+    let range = header.origin.shard.range(header.origin.n_toys);
+    let (wanted, got) = (2 * (range.end - range.start), seen.len() as u64);
+    if got < wanted {
+        result.warnings.push(format!("only {got} of {wanted} toys are here"));
+    }
+    let text = serde_json::to_string(&result).map_err(|error| bad(error.to_string()))?;
+    let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+    values.set_item("interpolation", &header.origin.interpolation)?;
+    values.set_item("model_digest", &header.origin.model_digest)?;
+    values.set_item("device", py.None())?;
+    values.set_item("wall_s", wall_s)?;
+    let (table, text): (Table, String) = table(&result);
+    Ok(HypotestToysResult(crate::analysis::Record { values: values.unbind(), table, summary: text }))
+}

@@ -1,0 +1,153 @@
+//! `nextstat.fit_toys`, and `Model.toy_data`.
+
+use ns_core::Execution;
+use ns_inference::present::significant;
+use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS};
+use numpy::PyArrayDyn;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::analysis::{Common, result_class};
+use crate::arrays::{Rows, array};
+use crate::error::session_error;
+use crate::hypotest::number;
+use crate::model::Model;
+use crate::options;
+use crate::table::Table;
+use crate::{load, toys};
+
+result_class! {
+    /// A study of fits: attributes are the keys of `nextstat toys`'s JSON; `parameters` has one dictionary per
+    /// parameter.
+    FitToysResult
+}
+
+/// Reads a generating point: None or "bestfit", "init", all values in order, or some by name (the others
+/// at their initial values).
+fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<GeneratingPoint> {
+    let Some(object) = object else { return Ok(GeneratingPoint::BestFit) };
+    if let Ok(word) = object.extract::<String>() {
+        return match word.as_str() {
+            "bestfit" => Ok(GeneratingPoint::BestFit),
+            "init" => Ok(GeneratingPoint::Init),
+            other => Err(PyValueError::new_err(format!(
+                "unknown params '{other}'; use \"bestfit\", \"init\", an array or a dictionary"
+            ))),
+        };
+    }
+    let options = options::init(ns_inference::FitOptions::default(), model, Some(object))?;
+    Ok(options.start.map_or(GeneratingPoint::Init, GeneratingPoint::At))
+}
+
+/// Fits toys drawn at `params` and compares the values found with the true ones: bias, pulls, coverage.
+///
+/// `params` is the generating point: None or "bestfit" (the best fit of the data), "init", all values in
+/// order, or some by name. `parameters` names those studied, by default all free ones. The other arguments
+/// are those of `hypotest_toys`. `model.toy_data(params, n_toys, seed)` are the toys.
+#[pyfunction]
+#[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
+                    data = None, asimov = None, fixed = None, init = None, threads = 0, progress = None))]
+pub(crate) fn fit_toys(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    params: Option<&Bound<'_, PyAny>>,
+    n_toys: u64,
+    seed: u64,
+    parameters: Option<Vec<String>>,
+    shard: Option<&str>,
+    device: &str,
+    data: Option<&Bound<'_, PyAny>>,
+    asimov: Option<&Bound<'_, PyAny>>,
+    fixed: Option<&Bound<'_, PyDict>>,
+    init: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<FitToysResult>> {
+    let model = load::model(py, model)?;
+    let model = model.get();
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let options = FitToysOptions::default()
+        .fit(common.fit_options(model)?)
+        .point(point(&model.inner, params)?)
+        .params(parameters.unwrap_or_default())
+        .n_toys(n_toys)
+        .seed(seed)
+        .shard(toys::shard(shard)?);
+    common.run_keeping(
+        py,
+        model,
+        |core, session, control| ns_inference::fit_toys(core, session, &options, control),
+        |result| {
+            let rows = result
+                .parameters
+                .iter()
+                .map(|p| {
+                    vec![
+                        p.name.clone(),
+                        significant(p.generated),
+                        number(p.mean),
+                        number(p.spread),
+                        number(p.bias),
+                        number(p.pull_mean),
+                        number(p.pull_width),
+                        number(p.coverage),
+                    ]
+                })
+                .collect();
+            let summary = format!("{} toys, {} left out", result.n_toys, result.n_failed);
+            let header = &["parameter", "generated", "mean", "spread", "bias", "pull", "width", "coverage"];
+            (Table::new(header, rows), summary)
+        },
+        FitToysResult,
+    )
+}
+
+/// Draws toys: one row each, main counts followed by auxiliary data.
+///
+/// # Errors
+/// `ValueError` for a wrong shape, an unknown hypothesis, or a point at which nothing can be drawn.
+pub(crate) fn toy_data<'py>(
+    py: Python<'py>,
+    model: &Model,
+    params: &Bound<'_, PyAny>,
+    n_toys: usize,
+    seed: u64,
+    first: u64,
+    hypothesis: Option<&str>,
+    include_auxdata: bool,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    let rows = Rows::of_width("params", params, model.inner.parameters.len())?;
+    if rows.batch.is_some() {
+        return Err(PyValueError::new_err("params must have one dimension"));
+    }
+    let number = match hypothesis {
+        None => STUDY_HYPOTHESIS,
+        Some("b") => 0,
+        Some("sb") => 1,
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "unknown hypothesis '{other}'; use \"b\" or \"sb\" for the toys of a test, None for those of fit_toys"
+            )));
+        }
+    };
+    let (bins, aux) = (model.inner.n_bins(), model.inner.observed.aux.len());
+    let width = if include_auxdata { bins + aux } else { bins };
+    let session = model.session(py, &Execution::default())?;
+    let drawn = py
+        .detach(|| {
+            let source = session.toy_source(&rows.values, seed, number)?;
+            let (mut main, mut auxiliary) = (vec![0.0; bins], vec![0.0; aux]);
+            let mut drawn = Vec::with_capacity(n_toys.saturating_mul(width));
+            for index in (first..).take(n_toys) {
+                source.draw_into(index, &mut main, &mut auxiliary);
+                drawn.extend_from_slice(&main);
+                if include_auxdata {
+                    drawn.extend_from_slice(&auxiliary);
+                }
+            }
+            Ok(drawn)
+        })
+        .map_err(|error| session_error(&error))?;
+    array(py, drawn, &[n_toys, width])
+}
