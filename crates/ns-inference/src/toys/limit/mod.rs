@@ -22,11 +22,20 @@ const MOST_POINTS: usize = 20;
 /// A search ends where its function is 0 within this many statistical errors.
 const NEAR: f64 = 0.5;
 
-/// A value tested, with what the searches ask of it: per limit (observed, then expected) a function that
-/// is positive below the limit and nearly straight, and its error.
+/// A value tested, with what the searches ask of it: one level per limit (observed, then expected).
 struct Tested {
     point: ToyLimitPoint,
-    levels: Vec<Option<(f64, f64)>>,
+    levels: Vec<Option<Level>>,
+}
+
+/// What a search asks of a value.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    /// Positive below the limit, 0 at it, nearly straight.
+    height: f64,
+    error: f64,
+    /// Whether any toy of the tested hypothesis counts there: otherwise `height` is no more than a direction.
+    counts: bool,
 }
 
 /// One limit that is searched.
@@ -112,15 +121,15 @@ impl Work<'_> {
                 }
                 let level = self.level(wanted.slot, value);
                 // Within the statistical error there is nothing more to find out.
-                let found = level.is_some_and(|(f, error)| f.abs() <= NEAR * error);
-                wanted.search.accept(if found { Some(0.0) } else { level.map(|(f, _)| f) });
+                let found = level.is_some_and(|l| l.counts && l.height.abs() <= NEAR * l.error);
+                wanted.search.accept(if found { Some(0.0) } else { level.map(|l| l.height) });
             }
         }
         Ok(true)
     }
 
     /// What a search asks of a value already tested.
-    fn level(&self, slot: usize, value: f64) -> Option<(f64, f64)> {
+    fn level(&self, slot: usize, value: f64) -> Option<Level> {
         self.tested.iter().find(|t| t.point.mu == value)?.levels.get(slot).copied().flatten()
     }
 
@@ -165,10 +174,9 @@ impl Work<'_> {
         }
         self.converged &= result.converged;
         let observed = result.cls.zip(result.cls_error);
-        let n_toys = self.options.n_toys as f64;
         let levels = std::iter::once(observed)
             .chain(expected.iter().copied())
-            .map(|cls| cls.map(|(cls, error)| straight(cls, error, root, n_toys)))
+            .map(|cls| cls.map(|(cls, error)| level_of(cls, error, root)))
             .collect();
         let point = ToyLimitPoint {
             mu: value,
@@ -190,26 +198,27 @@ impl Work<'_> {
     /// tested.
     fn limit(&self, wanted: &Wanted, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
-        let mut known: Vec<(f64, f64, f64)> = self
+        let known: Vec<(f64, Level)> = self
             .tested
             .iter()
-            .filter_map(|t| {
-                let (f, error) = t.levels.get(wanted.slot).copied().flatten()?;
-                Some((t.point.mu, f, error))
-            })
-            .filter(|(mu, ..)| *mu > low)
+            .filter_map(|t| Some((t.point.mu, t.levels.get(wanted.slot).copied().flatten()?)))
+            .filter(|(mu, level)| *mu > low && level.counts)
             .collect();
-        known.sort_by(|a, b| (a.1.abs() / a.2).total_cmp(&(b.1.abs() / b.2)));
-        let &(mu, f, error) = known.first()?;
-        let far = |(other, g, _): &&(f64, f64, f64)| *other != mu && (g - f).abs() > 3.0 * error;
-        let nearest = known
+        let lowest = |a: &&(f64, Level), b: &&(f64, Level)| a.1.height.abs().total_cmp(&b.1.height.abs());
+        let &(mu, level) = match wanted.search.end() {
+            Some(End::Found(value)) => known.iter().find(|(mu, _)| *mu == value)?,
+            _ => known.iter().min_by(lowest)?,
+        };
+        // Two values that toys cannot tell apart say nothing about the slope.
+        let apart = |(_, other): &&(f64, Level)| (other.height - level.height).abs() > 3.0 * level.error;
+        let (other, height) = known
             .iter()
-            .filter(far)
+            .filter(apart)
             .min_by(|a, b| (a.0 - mu).abs().total_cmp(&(b.0 - mu).abs()))
-            .map_or((low, root), |&(other, g, _)| (other, g));
-        let slope = (f - nearest.1) / (mu - nearest.0);
-        let limit = mu - f / slope;
-        (slope < 0.0 && limit.is_finite()).then_some((limit, error / -slope))
+            .map_or((low, root), |(other, l)| (*other, l.height));
+        let slope = (level.height - height) / (mu - other);
+        let limit = mu - level.height / slope;
+        (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
     fn finish(
@@ -297,12 +306,13 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
     }
 }
 
-/// CLs falls about as a Gaussian: the root of its logarithm is nearly a straight line. Counts of 0 stand for
-/// half a toy.
-fn straight(cls: f64, error: f64, root: f64, n_toys: f64) -> (f64, f64) {
-    let cls = cls.clamp(0.5 / n_toys, 1.0);
-    let y = (-2.0 * cls.ln()).sqrt();
-    (root - y, error / (cls * y.max(0.1)))
+/// CLs falls about as a Gaussian: the root of its logarithm is nearly a straight line.
+fn level_of(cls: f64, error: f64, root: f64) -> Level {
+    // Where no toy counts, the error is the bound that CLs stays below.
+    let counts = cls > 0.0;
+    let cls = if counts { cls } else { 0.5 * error };
+    let y = (-2.0 * cls.clamp(f64::MIN_POSITIVE, 1.0).ln()).sqrt();
+    Level { height: root - y, error: error / (cls * y.max(0.1)), counts }
 }
 
 /// Progress over values tested, as if few more were to come.
