@@ -117,7 +117,10 @@ pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<
     }
 }
 
-/// A NumPy array that takes over `values`, with the given shape.
+/// Longest vector that is copied rather than handed over.
+const SHORT: usize = 4096;
+
+/// A NumPy array of `values`, with the given shape.
 ///
 /// # Errors
 /// If the shape does not fit.
@@ -126,7 +129,12 @@ pub(crate) fn array<'py, T: Element>(
     values: Vec<T>,
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
-    PyArray1::from_vec(py, values).reshape(shape)
+    match *shape {
+        // Copying a short vector takes less than telling NumPy who owns it.
+        [n] if n == values.len() && n <= SHORT => Ok(PyArray1::from_slice(py, &values).to_dyn().clone()),
+        [n] if n == values.len() => Ok(PyArray1::from_vec(py, values).to_dyn().clone()),
+        _ => PyArray1::from_vec(py, values).reshape(shape),
+    }
 }
 
 /// NaN for what does not exist: NumPy's arrays have no other word for it.

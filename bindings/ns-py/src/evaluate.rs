@@ -7,6 +7,9 @@ use crate::arrays::{Rows, dataset};
 use crate::error::session_error;
 use crate::model::Model;
 
+/// Most numbers, of points and of bins, for which an evaluation keeps the interpreter to itself.
+const BRIEF: usize = 512;
+
 /// Evaluates at one point or at each row of a batch; returns the number of rows of a batch.
 ///
 /// # Errors
@@ -24,7 +27,11 @@ pub(crate) fn evaluate(
         Some(object) => Data::Binned(dataset(&model.inner, object)?),
     };
     let session = model.session(py, &Execution::default())?;
-    let result = py.detach(|| session.evaluate(&data, &points.values, request));
+    let evaluate = || session.evaluate(&data, &points.values, request);
+    // One point of a model of moderate size takes microseconds: handing the interpreter over and back
+    // would be a good part of it.
+    let brief = points.values.len() <= BRIEF && !request.hessian && model.inner.n_bins() <= BRIEF;
+    let result = if brief { evaluate() } else { py.detach(evaluate) };
     Ok((result.map_err(|error| session_error(&error))?, points.batch))
 }
 
