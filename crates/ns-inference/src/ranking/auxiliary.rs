@@ -10,9 +10,6 @@ use ns_core::{BinnedData, Constraint, Data, FitRequest, FitTask, Start, Wanted};
 use super::result::{Impacts, Shift, Side};
 use super::study::{Stop, Study};
 
-/// Parameters whose refits are in memory at once.
-const CHUNK: usize = 128;
-
 /// Fills the impacts of the auxiliary data of `parameters`, in their order.
 ///
 /// # Errors
@@ -26,7 +23,8 @@ pub(super) fn global(
         Data::Binned(data) => Arc::clone(data),
         _ => Arc::new(study.analysis.model.observed.clone()),
     };
-    for (parameters, impacts) in parameters.chunks(CHUNK).zip(impacts.chunks_mut(CHUNK)) {
+    let at_once = study.at_once();
+    for (parameters, impacts) in parameters.chunks(at_once).zip(impacts.chunks_mut(at_once)) {
         chunk(study, &observed, parameters, impacts)?;
     }
     Ok(())

@@ -7,9 +7,6 @@ use super::predict::{Known, along};
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::{Stop, Study};
 
-/// Parameters whose refits are in memory at once; independent fits enough for many threads.
-const CHUNK: usize = 128;
-
 /// Fills the impacts of `parameters`, in their order.
 ///
 /// Upward refits start where the covariance says, downward ones also use the curvature that those have
@@ -23,7 +20,8 @@ pub(super) fn refits(
     rounds: &[&[Side]],
     impacts: &mut [Impacts],
 ) -> Result<(), Stop> {
-    for (parameters, impacts) in parameters.chunks(CHUNK).zip(impacts.chunks_mut(CHUNK)) {
+    let at_once = study.at_once();
+    for (parameters, impacts) in parameters.chunks(at_once).zip(impacts.chunks_mut(at_once)) {
         let mut known: Vec<Vec<Known>> = vec![Vec::new(); parameters.len()];
         for sides in rounds {
             round(study, parameters, sides, &mut known, impacts)?;

@@ -15,6 +15,11 @@ use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
 /// How often a lower minimum met on the way may restart a ranking.
 const MAX_RESTARTS: usize = 20;
 
+/// Parameters whose variations are in memory at once: enough independent fits for many threads, and more
+/// where their points are short, because at the end of each batch threads wait for the last one.
+const FEWEST_AT_ONCE: usize = 128;
+const NUMBERS_AT_ONCE: usize = 1 << 20;
+
 /// Why a round of variations ended early.
 pub(super) enum Stop {
     /// A point below the minimum, and how far below in `twice_nll`.
@@ -67,6 +72,11 @@ impl<'a> Study<'a> {
             n_fits: 1,
             notes: Vec::new(),
         })
+    }
+
+    /// How many parameters are varied in one batch.
+    pub(super) fn at_once(&self) -> usize {
+        (NUMBERS_AT_ONCE / self.parent.parameters.len().max(1)).max(FEWEST_AT_ONCE)
     }
 
     /// Best-fit value of a parameter.
