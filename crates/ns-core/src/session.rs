@@ -15,7 +15,7 @@ pub enum Start {
     Init,
     /// A given point, all parameters.
     At(Arc<[f64]>),
-    /// The result of an earlier request of the same task (falls back to `Init` if it failed).
+    /// The result of an earlier request of the same task, or where that started if it failed.
     Earlier(usize),
     /// The same, moved along a direction (all parameters) until the first parameter that this request holds
     /// has its value, and put inside the bounds: from a free fit to the conditional one.

@@ -29,6 +29,7 @@ impl CpuSession {
             lower: Vec::new(),
             upper: Vec::new(),
             fixed: Vec::new(),
+            physical: false,
         };
         let mut worker = take(&self.workers, plan);
         let mut out = Evaluation::default();

@@ -1,8 +1,8 @@
 //! From tasks to problems: checks, defaults, start points.
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, ParameterTable, Search, SessionError, Start,
-    TaskOutcome, Wanted,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, ParameterTable, Reason, Search,
+    SessionError, Start, TaskOutcome, Wanted,
 };
 
 use super::{CpuSession, put, take};
@@ -187,13 +187,13 @@ impl CpuSession {
         finished: &dyn Fn(usize),
     ) -> TaskOutcome {
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
-        for request in &task.fits {
+        for (index, request) in task.fits.iter().enumerate() {
             let result = if control.is_cancelled() {
                 Err(FitFailure::Cancelled)
             } else if !needed(request, &fits) {
                 Err(FitFailure::NotNeeded)
             } else {
-                self.run_fit(request, data, wanted, worker, &fits)
+                self.run_fit(request, self.start_of(&task.fits, index, &fits), data, wanted, worker, false)
             };
             fits.push(result);
             finished(1);
@@ -201,17 +201,22 @@ impl CpuSession {
         TaskOutcome { fits }
     }
 
-    /// The point that a request names as its start, before its held parameters are set.
+    /// The point that request `index` of a task names as its start, before its held parameters are set.
     pub(super) fn start_of(
         &self,
-        request: &FitRequest,
+        requests: &[FitRequest],
+        index: usize,
         earlier: &[Result<FitOutcome, FitFailure>],
     ) -> Vec<f64> {
-        match &request.start {
+        let start = requests.get(index).map_or(&Start::Init, |request| &request.start);
+        match start {
             Start::Init => self.plan.table.init.clone(),
             Start::At(point) => point.to_vec(),
             Start::Earlier(i) | Start::Along(i, _) => match earlier.get(*i) {
-                Some(Ok(outcome)) => outcome.parameters.clone(),
+                Some(Ok(outcome)) if outcome.status != FitStatus::NotConverged(Reason::Unbounded) => {
+                    outcome.parameters.clone()
+                }
+                _ if *i < index => self.start_of(requests, *i, earlier),
                 _ => self.plan.table.init.clone(),
             },
         }
@@ -220,13 +225,14 @@ impl CpuSession {
     pub(super) fn run_fit(
         &self,
         request: &FitRequest,
+        start: Vec<f64>,
         data: &Dataset,
         wanted: Wanted,
         worker: &mut Worker,
-        earlier: &[Result<FitOutcome, FitFailure>],
+        drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
         let frame = Frame::new(&self.plan.table, request);
-        let mut start = self.start_of(request, earlier);
+        let mut start = start;
         frame.place(request, &mut start);
         let problem = Problem {
             plan: &self.plan,
@@ -235,6 +241,7 @@ impl CpuSession {
             lower: frame.lower,
             upper: frame.upper,
             fixed: frame.fixed,
+            physical: drawn,
         };
         let further = match request.search {
             Search::Local => Vec::new(),

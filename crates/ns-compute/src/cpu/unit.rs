@@ -135,19 +135,22 @@ impl CpuSession {
             .collect();
         let mut outcomes: Vec<TaskOutcome> =
             data.iter().map(|_| TaskOutcome { fits: Vec::with_capacity(task.fits.len()) }).collect();
-        for (request, course) in task.fits.iter().zip(toys.courses.iter()) {
+        for (index, course) in toys.courses.iter().enumerate() {
             if control.is_cancelled() {
                 outcomes.iter_mut().for_each(|outcome| outcome.fits.push(Err(FitFailure::Cancelled)));
                 continue;
             }
             match course {
                 Some(course) => {
-                    self.run_course(request, course, &data, wanted, control, worker, &mut outcomes);
+                    self.run_course(&task.fits, index, course, &data, wanted, control, worker, &mut outcomes);
                 }
                 None => {
                     for (data, outcome) in data.iter().zip(&mut outcomes) {
-                        let fit = self.one(request, data, wanted, control, worker, &outcome.fits);
-                        outcome.fits.push(fit);
+                        let start = self.start_of(&task.fits, index, &outcome.fits);
+                        let fit = task.fits.get(index).map(|request| {
+                            self.one(request, start, data, wanted, control, worker, &outcome.fits)
+                        });
+                        outcome.fits.extend(fit);
                     }
                 }
             }
@@ -159,7 +162,8 @@ impl CpuSession {
     /// One request on all toys of a unit, in lanes.
     fn run_course(
         &self,
-        request: &FitRequest,
+        requests: &[FitRequest],
+        index: usize,
         course: &Course,
         data: &[Dataset],
         wanted: Wanted,
@@ -168,12 +172,13 @@ impl CpuSession {
         outcomes: &mut [TaskOutcome],
     ) {
         let plan = &self.plan;
+        let Some(request) = requests.get(index) else { return };
         let frame = Frame::new(&plan.table, request);
         let asked: Vec<bool> = outcomes.iter().map(|outcome| needed(request, &outcome.fits)).collect();
         let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
         let starts: Vec<Vec<f64>> = chosen()
             .map(|((_, _), outcome)| {
-                let mut start = self.start_of(request, &outcome.fits);
+                let mut start = self.start_of(requests, index, &outcome.fits);
                 frame.place(request, &mut start);
                 for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !frame.fixed[*p]) {
                     *x = x.clamp(frame.lower[p], frame.upper[p]);
@@ -199,17 +204,22 @@ impl CpuSession {
             let fit = match ends.next() {
                 Some(End::Fitted(fit)) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
                 // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
-                Some(End::Fitted(FitOutcome { parameters, .. }) | End::Left(parameters)) => {
-                    let again = FitRequest {
-                        start: if parameters.iter().all(|x| x.is_finite()) {
-                            Start::At(parameters.into())
-                        } else {
-                            request.start.clone()
-                        },
-                        metric: None,
-                        ..request.clone()
+                Some(End::Fitted(FitOutcome { parameters, .. })) => {
+                    let again =
+                        FitRequest { start: Start::At([].into()), metric: None, ..request.clone() };
+                    self.one(&again, parameters, data, wanted, control, worker, &outcome.fits)
+                }
+                Some(End::Left(reached)) => {
+                    let search = if course.has_other_sides() { Search::Standard } else { Search::Local };
+                    let mut again = FitRequest { search, ..request.clone() };
+                    let start = match reached {
+                        Some(reached) => {
+                            (again.start, again.metric) = (Start::At([].into()), None);
+                            reached
+                        }
+                        None => self.start_of(requests, index, &outcome.fits),
                     };
-                    self.one(&again, data, wanted, control, worker, &outcome.fits)
+                    self.one(&again, start, data, wanted, control, worker, &outcome.fits)
                 }
                 None => Err(FitFailure::Cancelled),
             };
@@ -221,6 +231,7 @@ impl CpuSession {
     fn one(
         &self,
         request: &FitRequest,
+        start: Vec<f64>,
         data: &Dataset,
         wanted: Wanted,
         control: Control<'_>,
@@ -232,7 +243,7 @@ impl CpuSession {
         } else if !needed(request, earlier) {
             Err(FitFailure::NotNeeded)
         } else {
-            self.run_fit(request, data, wanted, worker, earlier)
+            self.run_fit(request, start, data, wanted, worker, true)
         }
     }
 }

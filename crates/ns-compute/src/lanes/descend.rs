@@ -12,7 +12,7 @@ use super::group::{Bounds, Group, absorb, advance, after, before, reach};
 use super::metric::Metric;
 use super::scratch::Scratch;
 use super::solver::{Solver, factor, solve};
-use crate::optimise::EDM_TOLERANCE;
+use crate::optimise::{BELOW_SATURATED, EDM_TOLERANCE};
 use crate::plan::Plan;
 use crate::simd::Level;
 
@@ -27,6 +27,12 @@ const MOST_PINS: usize = 4;
 
 /// An EDM this small needs no further step to confirm it.
 const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
+
+/// An EDM that says how far it is to the minimum, give or take a factor of 3.
+const FORESEEABLE: f64 = 1e-2;
+
+/// A minimum that is lower by less than this is the same one.
+const SAME: f64 = 3e-7;
 
 /// A normsys product below this has no usable relative derivative.
 const LEAST_PRODUCT: f64 = 1e-100;
@@ -57,11 +63,14 @@ pub(super) struct Kind<'a> {
 }
 
 /// One fit to do.
+#[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) main: &'a [f64],
     pub(super) aux: &'a [f64],
     /// Inside the box, fixed parameters at their values.
     pub(super) start: &'a [f64],
+    /// A value already reached: the descent ends, without a certificate, once it will not get below.
+    pub(super) beat: f64,
 }
 
 /// Where a lane ended.
@@ -129,7 +138,10 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             }
             let certain = lane.edm <= SURELY || (lane.edm <= EDM_TOLERANCE && lane.last_edm <= EDM_TOLERANCE);
             let converged = certain && lane.trials == 0 && !lost[l];
-            if !converged && !lost[l] {
+            let beat = jobs.get(lane.job).map_or(f64::INFINITY, |job| job.beat);
+            let near = lane.trials == 0 && lane.edm <= FORESEEABLE;
+            let beaten = near && lane.value - 3.0 * lane.edm >= beat - SAME;
+            if !converged && !lost[l] && !beaten {
                 continue;
             }
             if let Some(place) = arrivals.get_mut(lane.job) {
@@ -192,7 +204,7 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
             lane.noise = scratch.noise[l];
             lane.trials = 0;
             lane.iterations += 1;
-            lost[l] = lane.iterations > MOST_ITERATIONS;
+            lost[l] = lane.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         } else {
             lane.trials += 1;
             lost[l] = lane.fresh || lane.trials > MOST_TRIALS || !(scratch.least[l] > LEAST_PRODUCT);

@@ -17,6 +17,8 @@ use crate::simd::Level;
 pub(crate) struct Course {
     metric: Metric,
     bounds: Bounds,
+    /// Free parameters that are asymmetric enough for a second minimum.
+    bendable: Vec<usize>,
     shelf: Mutex<Vec<Walk>>,
 }
 
@@ -33,9 +35,24 @@ pub(crate) struct Toy<'a> {
 pub(crate) enum End {
     /// A certified minimum.
     Fitted(FitOutcome),
-    /// The scalar optimiser should go on from here.
-    Left(Vec<f64>),
+    /// The scalar optimiser should go on from here, or from the start if there is nothing better.
+    Left(Option<Vec<f64>>),
 }
+
+/// A further start point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Side {
+    Mirror,
+    Up,
+    Down,
+}
+
+impl Side {
+    const ALL: [Self; 3] = [Self::Mirror, Self::Up, Self::Down];
+}
+
+/// Minima whose values differ by more than this are different ones.
+const DISTINCT: f64 = 1e-3;
 
 impl Course {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
@@ -59,7 +76,13 @@ impl Course {
         for &p in &plan.poisson.param {
             barrier[p] = true;
         }
-        Some(Self { metric, bounds: Bounds { lower, upper, barrier }, shelf: Mutex::default() })
+        let bendable = metric.free.iter().copied().filter(|&p| plan.bendable[p]).collect();
+        Some(Self { metric, bounds: Bounds { lower, upper, barrier }, bendable, shelf: Mutex::default() })
+    }
+
+    /// Whether the fits may have several minima.
+    pub(crate) fn has_other_sides(&self) -> bool {
+        !self.bendable.is_empty()
     }
 
     /// Fits all `toys`, in their order.
@@ -68,16 +91,83 @@ impl Course {
         let shelf = || self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let mut walk = shelf().pop().unwrap_or_else(|| Walk::new(plan, &self.metric));
         let jobs: Vec<Job<'_>> =
-            toys.iter().map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start }).collect();
+            toys.iter().map(|toy| Job {
+                main: toy.main,
+                aux: toy.aux,
+                start: toy.start,
+                beat: f64::INFINITY,
+            }).collect();
         let kind = Kind { plan, level, metric: &self.metric, bounds: &self.bounds };
-        let arrivals = descend(&kind, &jobs, &mut walk);
+        let mut arrivals = descend(&kind, &jobs, &mut walk);
+        self.look_elsewhere(&kind, &jobs, &mut arrivals, &mut walk);
         shelf().push(walk);
         arrivals.into_iter().zip(toys).map(|(arrival, toy)| self.describe(arrival, toy)).collect()
     }
 
+    /// Looks for lower minima. The first place is the mirror image of the minimum found, all strongly
+    /// asymmetric parameters on their other side. Where that leads to another minimum, lower or not, there may
+    /// be more: these toys also start with the same parameters moved from the common start point, up and
+    /// down.
+    fn look_elsewhere(
+        &self,
+        kind: &Kind<'_>,
+        jobs: &[Job<'_>],
+        arrivals: &mut [Arrival],
+        walk: &mut Walk,
+    ) {
+        if self.bendable.is_empty() {
+            return;
+        }
+        let mut open: Vec<usize> = (0..arrivals.len()).filter(|&i| arrivals[i].converged).collect();
+        for side in Side::ALL {
+            let starts: Vec<Vec<f64>> = open
+                .iter()
+                .map(|&i| {
+                    let mut start = match side {
+                        Side::Mirror => arrivals[i].theta.clone(),
+                        Side::Up | Side::Down => jobs[i].start.to_vec(),
+                    };
+                    for &p in &self.bendable {
+                        let to = match side {
+                            Side::Mirror => -start[p],
+                            Side::Up => start[p] + 1.0,
+                            Side::Down => start[p] - 1.0,
+                        };
+                        start[p] = to.clamp(self.bounds.lower[p], self.bounds.upper[p]);
+                    }
+                    start
+                })
+                .collect();
+            let again: Vec<Job<'_>> = open
+                .iter()
+                .zip(&starts)
+                .map(|(&i, start)| Job { start, beat: arrivals[i].value, ..jobs[i] })
+                .collect();
+            let others = descend(kind, &again, walk);
+            let mut several = Vec::new();
+            for (&i, other) in open.iter().zip(others) {
+                let best = &mut arrivals[i];
+                if !((other.value - other.edm - best.value).abs() < DISTINCT) {
+                    several.push(i);
+                }
+                let (iterations, evaluations) =
+                    (best.iterations + other.iterations, best.evaluations + other.evaluations);
+                if other.converged && other.value < best.value {
+                    *best = other;
+                }
+                (best.iterations, best.evaluations) = (iterations, evaluations);
+            }
+            if side == Side::Mirror {
+                open = several;
+            }
+        }
+    }
+
     fn describe(&self, arrival: Arrival, toy: &Toy<'_>) -> End {
         if !arrival.converged {
-            return End::Left(arrival.theta);
+            // Below the saturated model there may be no minimum to go on to.
+            let usable = arrival.value >= 0.0 && arrival.theta.iter().all(|x| x.is_finite());
+            return End::Left(usable.then_some(arrival.theta));
         }
         let held = arrival.held.iter().map(|&p| {
             let lower = arrival.theta[p] <= self.bounds.lower[p];

@@ -41,6 +41,11 @@ const MOST_CURVATURE: f64 = 1e100;
 /// Trials of one line search that may be bent.
 const BENT_TRIALS: usize = 3;
 
+/// Every term of `-ln L`, measured from the saturated model, is positive, but for bins without counts that
+/// expect less than nothing: their term is the expectation itself, and falls without end where factors grow
+/// in step. A local descent that gets this far below is on its way there, not to a minimum.
+pub(crate) const BELOW_SATURATED: f64 = -10.0;
+
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
 
@@ -124,8 +129,14 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     let mut stalled = 0;
     let mut escapes = 0;
     let mut status = FitStatus::NotConverged(Reason::IterationLimit);
+    let least = if problem.physical && floor == 0.0 { here.value().min(0.0) + BELOW_SATURATED } else { f64::NEG_INFINITY };
     while iterations < mode.iterations {
         iterations += 1;
+        if here.value() < least {
+            classify(worker, problem, &theta);
+            status = FitStatus::NotConverged(Reason::Unbounded);
+            break;
+        }
         classify(worker, problem, &theta);
         let reusable = factored
             && exact

@@ -16,6 +16,6 @@ mod search;
 mod step;
 mod worker;
 
-pub(crate) use descend::EDM_TOLERANCE;
+pub(crate) use descend::{BELOW_SATURATED, EDM_TOLERANCE};
 pub(crate) use finish::fit;
 pub(crate) use worker::{Problem, Worker};

@@ -16,6 +16,9 @@ pub(crate) struct Problem<'a> {
     pub(crate) upper: Vec<f64>,
     /// Held by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
+    /// Give up far below the saturated model (`descend::BELOW_SATURATED`): of a toy, nobody wants to know
+    /// what is there.
+    pub(crate) physical: bool,
 }
 
 /// Scratch of one thread; everything that an iteration writes.
@@ -85,7 +88,7 @@ impl Worker {
 
     /// Touches all memory that a fit will use. The numbers are thrown away.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
-        let problem = Problem { plan, level, data, lower: Vec::new(), upper: Vec::new(), fixed: Vec::new() };
+        let problem = Problem { plan, level, data, lower: Vec::new(), upper: Vec::new(), fixed: Vec::new(), physical: false };
         let theta = &plan.table.init;
         self.evaluate(&problem, theta, 0.0);
         self.gradient(&problem, theta);
