@@ -129,6 +129,11 @@ impl ExecutionArgs {
         };
         Execution { device, threads: self.threads, ..Execution::default() }
     }
+
+    /// The seed of random numbers.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
 }
 
 /// What is written where.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ns_core::SessionError;
 use ns_inference::InferenceError;
+use ns_inference::toys::store::StoreError;
 use ns_translate::pyhf::WorkspaceError;
 use ns_viz::PictureError;
 use thiserror::Error;
@@ -44,6 +45,9 @@ pub(crate) enum CliError {
     /// The analysis.
     #[error(transparent)]
     Inference(#[from] InferenceError),
+    /// A file of toys.
+    #[error(transparent)]
+    Toys(#[from] StoreError),
     /// A flag, or a file that a flag names.
     #[error("{0}")]
     Usage(String),
@@ -92,6 +96,8 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Workspace { .. } | Self::Usage(_) => Exit::Input,
+            Self::Toys(error) if error.is_failure() => Exit::Failed,
+            Self::Toys(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
             Self::Write { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {

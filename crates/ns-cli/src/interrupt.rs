@@ -1,4 +1,5 @@
-//! Ctrl-C: the first asks the work to stop and write what is done, the second ends the process.
+//! Ctrl-C, or the SIGTERM of a batch system: the first asks the work to stop and write what is done, the
+//! second ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
-use ns_inference::{InferenceError, open_session};
+use ns_inference::open_session;
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -45,11 +45,14 @@ impl Job {
     ///
     /// # Errors
     /// Those of the analysis.
-    pub(crate) fn work<T>(
-        &self,
+    pub(crate) fn work<'a, T, E>(
+        &'a self,
         what: &'static str,
-        analysis: impl FnOnce(&Model, &dyn Session, Control<'_>) -> Result<T, InferenceError>,
-    ) -> Result<T, CliError> {
+        analysis: impl FnOnce(&'a Model, &'a dyn Session, Control<'_>) -> Result<T, E>,
+    ) -> Result<T, CliError>
+    where
+        CliError: From<E>,
+    {
         let bar = Bar::new(what, self.quiet);
         let control = Control { observer: Some(&bar), cancel: Some(interrupt::listen()) };
         let result = analysis(&self.model, self.session.as_ref(), control);

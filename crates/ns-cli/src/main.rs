@@ -13,6 +13,7 @@ mod output;
 mod plot;
 mod progress;
 mod record;
+mod save;
 mod start;
 mod table;
 
@@ -43,6 +44,12 @@ enum Command {
     Ranking(commands::ranking::RankingArgs),
     /// Test a value of the parameter of interest (asymptotic CLs)
     Hypotest(commands::hypotest::HypotestArgs),
+    /// Test a value of the parameter of interest with toys (CLs without asymptotic formulae)
+    HypotestToys(commands::hypotest_toys::HypotestToysArgs),
+    /// Put saved shards of toys together
+    MergeToys(commands::merge_toys::MergeToysArgs),
+    /// Fit toys drawn at a known point: bias, pulls and coverage of parameters
+    Toys(commands::toys::ToysArgs),
     /// Find the CLs upper limit on the parameter of interest
     UpperLimit(commands::upper_limit::UpperLimitArgs),
     /// Find the significance of a discovery
@@ -71,6 +78,9 @@ fn main() -> ExitCode {
         Command::Scan(args) => commands::scan::run(&args),
         Command::Ranking(args) => commands::ranking::run(&args),
         Command::Hypotest(args) => commands::hypotest::run(&args),
+        Command::HypotestToys(args) => commands::hypotest_toys::run(&args),
+        Command::MergeToys(args) => commands::merge_toys::run(&args),
+        Command::Toys(args) => commands::toys::run(&args),
         Command::UpperLimit(args) => commands::upper_limit::run(&args),
         Command::Significance(args) => commands::significance::run(&args),
         Command::Gof(args) => commands::gof::run(&args),

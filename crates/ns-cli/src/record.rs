@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use ns_core::{Device, Model};
+use ns_inference::toys::ToyOrigin;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
@@ -26,6 +27,17 @@ impl<'a, T: Serialize> Record<'a, T> {
             device: device.to_string(),
             interpolation: model.map(|m| m.interpolation.to_string()),
             model_digest: model.map(Model::digest),
+            wall_s: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Adds the common keys to a result that was read from files.
+    pub(crate) fn of_files(body: &'a T, origin: &ToyOrigin, started: Instant) -> Self {
+        Self {
+            body,
+            device: Device::Cpu.to_string(),
+            interpolation: Some(origin.interpolation.clone()),
+            model_digest: Some(origin.model_digest.clone()),
             wall_s: started.elapsed().as_secs_f64(),
         }
     }

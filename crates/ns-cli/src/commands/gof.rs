@@ -2,8 +2,9 @@
 
 use clap::Args;
 use ns_inference::present::significant;
-use ns_inference::{GoodnessResult, goodness_of_fit};
+use ns_inference::{GoodnessResult, goodness_of_fit, goodness_of_fit_toys};
 
+use super::hypotest_toys::with_error;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
@@ -15,6 +16,9 @@ use crate::table;
 pub(crate) struct GofArgs {
     #[command(flatten)]
     model: ModelArgs,
+    /// Find the p-value with so many toys too
+    #[arg(long, help_heading = "Toys", value_name = "N")]
+    toys: Option<u64>,
     #[command(flatten)]
     data: DataArgs,
     #[command(flatten)]
@@ -31,11 +35,34 @@ pub(crate) struct GofArgs {
 pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
     let job = Job::open(&args.model, &args.execution, &args.output)?;
     let options = args.data.options(&job.model)?;
-    let result =
-        job.work("fit", |model, session, control| goodness_of_fit(model, session, &options, control))?;
-    let exit = if result.converged { Exit::Done } else { Exit::Failed };
+    let what = if args.toys.is_some() { "toys" } else { "fit" };
+    let result = job.work(what, |model, session, control| match args.toys {
+        None => goodness_of_fit(model, session, &options, control),
+        Some(n_toys) => {
+            goodness_of_fit_toys(model, session, &options, n_toys, args.execution.seed(), control)
+        }
+    })?;
+    let exit = match (result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    };
     job.finish(&result, &result.warnings, |_| report(&result))?;
     Ok(exit)
+}
+
+/// The p-value with toys, where they were asked for.
+fn with_toys(result: &GoodnessResult) -> String {
+    let Some(toys) = &result.toys else { return String::new() };
+    let rate = toys.toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"));
+    format!(
+        "\np-value with toys {} ({} toys, {} not converged, {} failed, seed {}{rate})",
+        with_error(result.p_value_toys, result.p_value_toys_error),
+        toys.n_toys,
+        toys.n_nonconverged,
+        toys.n_error,
+        toys.seed,
+    )
 }
 
 /// The test for people.
@@ -43,7 +70,7 @@ fn report(result: &GoodnessResult) -> String {
     format!(
         "goodness of fit against the saturated model\n\
          chi2 {}, {} ({}, {} without a constraint)\n\
-         p-value {}\n\
+         p-value {}{}\n\
          twice_nll {} at the best fit, {} saturated",
         significant(result.chi2),
         match result.ndof {
@@ -53,6 +80,7 @@ fn report(result: &GoodnessResult) -> String {
         table::count(result.n_bins, "bin"),
         table::count(result.n_unconstrained, "free parameter"),
         result.p_value.map_or_else(|| "none".to_owned(), significant),
+        with_toys(result),
         significant(result.twice_nll),
         significant(result.twice_nll_saturated),
     )

@@ -3,9 +3,10 @@
 use clap::Args;
 use ns_inference::limit::LimitScan;
 use ns_inference::present::significant;
-use ns_inference::{LimitOptions, LimitResult, picture, upper_limit};
+use ns_inference::{LimitOptions, LimitResult, ToyLimitOptions, picture, upper_limit};
 
 use super::hypotest::StatisticName;
+use super::upper_limit_toys;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
@@ -36,6 +37,10 @@ pub(crate) struct UpperLimitArgs {
     /// Only the observed limit
     #[arg(long, help_heading = "Limit", conflicts_with = "expected")]
     observed: bool,
+    /// Test values with so many toys of each hypothesis instead of asymptotic formulae
+    #[arg(long, help_heading = "Limit", value_name = "N",
+          conflicts_with_all = ["expected", "scan_start", "scan_stop", "plot"])]
+    toys: Option<u64>,
     /// Give CLs along a grid too: its first value
     #[arg(
         long,
@@ -78,6 +83,16 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
     let plots = args.plot.open(args.output.output.as_deref())?;
     let job = Job::open(&args.model, &args.execution, &args.output)?;
+    if let Some(n_toys) = args.toys {
+        let options = ToyLimitOptions::default()
+            .fit(args.data.options(&job.model)?)
+            .statistic(args.test_stat.into())
+            .cl(args.cl)
+            .expected(!args.observed)
+            .n_toys(n_toys)
+            .seed(args.execution.seed());
+        return upper_limit_toys::run(job, &options);
+    }
     let options = LimitOptions::default()
         .fit(args.data.options(&job.model)?)
         .statistic(args.test_stat.into())
@@ -114,7 +129,7 @@ fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
 }
 
 /// Names of the expected values, from -2 to +2 standard deviations.
-const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
+pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
 
 /// CLs along the grid, one row per tested value; columns that were not asked for are left out.
 fn along(scan: &LimitScan, param: &str) -> String {

@@ -11,6 +11,8 @@ mod ranking;
 mod scan;
 mod streams;
 mod surgery;
+mod toy_files;
+mod toys;
 mod validate;
 
 use std::path::PathBuf;
@@ -81,7 +83,12 @@ fn round(value: &mut Value) {
             *value = Value::from(x);
         }
         Value::Array(items) => items.iter_mut().for_each(round),
-        Value::Object(map) => map.values_mut().for_each(round),
+        Value::Object(map) => {
+            if let Some(rate) = map.get_mut("toys_per_s").filter(|rate| rate.is_number()) {
+                *rate = "[rate]".into();
+            }
+            map.values_mut().for_each(round);
+        }
         _ => {}
     }
 }
@@ -94,6 +101,7 @@ macro_rules! snapshot {
         settings.add_filter(r"distance to the minimum \d\.\de-\d+", "distance to the minimum [edm]");
         settings.add_filter(r"\d+ iterations, \d+\.\d ms", "[iterations], [time]");
         settings.add_filter(r"\d+\.\d ms on ", "[time] on ");
+        settings.add_filter(r"\d+ toys/s", "[rate] toys/s");
         settings.add_filter(r"\b[0-9a-f]{64}\b", "[digest]");
         settings.add_filter(r"\(os error \d+\)", "(os error)");
         settings.add_filter(r"\x1b\[[0-9;]*m", "");

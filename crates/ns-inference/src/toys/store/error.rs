@@ -58,7 +58,10 @@ pub enum StoreError {
         reason: String,
     },
     /// Toys of the other kind.
-    #[error("{}: holds rows of {found}, not of {expected}; {remedy}", path.display())]
+    #[error(
+        "{}: holds rows of `{found}`, not of `{expected}`; name files of one command only",
+        path.display()
+    )]
     OtherKind {
         /// The file.
         path: PathBuf,
@@ -66,8 +69,6 @@ pub enum StoreError {
         found: String,
         /// What was asked for.
         expected: &'static str,
-        /// Which command reads it.
-        remedy: &'static str,
     },
     /// A format that this version does not know.
     #[error(

@@ -28,12 +28,6 @@ pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
     /// The kind's name in files.
     const KIND: &'static str;
 
-    /// The kind in words.
-    const WHAT: &'static str;
-
-    /// Which command reads files of this kind.
-    const READER: &'static str;
-
     /// Names of the series that a run consists of, in the order in which it runs them.
     const STREAMS: &'static [&'static str];
 
@@ -61,8 +55,6 @@ pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
 impl StoredRow for ToyRow {
     type Header = ToyHeader;
     const KIND: &'static str = "hypotest-toys";
-    const WHAT: &'static str = "a hypothesis test with toys";
-    const READER: &'static str = "merge-toys reads files that `hypotest-toys --save` wrote";
     const STREAMS: &'static [&'static str] = &["b", "sb"];
 
     fn stream(&self) -> usize {
@@ -134,8 +126,6 @@ impl Columns for ToyRow {
 impl StoredRow for FitToyRow {
     type Header = FitToysHeader;
     const KIND: &'static str = "toys";
-    const WHAT: &'static str = "a study of parameters with toys";
-    const READER: &'static str = "`toys --save FILE --resume` reads it again";
     const STREAMS: &'static [&'static str] = &["the study"];
 
     fn stream(&self) -> usize {

@@ -58,7 +58,6 @@ impl<R: StoredRow> Reader<R> {
                 path: path.to_owned(),
                 found: kind.to_owned(),
                 expected: R::KIND,
-                remedy: R::READER,
             });
         }
         let text = required(KEY_HEADER)?;
@@ -71,7 +70,7 @@ impl<R: StoredRow> Reader<R> {
         kind_and_header.text(kind);
         kind_and_header.text(text);
         let specs = R::specs(&header);
-        let expected = column::schema(&specs).map_err(|error| damaged(error.to_string()))?;
+        let expected = column::schema(&specs).map_err(|error| damaged(words(error)))?;
         if metadata.schema_descr().root_schema().get_fields() != expected.get_fields() {
             return Err(damaged("its columns are not those that its header announces".to_owned()));
         }
@@ -188,7 +187,15 @@ fn within_the_file(path: &Path, metadata: &ParquetMetaData, length: u64) -> Resu
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, StoreError> {
     let broken = |reason: String| StoreError::Broken { path: path.to_owned(), reason };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
-        Ok(result) => result.map_err(|error| broken(error.to_string())),
+        Ok(result) => result.map_err(|error| broken(words(error))),
         Err(_) => Err(broken("its contents contradict each other".to_owned())),
+    }
+}
+
+/// What the library says, without its own name in front.
+fn words(error: ParquetError) -> String {
+    match error {
+        ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text,
+        other => other.to_string(),
     }
 }

@@ -12,7 +12,8 @@ use super::reader::Reader;
 use super::writer::Writer;
 use crate::InferenceError;
 
-/// Time after which a piece is written: what a killed run loses at most, besides the toys at work.
+/// Time after which a piece is written, unless said otherwise: what a killed run loses at most, besides the
+/// toys at work.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
 /// Rows after which a piece is written.
@@ -48,6 +49,7 @@ impl Place {
             finished: false,
             waiting: Vec::new(),
             since: Instant::now(),
+            every: PIECE_TIME,
         };
         if self.resume {
             recording.take_over(header)?;
@@ -73,6 +75,7 @@ pub struct Recording<R: StoredRow> {
     finished: bool,
     waiting: Vec<R>,
     since: Instant,
+    every: Duration,
 }
 
 impl<R: StoredRow> Recording<R> {
@@ -116,6 +119,11 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
+    /// Sets the time after which a piece is written; no number depends on it.
+    pub fn set_every(&mut self, time: Duration) {
+        self.every = time;
+    }
+
     /// The header that stands above the rows: that of the first part of the run.
     pub fn header(&self) -> &R::Header {
         &self.header
@@ -136,7 +144,7 @@ impl<R: StoredRow> Recording<R> {
         .collect()
     }
 
-    /// Takes further toys; writes a piece every two seconds.
+    /// Takes further toys; writes a piece every two seconds, or as [`Self::set_every`] says.
     ///
     /// # Errors
     /// If a piece cannot be written.
@@ -149,7 +157,7 @@ impl<R: StoredRow> Recording<R> {
             }
             self.waiting.push(row.clone());
         }
-        if self.since.elapsed() >= PIECE_TIME { self.flush() } else { Ok(()) }
+        if self.since.elapsed() >= self.every { self.flush() } else { Ok(()) }
     }
 
     /// Writes what waits as a piece.

@@ -157,7 +157,7 @@ fn rows_of_a_study_come_back() -> Tested {
     })?;
     assert_eq!(back, rows);
     let message = said(ToySet::<ToyRow>::open(&[path]));
-    assert!(message.contains("holds rows of toys, not of hypotest-toys; merge-toys reads"), "{message}");
+    assert!(message.contains("holds rows of `toys`, not of `hypotest-toys`; name files"), "{message}");
     Ok(())
 }
 

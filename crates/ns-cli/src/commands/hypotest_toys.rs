@@ -1,0 +1,145 @@
+//! `nextstat hypotest-toys`: test of a value of the parameter of interest with toys.
+
+use clap::Args;
+use ns_inference::HypotestToysOptions;
+use ns_inference::HypotestToysResult;
+use ns_inference::present::{measurement, significant};
+use ns_inference::toys::{Summary, ToyTest};
+
+use super::hypotest::StatisticName;
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::save::SaveArgs;
+use crate::table;
+
+/// Flags of `hypotest-toys`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Toys are drawn at the conditional best fits of the data with the parameter of interest at \
+    MU and at 0 (q0: 0 and 1). Each toy depends on the model, the data, MU, the statistic, the seed and its number \
+    alone: neither threads, batches, shards nor interruptions change it. The file format is in docs/toy-files.md."
+)]
+pub(crate) struct HypotestToysArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Value of the parameter of interest to test
+    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true)]
+    mu: f64,
+    /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
+    /// tests 0)
+    #[arg(
+        long,
+        help_heading = "Test",
+        value_name = "NAME",
+        default_value = "qtilde",
+        hide_possible_values = true
+    )]
+    test_stat: StatisticName,
+    /// Find the values expected for background alone too; takes memory for every toy
+    #[arg(long, help_heading = "Test")]
+    expected_set: bool,
+    /// Toys of each hypothesis
+    #[arg(long, help_heading = "Toys", value_name = "N")]
+    n_toys: u64,
+    #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command. Toys that fail are counted as such; a result on observed fits that did not converge, or
+/// without any toy to count, is written and ends in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
+/// saved run that is another one, or a file that cannot be written.
+pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
+    if !args.mu.is_finite() {
+        return Err(CliError::Usage("--mu must be a finite number".to_owned()));
+    }
+    let place = args.save.claim()?;
+    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let options = HypotestToysOptions::default()
+        .fit(args.data.options(&job.model)?)
+        .statistic(args.test_stat.into())
+        .n_toys(args.n_toys)
+        .seed(args.execution.seed())
+        .shard(args.save.shard())
+        .batch(args.save.batch());
+    let (result, observed, done) = job.work("toys", |model, session, control| {
+        let test = ToyTest::prepare(model, session, args.mu, &options, control)?;
+        let observed = test.header().converged;
+        let mut summary = Summary::new(test.header()).expected_set(args.expected_set);
+        let mut count = |rows: &[_]| rows.iter().for_each(|row| summary.add(row));
+        let done = args.save.run(place, test, (model, session), control, &mut count)?;
+        let mut result = summary.finish();
+        result.toys_per_s = done.toys_per_s;
+        result.interrupted = done.interrupted;
+        result.warnings.extend(done.warnings());
+        Ok::<_, CliError>((result, observed, done))
+    })?;
+    let exit = exit(&result, observed);
+    job.finish(&result, &result.warnings, |_| format!("{}{}", report(&result), done.about()))?;
+    Ok(exit)
+}
+
+/// How the command ends: well if the observed fits did and there is a p-value.
+fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
+    match (result.interrupted, observed && result.clsb.is_some() && result.clb.is_some()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    }
+}
+
+/// A number with its statistical error.
+pub(super) fn with_error(value: Option<f64>, error: Option<f64>) -> String {
+    match (value, error) {
+        (None, _) => "none".to_owned(),
+        (Some(value), Some(error)) if error > 0.0 => measurement(value, error),
+        (Some(value), _) => significant(value),
+    }
+}
+
+/// The test for people.
+pub(super) fn report(result: &HypotestToysResult) -> String {
+    let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
+    let mut t = table::table(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);
+    t.add_row(vec![
+        "observed".to_owned(),
+        with_error(result.cls, result.cls_error),
+        with_error(result.clsb, result.clsb_error),
+        with_error(result.clb, result.clb_error),
+    ]);
+    if let Some(set) = &result.expected_set {
+        for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {
+            let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
+            t.add_row(vec![format!("expected {label}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
+        }
+    }
+    let mut toys = table::table(&["toys", "run", "not converged", "failed"], &[1, 2, 3]);
+    let (n, nonconverged, error) = (result.n_toys, result.n_nonconverged, result.n_error);
+    for (name, counts) in [("b", [n.b, nonconverged.b, error.b]), ("sb", [n.sb, nonconverged.sb, error.sb])] {
+        toys.add_row(std::iter::once(name.to_owned()).chain(counts.map(|count| count.to_string())));
+    }
+    let rate = result.toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"));
+    format!(
+        "{} = {} tested with {} and toys\n{}\n{}\nq {}, best fit {} = {}\nseed {}, shard {}{rate}",
+        result.param,
+        significant(result.mu_test),
+        result.test_stat,
+        table::text(&t),
+        table::text(&toys),
+        significant(result.q_obs),
+        result.param,
+        significant(result.mu_hat),
+        result.seed,
+        result.shard,
+    )
+}

@@ -1,0 +1,117 @@
+//! `nextstat merge-toys`: saved shards put together.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use ns_inference::toys::store::{StoreError, StoredRow, ToySet};
+use ns_inference::toys::{FitToyRow, FitToysSummary, Shard, Summary, ToyOrigin, ToyRow};
+use serde::Serialize;
+
+use super::{hypotest_toys, toys};
+use crate::args::OutputArgs;
+use crate::error::{CliError, Exit};
+use crate::output::Output;
+use crate::record::Record;
+
+/// Flags of `merge-toys`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Files of `hypotest-toys --save` give CLs, those of `toys --save` a study. All must come from one \
+    run: the same model, data, options, seed and version, each toy once. A file that its run never finished is read \
+    from its pieces in the folder FILE.parts."
+)]
+pub(crate) struct MergeToysArgs {
+    /// Files of toys, in any order
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Give the numbers of the toys that are there although others are missing
+    #[arg(long)]
+    allow_incomplete: bool,
+    /// Find the values expected for background alone too; takes memory for every toy
+    #[arg(long)]
+    expected_set: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If a file cannot be read, is damaged, or belongs to another run than the first; if a toy is there twice;
+/// if toys are missing, unless that is allowed.
+pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
+    let started = Instant::now();
+    let output = Output::open(&args.output)?;
+    match ToySet::<ToyRow>::open(&args.files) {
+        Ok(set) => {
+            let warnings = complete(&set, args.allow_incomplete)?;
+            let mut header = set.header().clone();
+            header.origin.shard = Shard::WHOLE;
+            let mut summary = Summary::new(&header).expected_set(args.expected_set);
+            set.rows(|rows| {
+                rows.iter().for_each(|row| summary.add(row));
+                Ok::<_, StoreError>(())
+            })?;
+            let mut result = summary.finish();
+            if !warnings.is_empty() {
+                "incomplete".clone_into(&mut result.shard);
+            }
+            result.warnings.extend(warnings);
+            let good = header.converged && result.clsb.is_some() && result.clb.is_some();
+            let table = || hypotest_toys::report(&result);
+            write(output, &result, &result.warnings, &header.origin, started, table)?;
+            Ok(if good { Exit::Done } else { Exit::Failed })
+        }
+        Err(StoreError::OtherKind { found, .. }) if found == FitToyRow::KIND => {
+            let set = ToySet::<FitToyRow>::open(&args.files)?;
+            let warnings = complete(&set, args.allow_incomplete)?;
+            let mut header = set.header().clone();
+            header.origin.shard = Shard::WHOLE;
+            let mut summary = FitToysSummary::new(&header);
+            set.rows(|rows| {
+                rows.iter().for_each(|row| summary.add(row));
+                Ok::<_, StoreError>(())
+            })?;
+            let mut result = summary.finish();
+            if !warnings.is_empty() {
+                "incomplete".clone_into(&mut result.shard);
+            }
+            result.warnings.extend(warnings);
+            let good = result.n_failed < result.n_toys;
+            let table = || toys::report(&result);
+            write(output, &result, &result.warnings, &header.origin, started, table)?;
+            Ok(if good { Exit::Done } else { Exit::Failed })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a reader of the numbers should know about the files.
+///
+/// # Errors
+/// If toys are missing, unless that is allowed.
+fn complete<R: StoredRow>(set: &ToySet<R>, allowed: bool) -> Result<Vec<String>, StoreError> {
+    let Some(missing) = set.missing() else { return Ok(Vec::new()) };
+    if !allowed {
+        return Err(StoreError::Incomplete { missing });
+    }
+    let mut warnings = vec![format!("toys are missing: {missing}; these are the numbers of the others")];
+    for path in set.interrupted() {
+        warnings.push(format!("the run of {} was not finished; continue it with --resume", path.display()));
+    }
+    Ok(warnings)
+}
+
+/// Writes the result.
+fn write<T: Serialize>(
+    output: Output,
+    result: &T,
+    warnings: &[String],
+    origin: &ToyOrigin,
+    started: Instant,
+    table: impl FnOnce() -> String,
+) -> Result<(), CliError> {
+    let record = Record::of_files(result, origin, started);
+    output.write(&record, warnings, || format!("{}\ninterpolation: {}", table(), origin.interpolation))
+}

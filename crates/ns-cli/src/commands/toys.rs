@@ -1,0 +1,142 @@
+//! `nextstat toys`: fits of toys whose truth is known.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ns_core::Model;
+use ns_inference::present::significant;
+use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
+use ns_inference::{FitToysOptions, FitToysResult};
+
+use super::hypotest_toys::with_error;
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::save::SaveArgs;
+use crate::{start, table};
+
+/// Flags of `toys`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Bias is the mean of the fitted values less the generated one, a pull is (fitted - generated) / \
+    uncertainty, and coverage the fraction of toys whose interval of one uncertainty either way holds the generated \
+    value: 0, 0 with width 1, and 0.683 where all is well. The file format is in docs/toy-files.md."
+)]
+pub(crate) struct ToysArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// How many toys
+    #[arg(long, help_heading = "Toys", value_name = "N")]
+    n_toys: u64,
+    /// Where they are drawn: bestfit, init (the initial parameters), or values in a JSON file as for
+    /// --init
+    #[arg(long, help_heading = "Toys", value_name = "POINT", default_value = "bestfit", value_parser = point)]
+    at: Point,
+    /// Parameters to study [default: all free ones]
+    #[arg(long, help_heading = "Toys", value_name = "NAME,...", value_delimiter = ',')]
+    params: Vec<String>,
+    #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Where toys are drawn.
+#[derive(Debug, Clone)]
+enum Point {
+    BestFit,
+    Init,
+    File(PathBuf),
+}
+
+/// Reads a point; every text is one, for example a file's name.
+#[allow(clippy::unnecessary_wraps)]
+fn point(text: &str) -> Result<Point, String> {
+    Ok(match text {
+        "bestfit" => Point::BestFit,
+        "init" => Point::Init,
+        path => Point::File(PathBuf::from(path)),
+    })
+}
+
+impl Point {
+    /// The point that it stands for.
+    fn read(&self, model: &Model) -> Result<GeneratingPoint, CliError> {
+        Ok(match self {
+            Self::BestFit => GeneratingPoint::BestFit,
+            Self::Init => GeneratingPoint::Init,
+            Self::File(path) => GeneratingPoint::At(start::read(path, model)?),
+        })
+    }
+}
+
+/// Runs the command. Toys that fail are counted as such; if all do, the result is written and the command
+/// ends in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
+/// saved run that is another one, or a file that cannot be written.
+pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
+    let place = args.save.claim()?;
+    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let options = FitToysOptions::default()
+        .fit(args.data.options(&job.model)?)
+        .point(args.at.read(&job.model)?)
+        .params(args.params.clone())
+        .n_toys(args.n_toys)
+        .seed(args.execution.seed())
+        .shard(args.save.shard())
+        .batch(args.save.batch());
+    let (result, done) = job.work("toys", |model, session, control| {
+        let test = FitToysTest::prepare(model, session, &options, control)?;
+        let mut summary = FitToysSummary::new(test.header());
+        let mut count = |rows: &[_]| rows.iter().for_each(|row| summary.add(row));
+        let done = args.save.run(place, test, (model, session), control, &mut count)?;
+        let mut result = summary.finish();
+        result.toys_per_s = done.toys_per_s;
+        result.interrupted = done.interrupted;
+        result.warnings.extend(done.warnings());
+        Ok::<_, CliError>((result, done))
+    })?;
+    let exit = match (result.interrupted, result.n_failed < result.n_toys) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    };
+    job.finish(&result, &result.warnings, |_| format!("{}{}", report(&result), done.about()))?;
+    Ok(exit)
+}
+
+/// The study for people.
+pub(super) fn report(result: &FitToysResult) -> String {
+    let header = ["parameter", "generated", "mean", "spread", "pull mean", "pull width", "coverage"];
+    let mut t = table::table(&header, &[1, 2, 3, 4, 5, 6]);
+    for p in &result.parameters {
+        // A minimum at 0 is found to within what no toy can tell from 0.
+        let nothing = p.spread.is_some_and(|spread| p.generated.abs() < 1e-6 * spread);
+        t.add_row(vec![
+            p.name.clone(),
+            significant(if nothing { 0.0 } else { p.generated }),
+            with_error(p.mean, p.bias_error),
+            p.spread.map_or_else(|| "none".to_owned(), significant),
+            with_error(p.pull_mean, p.pull_mean_error),
+            with_error(p.pull_width, p.pull_width_error),
+            with_error(p.coverage, p.coverage_error),
+        ]);
+    }
+    let rate = result.toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"));
+    format!(
+        "fits of toys\n{}\n{} toys, {} not converged, {} failed\nseed {}, shard {}{rate}",
+        table::text(&t),
+        result.n_toys,
+        result.n_nonconverged,
+        result.n_error,
+        result.seed,
+        result.shard,
+    )
+}

@@ -1,0 +1,125 @@
+//! `nextstat hypotest-toys`, `toys`, `merge-toys`, `gof --toys` and `upper-limit --toys`.
+
+use serde_json::Value;
+
+use crate::{fixture, run, shown, shown_json, snapshot};
+
+fn simple(command: &str, args: &[&str]) -> std::process::Output {
+    run(&[&[command, "-i", &fixture("simple_workspace.json")], args].concat())
+}
+
+fn json(output: &std::process::Output) -> Value {
+    assert!(output.status.success(), "{}", shown(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn hypotest_toys_table_and_json() {
+    let args = ["--mu", "2", "--n-toys", "500", "--seed", "3", "--expected-set"];
+    snapshot!(shown(&simple("hypotest-toys", &[&args[..], &["--format", "table"]].concat())));
+    snapshot!(shown_json(&simple("hypotest-toys", &args)));
+}
+
+#[test]
+fn hypotest_toys_of_a_discovery() {
+    snapshot!(shown(&simple(
+        "hypotest-toys",
+        &["--mu", "0", "--test-stat", "q0", "--n-toys", "300", "--format", "table"]
+    )));
+}
+
+#[test]
+fn toys_and_asymptotic_formulae_agree() {
+    let toys = json(&simple("hypotest-toys", &["--mu", "2", "--n-toys", "2000", "--seed", "1"]));
+    let formula = json(&simple("hypotest", &["--mu", "2"]));
+    let of = |value: &Value, key: &str| value[key].as_f64().unwrap();
+    assert!((of(&toys, "cls") - of(&formula, "cls")).abs() < 5.0 * of(&toys, "cls_error"));
+    assert!((of(&toys, "q_obs") - of(&formula, "q_obs")).abs() < 1e-8);
+}
+
+#[test]
+fn a_shard_tells_its_own_counts() {
+    let part = json(&simple("hypotest-toys", &["--mu", "2", "--n-toys", "100", "--shard", "2/3", "--quiet"]));
+    assert_eq!((&part["n_toys"]["b"], &part["n_toys"]["sb"]), (&33.into(), &33.into()));
+    assert_eq!(part["shard"], "2/3");
+    assert!(part["warnings"].to_string().contains("of shard 2/3 alone"), "{}", part["warnings"]);
+}
+
+#[test]
+fn a_study_of_parameters() {
+    let args = ["--n-toys", "400", "--seed", "5"];
+    snapshot!(shown(&simple("toys", &[&args[..], &["--format", "table"]].concat())));
+    snapshot!(shown_json(&simple("toys", &[&args[..], &["--params", "mu", "--at", "init"]].concat())));
+}
+
+#[test]
+fn a_study_at_a_point_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("point.json");
+    std::fs::write(&path, r#"{"mu": 3.5}"#).unwrap();
+    let study = json(&simple("toys", &["--n-toys", "50", "--at", path.to_str().unwrap(), "--params", "mu"]));
+    assert_eq!(study["parameters"][0]["generated"], 3.5);
+    assert!((study["parameters"][0]["mean"].as_f64().unwrap() - 3.5).abs() < 1.0);
+}
+
+#[test]
+fn goodness_of_fit_with_toys() {
+    snapshot!(shown(&simple("gof", &["--toys", "300", "--seed", "2", "--format", "table"])));
+    let value = json(&simple("gof", &["--toys", "300", "--seed", "2"]));
+    assert_eq!(value["toys"]["n_toys"], 300);
+    assert!(value["p_value_toys"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn upper_limit_with_toys() {
+    snapshot!(shown(&simple(
+        "upper-limit",
+        &["--toys", "300", "--seed", "2", "--observed", "--format", "table"]
+    )));
+    let all = json(&simple("upper-limit", &["--toys", "100", "--quiet"]));
+    assert_eq!(all["expected"].as_array().unwrap().len(), 5);
+    assert!(all["observed_error"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn wrong_questions() {
+    let background = fixture("background_only.json");
+    let file = fixture("simple_workspace.json");
+    for args in [
+        &["hypotest-toys", "-i", &file, "--mu", "1"][..],
+        &["hypotest-toys", "-i", &file, "--mu", "1", "--n-toys", "0"],
+        &["hypotest-toys", "-i", &file, "--mu", "nan", "--n-toys", "10"],
+        &["hypotest-toys", "-i", &file, "--mu", "1", "--n-toys", "10", "--shard", "4/3"],
+        &["hypotest-toys", "-i", &file, "--mu", "1", "--n-toys", "10", "--resume"],
+        &["hypotest-toys", "-i", &file, "--mu", "1", "--n-toys", "10", "--save", "no/such/toys.parquet"],
+        &["hypotest-toys", "-i", &background, "--mu", "1", "--n-toys", "10"],
+        &["toys", "-i", &file, "--n-toys", "10", "--params", "muu"],
+        &["toys", "-i", &file, "--n-toys", "10", "--at", "no/such/point.json"],
+        &["toys", "-i", &file, "--n-toys", "10", "--save", "toys.parquet", "--save-every", "-1"],
+        &["merge-toys"],
+        &["merge-toys", "no/such/toys.parquet"],
+        &["merge-toys", &file],
+        &["gof", "-i", &file, "--toys", "0"],
+        &["upper-limit", "-i", &file, "--toys", "10", "--test-stat", "q0"],
+        &["upper-limit", "-i", &file, "--toys", "10", "--expected"],
+    ] {
+        let output = run(args);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{}", shown(&output));
+        snapshot!(String::from_utf8(output.stderr).unwrap());
+    }
+}
+
+#[test]
+fn help_is_a_manual() {
+    for command in ["hypotest-toys", "merge-toys", "toys"] {
+        let help = shown(&run(&[command, "--help"]));
+        let about = match command {
+            "hypotest-toys" => "Toys are drawn at the conditional best fits",
+            "toys" => "Bias is the mean of the fitted values",
+            _ => "Files of `hypotest-toys --save` give CLs",
+        };
+        for words in [format!("Usage: nextstat {command}"), "-o, --output <FILE>".into(), about.into()] {
+            assert!(help.contains(&words), "{command}: no '{words}' in\n{help}");
+        }
+    }
+}
