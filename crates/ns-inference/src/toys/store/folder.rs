@@ -246,9 +246,8 @@ fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: target.to_owned() }),
-        // Some cluster file systems know no locks: there users have to keep runs apart.
-        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
+        // Some cluster file systems know no locks, and say so in many ways: there users keep runs apart.
+        Err(TryLockError::Error(_)) => {}
     }
     Ok(is_at(&file, &path).then_some(file))
 }
