@@ -262,7 +262,7 @@ except KeyboardInterrupt:
 def test_the_package_is_typed():
     folder = pathlib.Path(nextstat.__file__).parent
     assert (folder / "py.typed").exists()
-    stubs = (folder / "_native.pyi").read_text()
+    stubs = "".join(path.read_text() for path in folder.glob("*.pyi"))
     for name in nextstat.__all__:
         assert name in stubs, f"{name} has no stub"
     for kind in (nextstat.Model, nextstat.FitResult, nextstat.BatchResult, nextstat.Interval, nextstat.DeviceInfo):

@@ -30,8 +30,10 @@ fn rows(model: &Model, threads: usize, options: &HypotestToysOptions) -> Vec<Toy
     rows
 }
 
-/// Rows with the bits of their numbers.
-fn bits(rows: &[ToyRow]) -> Vec<(Hypothesis, u64, Option<u64>, Option<u64>, ToyStatus)> {
+/// A row with the bits of its numbers.
+type Bits = (Hypothesis, u64, Option<u64>, Option<u64>, ToyStatus);
+
+fn bits(rows: &[ToyRow]) -> Vec<Bits> {
     rows.iter()
         .map(|r| (r.hypothesis, r.index, r.statistic.map(f64::to_bits), r.mu_hat.map(f64::to_bits), r.status))
         .collect()

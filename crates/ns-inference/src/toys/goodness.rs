@@ -8,7 +8,7 @@ use ns_core::{Control, Data, FitRequest, Search, Session, TaskOutcome, ToySource
 pub(crate) use super::options::check_number;
 pub(crate) use super::summary::binomial_error;
 
-use super::stream::{Reader, Reading, Steps, Toys, stream};
+use super::stream::{Reader, Reading, Steps, Toys, stream, worth_repeating};
 use super::test::free_request;
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
@@ -74,7 +74,9 @@ impl Reader for ChiSquareReader<'_> {
     fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row> {
         let fit = match outcome.fits.first() {
             Some(Ok(fit)) if fit.converged() => fit,
-            Some(Ok(_)) if round > 0 => return Reading::Row((ToyStatus::NotConverged, f64::NAN)),
+            Some(Ok(fit)) if round > 0 || !worth_repeating(fit) => {
+                return Reading::Row((ToyStatus::NotConverged, f64::NAN));
+            }
             _ if round > 0 => return Reading::Row((ToyStatus::Failed, f64::NAN)),
             _ => {
                 let again = FitRequest { search: Search::Standard, ..self.base.clone() };

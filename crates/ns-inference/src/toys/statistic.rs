@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{Condition, FitFailure, FitOutcome, FitRequest, Model, Search, Start, TaskOutcome};
 
-use super::stream::{MOST_ROUNDS, Reader, Reading};
+use super::stream::{MOST_ROUNDS, Reader, Reading, worth_repeating};
 use super::{Hypothesis, ToyRow, ToyStatus};
 use crate::TestStatistic;
 use crate::fit::diagnosis;
@@ -111,7 +111,7 @@ impl Reader for StatisticReader<'_> {
                 return Reading::Row(self.failed(index, "free fit", None, &FitFailure::NotNeeded));
             }
         };
-        if !free.converged() && round == 0 {
+        if worth_repeating(free) && round == 0 {
             return Reading::Again(both());
         }
         let mu_hat = free.parameters.get(self.poi).copied().unwrap_or(f64::NAN);
@@ -127,17 +127,160 @@ impl Reader for StatisticReader<'_> {
             // Skipped, since an earlier free fit had decided; or not finite where it started.
             _ => return Reading::Again(vec![self.conditional(at(free), Search::Standard)]),
         };
-        if !conditional.converged() && round == 0 {
+        if worth_repeating(conditional) && round == 0 {
             return Reading::Again(vec![self.conditional(at(free), Search::Standard)]);
         }
         let q = 2.0 * (conditional.nll - free.nll);
         let inside = self.bounds.0 <= self.value && self.value <= self.bounds.1;
-        if q < -tolerance(free.nll) && inside && round < MOST_ROUNDS {
+        let certain = free.converged() && conditional.converged();
+        if q < -tolerance(free.nll) && inside && certain && round < MOST_ROUNDS {
             // The free fit missed a lower minimum: it is there for the taking.
             return Reading::Again(vec![self.free(at(conditional), Search::Local)]);
         }
         let row = self.row(index, Some(mu_hat), Some(q.max(0.0)));
         let row = self.marked(row, "free fit", free);
         Reading::Row(self.marked(row, "conditional fit", conditional))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ns_core::{BinnedData, Certificate, FitStatus, Interpolation, Reason};
+
+    use super::*;
+
+    fn model() -> Model {
+        Model {
+            measurement: "m".into(),
+            channels: Vec::new(),
+            parameters: Vec::new(),
+            parameter_sets: Vec::new(),
+            poi: Some(0),
+            interpolation: Interpolation::SMOOTH,
+            observed: BinnedData::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn reader(model: &Model) -> StatisticReader<'_> {
+        StatisticReader {
+            model,
+            hypothesis: Hypothesis::Signal,
+            statistic: TestStatistic::Qtilde,
+            poi: 0,
+            value: 1.0,
+            bounds: (0.0, 10.0),
+            base: FitRequest { start: Start::At(Arc::from([0.5])), ..FitRequest::default() },
+        }
+    }
+
+    type Fit = Result<FitOutcome, FitFailure>;
+
+    fn fit(mu: f64, nll: f64, status: FitStatus) -> Fit {
+        Ok(FitOutcome {
+            status,
+            parameters: vec![mu],
+            nll,
+            certificate: Certificate {
+                edm: 1e-13,
+                projected_gradient: 0.0,
+                indefinite_steps: 0,
+                restarts_improved: 0,
+            },
+            n_iterations: 1,
+            n_evaluations: 1,
+            inactive: Vec::new(),
+            empty_bins: Vec::new(),
+            uncertainties: Vec::new(),
+            covariance: None,
+        })
+    }
+
+    fn good(mu: f64, nll: f64) -> Fit {
+        fit(mu, nll, FitStatus::Converged)
+    }
+
+    fn stopped(mu: f64, nll: f64, reason: Reason) -> Fit {
+        fit(mu, nll, FitStatus::NotConverged(reason))
+    }
+
+    fn not_finite() -> Fit {
+        Err(FitFailure::NotFinite { bin: 0, expected: -1.0, observed: 1.0 })
+    }
+
+    /// Place, start and held parameters of a fit.
+    type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
+
+    /// What is to be made again.
+    fn again(round: usize, free: Fit, conditional: Fit) -> Vec<Asked> {
+        let model = model();
+        match reader(&model).read(3, &TaskOutcome { fits: vec![free, conditional] }, round) {
+            Reading::Row(_) => Vec::new(),
+            Reading::Again(requests) => requests
+                .into_iter()
+                .map(|(place, request)| match request.start {
+                    Start::At(start) => (place, start.to_vec(), request.fixed),
+                    _ => (place, Vec::new(), request.fixed),
+                })
+                .collect(),
+        }
+    }
+
+    fn row(round: usize, free: Fit, conditional: Fit) -> Option<ToyRow> {
+        let model = model();
+        match reader(&model).read(3, &TaskOutcome { fits: vec![free, conditional] }, round) {
+            Reading::Row(row) => Some(row),
+            Reading::Again(_) => None,
+        }
+    }
+
+    fn statistic(row: Option<ToyRow>) -> Option<(f64, ToyStatus)> {
+        row.and_then(|row| Some((row.statistic?, row.status)))
+    }
+
+    #[test]
+    fn the_statistic_is_twice_the_rise_and_0_beyond_the_tested_value() {
+        let converged = |q| Some((q, ToyStatus::Converged));
+        assert_eq!(statistic(row(0, good(0.3, 5.0), good(1.0, 5.75))), converged(1.5));
+        assert_eq!(statistic(row(0, good(1.1, 5.0), Err(FitFailure::NotNeeded))), converged(0.0));
+        // Exactly at the tested value it is no less than the rise; rounding below 0 is 0.
+        assert_eq!(statistic(row(0, good(1.0, 5.0), good(1.0, 5.0 - 1e-9))), converged(0.0));
+    }
+
+    #[test]
+    fn a_conditional_fit_below_the_free_one_sends_the_free_one_there() {
+        let requests = again(0, good(0.3, 5.0), good(1.0, 4.0));
+        assert_eq!(requests, [(FREE, vec![1.0], vec![])]);
+        // The lower free fit may lie beyond the tested value, or leave a rise.
+        assert_eq!(statistic(row(1, good(1.4, 3.0), good(1.0, 4.0))), Some((0.0, ToyStatus::Converged)));
+        assert_eq!(
+            statistic(row(1, good(0.9, 3.9), good(1.0, 4.0))).map(|q| (q.0 * 1e9).round()),
+            Some(0.2e9)
+        );
+    }
+
+    #[test]
+    fn bad_fits_are_made_again_and_then_told() {
+        let from_point = [(FREE, vec![0.5], vec![]), (CONDITIONAL, vec![0.5], vec![(0, 1.0)])];
+        assert_eq!(again(0, not_finite(), not_finite()), from_point);
+        assert_eq!(again(0, stopped(0.3, 5.0, Reason::IterationLimit), good(1.0, 6.0)), from_point);
+        let conditional = [(CONDITIONAL, vec![0.3], vec![(0, 1.0)])];
+        assert_eq!(again(0, good(0.3, 5.0), stopped(1.0, 6.0, Reason::NoProgress)), conditional);
+        assert_eq!(again(1, good(0.3, 5.0), Err(FitFailure::NotNeeded)), conditional);
+
+        let failed = row(1, not_finite(), not_finite());
+        assert!(failed.is_some_and(|r| {
+            (r.status, r.statistic, r.mu_hat) == (ToyStatus::Failed, None, None)
+                && r.reason.starts_with("free fit")
+        }));
+        let failed = row(MOST_ROUNDS, good(0.3, 5.0), not_finite());
+        assert!(failed.is_some_and(|r| r.status == ToyStatus::Failed && r.mu_hat == Some(0.3)));
+        let limit = || stopped(0.3, 5.0, Reason::IterationLimit);
+        assert_eq!(statistic(row(1, limit(), good(1.0, 6.0))), Some((2.0, ToyStatus::NotConverged)));
+        // There is no minimum to look for.
+        let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));
+        assert!(
+            endless.is_some_and(|r| r.status == ToyStatus::NotConverged && r.reason.contains("without end"))
+        );
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Control, Data, Drawn, FitFailure, FitOutcome, FitRequest, FitTask, Observer, Session, Sink, TaskOutcome,
-    ToySource, Wanted,
+    Control, Data, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Observer, Reason, Session,
+    Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use crate::InferenceError;
@@ -187,6 +187,12 @@ impl<R: Reader> Sink for Batch<'_, R> {
 
 fn cancelled(outcome: &TaskOutcome) -> bool {
     outcome.fits.iter().any(|fit| matches!(fit, Err(FitFailure::Cancelled)))
+}
+
+/// Whether another start may bring the certificate that a fit lacks. A likelihood that falls without end has
+/// no minimum to find.
+pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
+    !matches!(fit.status, FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded))
 }
 
 /// Replaces a fit by a repeated one that says more: a result instead of none, a certificate instead of

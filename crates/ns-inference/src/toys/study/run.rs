@@ -11,7 +11,7 @@ use super::{FitToysOptions, GeneratingPoint};
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
-use crate::toys::stream::{Reader, Reading, Steps, Toys, stream};
+use crate::toys::stream::{Reader, Reading, Steps, Toys, stream, worth_repeating};
 use crate::toys::test::free_request;
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
 use crate::{InferenceError, parameter_index};
@@ -176,7 +176,7 @@ impl Reader for FitReader<'_> {
 
     fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<FitToyRow> {
         let fit = match outcome.fits.first() {
-            Some(Ok(fit)) if fit.converged() || round > 0 => fit,
+            Some(Ok(fit)) if round > 0 || !worth_repeating(fit) => fit,
             Some(Err(failure)) if round > 0 => return Reading::Row(self.failed(index, failure)),
             _ => {
                 let again = FitRequest { search: Search::Standard, ..self.base.clone() };
