@@ -71,7 +71,10 @@ fn again_from_elsewhere(
                         lower += 1;
                         worst = worst.max(gain);
                         if lower < 4 {
-                            println!("    toy {toy} fit {k}: lower by {gain:.2e} from start {other}");
+                            println!(
+                                "    toy {toy} fit {k}: lower by {gain:.2e} from start {other} ({} iterations, projected {:.1e}, edm {:.1e}, restarts {})",
+                                fit.n_iterations, fit.certificate.projected_gradient, fit.certificate.edm, fit.certificate.restarts_improved
+                            );
                         }
                     }
                 }

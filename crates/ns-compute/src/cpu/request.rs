@@ -222,6 +222,19 @@ impl CpuSession {
         }
     }
 
+    /// The problem of one request on one data set.
+    pub(super) fn problem<'a>(&'a self, frame: Frame, data: &'a Dataset, drawn: bool) -> Problem<'a> {
+        Problem {
+            plan: &self.plan,
+            level: self.level,
+            data,
+            lower: frame.lower,
+            upper: frame.upper,
+            fixed: frame.fixed,
+            physical: drawn,
+        }
+    }
+
     pub(super) fn run_fit(
         &self,
         request: &FitRequest,
@@ -234,15 +247,7 @@ impl CpuSession {
         let frame = Frame::new(&self.plan.table, request);
         let mut start = start;
         frame.place(request, &mut start);
-        let problem = Problem {
-            plan: &self.plan,
-            level: self.level,
-            data,
-            lower: frame.lower,
-            upper: frame.upper,
-            fixed: frame.fixed,
-            physical: drawn,
-        };
+        let problem = self.problem(frame, data, drawn);
         let further = match request.search {
             Search::Local => Vec::new(),
             effort => self.further_starts(&problem, &start, effort),

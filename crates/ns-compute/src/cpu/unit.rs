@@ -12,7 +12,7 @@ use super::request::{Frame, needed};
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::lanes::{Course, End, Toy};
-use crate::optimise::Worker;
+use crate::optimise::{Worker, fit};
 
 /// Toys of one unit. Fixed, so that a run does not depend on the size of its batches.
 const TOYS_PER_UNIT: u64 = 128;
@@ -106,7 +106,8 @@ impl CpuSession {
             };
             frame.place(request, &mut point);
             let parts = (frame.lower, frame.upper, frame.fixed.as_slice());
-            Course::new(self.level, plan, &point, &aux, parts, &mut worker.scratch)
+            let apart = matches!(request.start, Start::Earlier(_) | Start::Along(..));
+            Course::new(self.level, plan, &point, &aux, parts, apart, &mut worker.scratch)
         });
         let courses = courses.collect();
         put(&self.workers, worker);
@@ -205,26 +206,42 @@ impl CpuSession {
                 Some(End::Fitted(fit)) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
                 // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
                 Some(End::Fitted(FitOutcome { parameters, .. })) => {
-                    let again =
-                        FitRequest { start: Start::At([].into()), metric: None, ..request.clone() };
-                    self.one(&again, parameters, data, wanted, control, worker, &outcome.fits)
+                    self.again(request, &parameters, &[], data, wanted, control, worker)
                 }
                 Some(End::Left(reached)) => {
-                    let search = if course.has_other_sides() { Search::Standard } else { Search::Local };
-                    let mut again = FitRequest { search, ..request.clone() };
-                    let start = match reached {
-                        Some(reached) => {
-                            (again.start, again.metric) = (Start::At([].into()), None);
-                            reached
-                        }
-                        None => self.start_of(requests, index, &outcome.fits),
-                    };
-                    self.one(&again, start, data, wanted, control, worker, &outcome.fits)
+                    let start = self.start_of(requests, index, &outcome.fits);
+                    let further = course.other_starts();
+                    let reached = reached.unwrap_or(start);
+                    self.again(request, &reached, &further, data, wanted, control, worker)
                 }
                 None => Err(FitFailure::Cancelled),
             };
             outcome.fits.push(fit);
         }
+    }
+
+    /// A request that lanes have begun, by the scalar optimiser from `start` and, where there may be several
+    /// minima, from `further` points and whatever they suggest.
+    fn again(
+        &self,
+        request: &FitRequest,
+        start: &[f64],
+        further: &[Vec<f64>],
+        data: &Dataset,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+    ) -> Result<FitOutcome, FitFailure> {
+        if control.is_cancelled() {
+            return Err(FitFailure::Cancelled);
+        }
+        let frame = Frame::new(&self.plan.table, request);
+        let search = if further.is_empty() { Search::Local } else { Search::Standard };
+        let mut start = start.to_vec();
+        for &(p, value) in &request.fixed {
+            start[p] = value;
+        }
+        fit(worker, &self.problem(frame, data, true), &start, further, search, false, None, wanted)
     }
 
     /// One request on one toy, by the scalar optimiser.

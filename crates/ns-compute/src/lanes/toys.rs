@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, NormsysCode};
 
 use super::descend::{Arrival, Job, Kind, Walk, descend};
@@ -19,6 +20,11 @@ pub(crate) struct Course {
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     bendable: Vec<usize>,
+    /// The point around which the data scatter, inside the box, and whether the fits start elsewhere.
+    common: Vec<f64>,
+    apart: bool,
+    /// Widths of the constraints, per parameter.
+    width: Vec<Option<f64>>,
     shelf: Mutex<Vec<Walk>>,
 }
 
@@ -42,21 +48,43 @@ pub(crate) enum End {
 /// A further start point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Side {
+    /// Where the fits of all toys would start if none had been fitted before.
+    Common,
     Mirror,
     Up,
     Down,
+    /// All parameters at random, a number per start.
+    Scattered(u64),
 }
 
 impl Side {
-    const ALL: [Self; 3] = [Self::Mirror, Self::Up, Self::Down];
+    const ALL: [Self; 8] = [
+        Self::Common,
+        Self::Mirror,
+        Self::Up,
+        Self::Down,
+        Self::Scattered(0),
+        Self::Scattered(1),
+        Self::Scattered(2),
+        Self::Scattered(3),
+    ];
 }
+
+/// Scattered start points of a toy that has several minima.
+const SCATTERED: u64 = 4;
+
+/// Keys the scattered start points.
+const SCATTER_SEED: u64 = 0x5ca7;
+
+/// Iterations of a descent over curved ground, where minima may lie close to each other.
+const LONG: usize = 30;
 
 /// Minima whose values differ by more than this are different ones.
 const DISTINCT: f64 = 1e-3;
 
 impl Course {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
-    /// around those expected at `point`, whose auxiliary part is `aux`. `None` if lanes do not suit them: kinks,
+    /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere. `None` if lanes do not suit them: kinks,
     /// exponential interpolation, a model too large.
     pub(crate) fn new(
         level: Level,
@@ -64,6 +92,7 @@ impl Course {
         point: &[f64],
         aux: &[f64],
         (lower, upper, fixed): (Vec<f64>, Vec<f64>, &[bool]),
+        apart: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
         let bent = plan.histosys != HistosysCode::Code0 || plan.hist_curve.is_empty();
@@ -77,12 +106,19 @@ impl Course {
             barrier[p] = true;
         }
         let bendable = metric.free.iter().copied().filter(|&p| plan.bendable[p]).collect();
-        Some(Self { metric, bounds: Bounds { lower, upper, barrier }, bendable, shelf: Mutex::default() })
-    }
-
-    /// Whether the fits may have several minima.
-    pub(crate) fn has_other_sides(&self) -> bool {
-        !self.bendable.is_empty()
+        let mut width = vec![None; plan.n_parameters()];
+        for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+            width[p] = Some(1.0 / w);
+        }
+        for (&p, &tau) in plan.poisson.param.iter().zip(&plan.poisson.tau) {
+            width[p] = Some(1.0 / tau.sqrt());
+        }
+        let bounds = Bounds { lower, upper, barrier };
+        let mut common = point.to_vec();
+        for &p in &metric.free {
+            common[p] = common[p].clamp(bounds.lower[p], bounds.upper[p]);
+        }
+        Some(Self { metric, bounds, bendable, common, apart, width, shelf: Mutex::default() })
     }
 
     /// Fits all `toys`, in their order.
@@ -104,10 +140,36 @@ impl Course {
         arrivals.into_iter().zip(toys).map(|(arrival, toy)| self.describe(arrival, toy)).collect()
     }
 
-    /// Looks for lower minima. The first place is the mirror image of the minimum found, all strongly
+    /// Further start points for a fit that lanes could not finish, if there may be several minima.
+    pub(crate) fn other_starts(&self) -> Vec<Vec<f64>> {
+        if self.bendable.is_empty() {
+            return Vec::new();
+        }
+        (0..SCATTERED).map(|index| self.scattered(&self.common, index)).collect()
+    }
+
+    /// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
+    /// the others scaled by a random factor. The same for every toy.
+    fn scattered(&self, start: &[f64], index: u64) -> Vec<f64> {
+        let stream = Stream::new(SCATTER_SEED, index, 0);
+        let mut point = start.to_vec();
+        for &p in &self.metric.free {
+            let [low, high, ..] = stream.block(p as u32, 0);
+            let random = normal_quantile(centred_uniform(low, high));
+            let to = match self.width[p] {
+                Some(width) => point[p] + width * random,
+                None => point[p] * exp(0.3 * random),
+            };
+            point[p] = to.clamp(self.bounds.lower[p], self.bounds.upper[p]);
+        }
+        point
+    }
+
+    /// Looks for lower minima. Fits that start from another fit of their toy also start from the common point. The
+    /// next place is the mirror image of the minimum found, all strongly
     /// asymmetric parameters on their other side. Where that leads to another minimum, lower or not, there may
-    /// be more: these toys also start with the same parameters moved from the common start point, up and
-    /// down.
+    /// be more, and where the way was long: these toys also start with the same parameters moved from the common start point, up and
+    /// down, and from a few points scattered around it.
     fn look_elsewhere(
         &self,
         kind: &Kind<'_>,
@@ -119,19 +181,25 @@ impl Course {
             return;
         }
         let mut open: Vec<usize> = (0..arrivals.len()).filter(|&i| arrivals[i].converged).collect();
+        let mut several = vec![false; arrivals.len()];
         for side in Side::ALL {
+            if side == Side::Common && !self.apart {
+                continue;
+            }
             let starts: Vec<Vec<f64>> = open
                 .iter()
                 .map(|&i| {
                     let mut start = match side {
+                        Side::Common => return self.common.clone(),
                         Side::Mirror => arrivals[i].theta.clone(),
                         Side::Up | Side::Down => jobs[i].start.to_vec(),
+                        Side::Scattered(index) => return self.scattered(&self.common, index),
                     };
                     for &p in &self.bendable {
                         let to = match side {
                             Side::Mirror => -start[p],
                             Side::Up => start[p] + 1.0,
-                            Side::Down => start[p] - 1.0,
+                            _ => start[p] - 1.0,
                         };
                         start[p] = to.clamp(self.bounds.lower[p], self.bounds.upper[p]);
                     }
@@ -144,12 +212,10 @@ impl Course {
                 .map(|(&i, start)| Job { start, beat: arrivals[i].value, ..jobs[i] })
                 .collect();
             let others = descend(kind, &again, walk);
-            let mut several = Vec::new();
             for (&i, other) in open.iter().zip(others) {
                 let best = &mut arrivals[i];
-                if !((other.value - other.edm - best.value).abs() < DISTINCT) {
-                    several.push(i);
-                }
+                let distinct = !((other.value - other.edm - best.value).abs() < DISTINCT);
+                several[i] |= distinct || best.iterations > LONG;
                 let (iterations, evaluations) =
                     (best.iterations + other.iterations, best.evaluations + other.evaluations);
                 if other.converged && other.value < best.value {
@@ -158,7 +224,7 @@ impl Course {
                 (best.iterations, best.evaluations) = (iterations, evaluations);
             }
             if side == Side::Mirror {
-                open = several;
+                open.retain(|&i| several[i]);
             }
         }
     }
