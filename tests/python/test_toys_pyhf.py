@@ -59,15 +59,20 @@ SHAPE["channels"][0]["samples"][1] = {
 SHAPE["observations"][0]["data"] = [22.0, 9.0]
 
 # Workspace, tested value, statistic.
-CASES = {"counting": (COUNTING, 1.0, "qtilde"), "shape": (SHAPE, 0.9, "qtilde")}
+CASES = {
+    "counting": (COUNTING, 1.0, "qtilde"),
+    "shape": (SHAPE, 0.9, "qtilde"),
+    "discovery": (SHAPE, 0.0, "q0"),
+}
 
 
-def pyhf_statistics(workspace, mu, points):
+def pyhf_statistics(workspace, mu, points, statistic):
     """Statistics of toys drawn and fitted by pyhf, for both hypotheses."""
     pyhf.set_backend("numpy", "scipy")
     model = pyhf.Workspace(workspace).model()
     config = model.config
     arguments = (config.suggested_init(), config.suggested_bounds(), config.suggested_fixed())
+    of = pyhf.infer.utils.get_test_stat(statistic)
     np.random.seed(1234)
     found = {}
     for name, point in points.items():
@@ -75,10 +80,10 @@ def pyhf_statistics(workspace, mu, points):
         values = []
         for toy in toys:
             try:
-                q = pyhf.infer.test_statistics.qmu_tilde(mu, toy, model, *arguments)
+                q = of(mu, toy, model, *arguments)
             except pyhf.exceptions.FailedMinimization:
                 pyhf.set_backend("numpy", "minuit")
-                q = pyhf.infer.test_statistics.qmu_tilde(mu, toy, model, *arguments)
+                q = of(mu, toy, model, *arguments)
                 pyhf.set_backend("numpy", "scipy")
             values.append(float(q))
         found[name] = np.array(values)
@@ -96,11 +101,11 @@ def test_distributions(case):
     pyhf.set_backend("numpy", "scipy")
     spec = pyhf.Workspace(workspace)
     model = spec.model()
-    for name, value in (("b", 0.0), ("sb", mu)):
+    for name, value in (("b", 1.0 if statistic == "q0" else 0.0), ("sb", mu)):
         known = pyhf.infer.mle.fixed_poi_fit(value, spec.data(model), model)
         np.testing.assert_allclose(points[name], known, atol=2e-3)
 
-    theirs = pyhf_statistics(workspace, mu, points)
+    theirs = pyhf_statistics(workspace, mu, points, statistic)
     for name in ("b", "sb"):
         _, ours, _, status, _ = test.run(name, 0, N_OURS)
         assert (status == 0).all()

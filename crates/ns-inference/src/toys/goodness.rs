@@ -8,8 +8,8 @@ use ns_core::{Control, Data, FitRequest, Search, Session, TaskOutcome, ToySource
 pub(crate) use super::options::check_number;
 pub(crate) use super::summary::binomial_error;
 
+use super::run::free_request;
 use super::stream::{Reader, Reading, Steps, Toys, stream, worth_repeating};
-use super::test::free_request;
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;

@@ -11,6 +11,7 @@ mod limit;
 mod options;
 mod result;
 mod row;
+mod run;
 mod shard;
 mod statistic;
 #[cfg(feature = "toy-files")]
@@ -18,7 +19,6 @@ pub mod store;
 mod stream;
 mod study;
 mod summary;
-mod test;
 
 use ns_core::{Control, Model, Session};
 
@@ -27,13 +27,13 @@ pub use limit::{ToyLimitOptions, ToyLimitPoint, ToyLimitResult, upper_limit_toys
 pub use options::{HypotestToysOptions, MOST_TOYS};
 pub use result::{HypotestToysResult, PerHypothesis};
 pub use row::{FitRowSink, FitToyRow, Hypothesis, RowSink, ToyRow, ToyStatus};
+pub use run::{ToyPlan, ToyTest};
 pub use shard::Shard;
 pub use study::{
     FitToysOptions, FitToysResult, FitToysSummary, FitToysTest, GeneratingPoint, ParameterStudy,
     STUDY_HYPOTHESIS, fit_toys,
 };
 pub use summary::Summary;
-pub use test::{ToyPlan, ToyTest};
 
 use crate::InferenceError;
 

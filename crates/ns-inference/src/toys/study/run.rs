@@ -11,8 +11,8 @@ use super::{FitToysOptions, GeneratingPoint};
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
+use crate::toys::run::free_request;
 use crate::toys::stream::{Reader, Reading, Steps, Toys, stream, worth_repeating};
-use crate::toys::test::free_request;
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
 use crate::{InferenceError, parameter_index};
 
