@@ -89,9 +89,11 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// How the command ends: well if the observed fits did and there is a p-value.
+/// How the command ends: well if the observed fits did and there is a p-value where there are toys.
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
-    match (result.interrupted, observed && result.clsb.is_some() && result.clb.is_some()) {
+    // A shard of few toys may have none.
+    let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());
+    match (result.interrupted, observed && counted) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,
         (false, false) => Exit::Failed,

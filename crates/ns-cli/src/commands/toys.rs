@@ -103,7 +103,7 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, done))
     })?;
-    let exit = match (result.interrupted, result.n_failed < result.n_toys) {
+    let exit = match (result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,
         (false, false) => Exit::Failed,

@@ -49,6 +49,7 @@ impl Place {
             finished: false,
             waiting: Vec::new(),
             since: Instant::now(),
+            last: Instant::now(),
             every: PIECE_TIME,
         };
         if self.resume {
@@ -74,7 +75,9 @@ pub struct Recording<R: StoredRow> {
     /// The whole file is there already.
     finished: bool,
     waiting: Vec<R>,
+    /// When the last piece was written, and when rows last came.
     since: Instant,
+    last: Instant,
     every: Duration,
 }
 
@@ -157,7 +160,10 @@ impl<R: StoredRow> Recording<R> {
             }
             self.waiting.push(row.clone());
         }
-        if self.since.elapsed() >= self.every { self.flush() } else { Ok(()) }
+        // The next rows will take about as long as these.
+        let ahead = self.last.elapsed();
+        self.last = Instant::now();
+        if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }
     }
 
     /// Writes what waits as a piece.
