@@ -86,6 +86,9 @@ impl StatisticReader<'_> {
             return row;
         }
         let mut reason = format!("{which}: {}", diagnosis::termination(fit));
+        if let Some(empty) = diagnosis::empty_bins(self.model, fit) {
+            reason.push_str(&format!(", with no expected events left in {empty}"));
+        }
         if !row.reason.is_empty() {
             reason = format!("{}; {reason}", row.reason);
         }
@@ -121,7 +124,9 @@ impl Reader for StatisticReader<'_> {
         }
         let conditional = match outcome.fits.get(CONDITIONAL) {
             Some(Ok(conditional)) => conditional,
-            Some(Err(failure)) if round == MOST_ROUNDS => {
+            Some(Err(failure))
+                if round > 0 && (*failure != FitFailure::NotNeeded || round == MOST_ROUNDS) =>
+            {
                 return Reading::Row(self.failed(index, "conditional fit", Some(mu_hat), failure));
             }
             // Skipped, since an earlier free fit had decided; or not finite where it started.
@@ -133,11 +138,19 @@ impl Reader for StatisticReader<'_> {
         let q = 2.0 * (conditional.nll - free.nll);
         let inside = self.bounds.0 <= self.value && self.value <= self.bounds.1;
         let certain = free.converged() && conditional.converged();
-        if q < -tolerance(free.nll) && inside && certain && round < MOST_ROUNDS {
+        let missed = q < -tolerance(free.nll) && inside && certain;
+        if missed && round < MOST_ROUNDS {
             // The free fit missed a lower minimum: it is there for the taking.
             return Reading::Again(vec![self.free(at(conditional), Search::Local)]);
         }
-        let row = self.row(index, Some(mu_hat), Some(q.max(0.0)));
+        let mut row = self.row(index, Some(mu_hat), Some(q.max(0.0)));
+        if missed {
+            row.status = ToyStatus::NotConverged;
+            row.reason = format!(
+                "free fit: the conditional fit lies lower by {:.3e} in twice_nll, and there is no certified minimum below it",
+                -q
+            );
+        }
         let row = self.marked(row, "free fit", free);
         Reading::Row(self.marked(row, "conditional fit", conditional))
     }
@@ -273,10 +286,15 @@ mod tests {
             (r.status, r.statistic, r.mu_hat) == (ToyStatus::Failed, None, None)
                 && r.reason.starts_with("free fit")
         }));
-        let failed = row(MOST_ROUNDS, good(0.3, 5.0), not_finite());
+        let failed = row(1, good(0.3, 5.0), not_finite());
         assert!(failed.is_some_and(|r| r.status == ToyStatus::Failed && r.mu_hat == Some(0.3)));
         let limit = || stopped(0.3, 5.0, Reason::IterationLimit);
         assert_eq!(statistic(row(1, limit(), good(1.0, 6.0))), Some((2.0, ToyStatus::NotConverged)));
+        let missed = row(MOST_ROUNDS, good(0.3, 5.0), good(1.0, 4.0));
+        assert!(missed.is_some_and(|r| {
+            (r.status, r.statistic) == (ToyStatus::NotConverged, Some(0.0))
+                && r.reason.contains("lower by 2.000e0")
+        }));
         // There is no minimum to look for.
         let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));
         assert!(

@@ -186,7 +186,9 @@ impl Reader for FitReader<'_> {
         let (status, reason) = if fit.converged() {
             (ToyStatus::Converged, String::new())
         } else {
-            (ToyStatus::NotConverged, diagnosis::termination(fit))
+            let empty = diagnosis::empty_bins(self.model, fit)
+                .map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
+            (ToyStatus::NotConverged, format!("{}{empty}", diagnosis::termination(fit)))
         };
         let uncertainty = |fit: &FitOutcome, i: usize| {
             fit.uncertainties.get(i).copied().flatten().filter(|s| s.is_finite())
