@@ -40,7 +40,7 @@ pub enum StoreError {
     },
     /// The bytes are no Parquet file, or its end is missing.
     #[error(
-        "{}: no Parquet file, or one that was cut short ({reason}); copy it again, or run its toys again",
+        "{}: no Parquet file, or one that was cut short ({reason}); copy it again, or remove it and run its toys again",
         path.display()
     )]
     Broken {

@@ -2,6 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 use super::{Place, Recording, StoreError, StoredRow, ToySet};
 use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Shard, ToyHeader, ToyOrigin, ToyRow, ToyStatus};
@@ -292,6 +298,39 @@ fn damaged_files_are_never_believed() -> Tested {
     assert!(said(read(std::slice::from_ref(&path))).contains("no Parquet file"));
     assert!(said(read(&[folder.path().join("none")])).contains("none: cannot be read: "));
     assert!(said(read(&[folder.path().to_owned()])).contains("cannot be read: "));
+    Ok(())
+}
+
+#[test]
+fn parquet_files_of_other_programs_and_versions_are_told_apart() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("other.parquet");
+    let header = serde_json::to_string(&header(Shard::WHOLE))?;
+    let write = |entries: &[(&str, &str)]| -> Tested {
+        let entries =
+            entries.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
+        let properties = WriterProperties::builder().set_key_value_metadata(Some(entries.collect())).build();
+        let schema = parse_message_type("message m { required double x; }")?;
+        SerializedFileWriter::new(fs::File::create(&path)?, Arc::new(schema), Arc::new(properties))?
+            .close()?;
+        Ok(())
+    };
+    let mut entries = vec![];
+    for (added, expected) in [
+        (("pandas", "{}"), "not a file of toys: it has no entry 'nextstat.format'; name a file that --save"),
+        (("nextstat.format", "1"), "it has no entry 'nextstat.kind'"),
+        (("nextstat.kind", "hypotest-toys"), "it has no entry 'nextstat.header'"),
+        (("nextstat.header", header.as_str()), "damaged: it has no entry 'nextstat.sha256'"),
+        (("nextstat.sha256", "0"), "damaged: its columns are not those that its header announces"),
+    ] {
+        entries.push(added);
+        write(&entries)?;
+        let message = said(read(std::slice::from_ref(&path)));
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
+    write(&[("nextstat.format", "2")])?;
+    let message = said(read(std::slice::from_ref(&path)));
+    assert!(message.contains("toy file format 2; this version reads format 1: use the version"), "{message}");
     Ok(())
 }
 
