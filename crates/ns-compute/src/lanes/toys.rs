@@ -58,20 +58,22 @@ enum Side {
 }
 
 impl Side {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Common,
+        Self::Scattered(0),
+        Self::Scattered(1),
         Self::Mirror,
         Self::Up,
         Self::Down,
-        Self::Scattered(0),
-        Self::Scattered(1),
         Self::Scattered(2),
         Self::Scattered(3),
+        Self::Scattered(4),
+        Self::Scattered(5),
     ];
 }
 
 /// Scattered start points of a toy that has several minima.
-const SCATTERED: u64 = 4;
+const SCATTERED: u64 = 6;
 
 /// Keys the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
@@ -165,11 +167,11 @@ impl Course {
         point
     }
 
-    /// Looks for lower minima. Fits that start from another fit of their toy also start from the common point. The
-    /// next place is the mirror image of the minimum found, all strongly
-    /// asymmetric parameters on their other side. Where that leads to another minimum, lower or not, there may
-    /// be more, and where the way was long: these toys also start with the same parameters moved from the common start point, up and
-    /// down, and from a few points scattered around it.
+    /// Looks for lower minima, where the model can have several: from the common point (fits that start from
+    /// another fit of their toy), from two points scattered around it, and from the mirror image of the best
+    /// minimum so far, all strongly asymmetric parameters on their other side. Where one of these leads to
+    /// another minimum, lower or not, there may be more, and where the way was long: these toys start from
+    /// six further points.
     fn look_elsewhere(
         &self,
         kind: &Kind<'_>,
@@ -181,7 +183,7 @@ impl Course {
             return;
         }
         let mut open: Vec<usize> = (0..arrivals.len()).filter(|&i| arrivals[i].converged).collect();
-        let mut several = vec![false; arrivals.len()];
+        let mut several: Vec<bool> = arrivals.iter().map(|arrival| arrival.iterations > LONG).collect();
         for side in Side::ALL {
             if side == Side::Common && !self.apart {
                 continue;
@@ -214,8 +216,11 @@ impl Course {
             let others = descend(kind, &again, walk);
             for (&i, other) in open.iter().zip(others) {
                 let best = &mut arrivals[i];
-                let distinct = !((other.value - other.edm - best.value).abs() < DISTINCT);
-                several[i] |= distinct || best.iterations > LONG;
+                // Most end before their certificate, as soon as they cannot win: how far they would have
+                // fallen is known to a factor.
+                let distinct = other.value - 10.0 * other.edm > best.value + DISTINCT
+                    || other.value < best.value - DISTINCT;
+                several[i] |= distinct;
                 let (iterations, evaluations) =
                     (best.iterations + other.iterations, best.evaluations + other.evaluations);
                 if other.converged && other.value < best.value {
