@@ -1,6 +1,6 @@
 //! Which start points deserve a descent.
 
-use ns_core::{Covariance, FitFailure, FitStatus, Search};
+use ns_core::{Covariance, FitFailure, FitStatus, Reason, Search};
 
 use super::descend::{Descent, Mode, descend};
 use super::neighbour::approach;
@@ -146,10 +146,18 @@ fn take(other: Descent, found: &mut Found) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
-    let better = other.value() < found.best.value() - noise
-        || (other.status == FitStatus::Converged
-            && found.best.status != FitStatus::Converged
-            && other.value() < found.best.value() + noise);
+    let runaway = |descent: &Descent| descent.status == FitStatus::NotConverged(Reason::Unbounded);
+    let better = match (runaway(&other), runaway(&found.best)) {
+        // A certified minimum is an answer, however far down an unphysical slope leads elsewhere.
+        (false, true) => other.status == FitStatus::Converged,
+        (true, false) => found.best.status != FitStatus::Converged,
+        _ => {
+            other.value() < found.best.value() - noise
+                || (other.status == FitStatus::Converged
+                    && found.best.status != FitStatus::Converged
+                    && other.value() < found.best.value() + noise)
+        }
+    };
     if better {
         found.best = other;
         found.improved += 1;

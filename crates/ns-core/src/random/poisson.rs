@@ -133,6 +133,13 @@ impl Poisson {
     }
 }
 
+/// `x.floor()` for |x| below 2^62 by conversions, which every processor has an instruction for.
+#[inline]
+fn floor(x: f64) -> f64 {
+    let whole = x as i64 as f64;
+    if whole > x { whole - 1.0 } else { whole }
+}
+
 /// The least count whose distribution function exceeds `uniform`.
 #[inline]
 fn invert(mean: f64, none: f64, uniform: f64) -> Option<f64> {
@@ -207,7 +214,7 @@ impl Rejection {
     /// The count less `whole`.
     #[inline]
     fn offset(&self, u: f64, edge: f64) -> f64 {
-        ((2.0 * self.a / edge + self.b) * u + (self.part + 0.43)).floor()
+        floor((2.0 * self.a / edge + self.b) * u + (self.part + 0.43))
     }
 
     /// dx/du.
