@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::simd::Level;
 
 /// Iterations before the scalar optimiser takes over.
-const MOST_ITERATIONS: usize = 60;
+const MOST_ITERATIONS: usize = 120;
 
 /// Trials of one step.
 const MOST_TRIALS: usize = 8;

@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
 /// Pairs of the limited memory.
-pub(super) const PAIRS: usize = 6;
+pub(super) const PAIRS: usize = 12;
 
 /// Everything that a lane remembers between evaluations.
 #[derive(Debug)]

@@ -58,7 +58,7 @@ enum Side {
 }
 
 impl Side {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 14] = [
         Self::Common,
         Self::Scattered(0),
         Self::Scattered(1),
@@ -69,11 +69,15 @@ impl Side {
         Self::Scattered(3),
         Self::Scattered(4),
         Self::Scattered(5),
+        Self::Scattered(6),
+        Self::Scattered(7),
+        Self::Scattered(8),
+        Self::Scattered(9),
     ];
 }
 
-/// Scattered start points of a toy that has several minima.
-const SCATTERED: u64 = 6;
+/// Scattered start points of a fit that the scalar optimiser finishes.
+const FEW: u64 = 3;
 
 /// Keys the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
@@ -147,7 +151,7 @@ impl Course {
         if self.bendable.is_empty() {
             return Vec::new();
         }
-        (0..SCATTERED).map(|index| self.scattered(&self.common, index)).collect()
+        (0..FEW).map(|index| self.scattered(&self.common, index)).collect()
     }
 
     /// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
@@ -171,7 +175,7 @@ impl Course {
     /// another fit of their toy), from two points scattered around it, and from the mirror image of the best
     /// minimum so far, all strongly asymmetric parameters on their other side. Where one of these leads to
     /// another minimum, lower or not, there may be more, and where the way was long: these toys start from
-    /// six further points.
+    /// ten further points.
     fn look_elsewhere(
         &self,
         kind: &Kind<'_>,

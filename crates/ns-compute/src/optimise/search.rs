@@ -62,6 +62,9 @@ pub(super) fn search(
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
+    if runaway(&found.best) {
+        return Ok(found);
+    }
     if !problem.plan.has_kinks {
         mirror_strong_pulls(worker, problem, &mut found);
     }
@@ -141,12 +144,16 @@ fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mu
     take(other, found)
 }
 
+/// Whether a descent left for where there is no minimum.
+fn runaway(descent: &Descent) -> bool {
+    descent.status == FitStatus::NotConverged(Reason::Unbounded)
+}
+
 /// Keeps the end of a descent if it is lower than the best one.
 fn take(other: Descent, found: &mut Found) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
-    let runaway = |descent: &Descent| descent.status == FitStatus::NotConverged(Reason::Unbounded);
     let better = match (runaway(&other), runaway(&found.best)) {
         // A certified minimum is an answer, however far down an unphysical slope leads elsewhere.
         (false, true) => other.status == FitStatus::Converged,
