@@ -1,0 +1,42 @@
+"""Toys, scans, limits and signal grids over a Dask cluster.
+
+    from dask.distributed import Client
+    import nextstat.distributed
+
+    client = Client("tcp://scheduler:8786")
+    result = nextstat.distributed.hypotest_toys(client, 1.0, "workspace.json", n_toys=100_000, seed=1)
+
+Numbers are those of one machine, bit by bit, whatever the number of workers, the size of tasks and the workers
+that die meanwhile. Needs ``pip install nextstat[dask]`` here and ``nextstat`` in the same version on the workers.
+"""
+
+try:
+    import distributed as _dask
+except ImportError as error:
+    raise ImportError(
+        "nextstat.distributed needs Dask, which is not installed: pip install nextstat[dask]", name=error.name
+    ) from error
+
+from ._analyses import profile_scans, upper_limits
+from ._errors import WorkerError, WorkerMismatchError
+from ._grid import signal_grid
+from ._rows import Record, Row, Rows
+from ._source import ModelSource
+from ._toys import ToyRows, hypotest_toys, run_toys
+
+__all__ = [
+    "ModelSource",
+    "Record",
+    "Row",
+    "Rows",
+    "ToyRows",
+    "WorkerError",
+    "WorkerMismatchError",
+    "hypotest_toys",
+    "profile_scans",
+    "run_toys",
+    "signal_grid",
+    "upper_limits",
+]
+
+del _dask

@@ -1,0 +1,159 @@
+"""What a model is made from, in the form that is sent to workers."""
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from .. import _native
+from .._native import Model, NextstatError
+
+Json: TypeAlias = dict[str, Any]
+
+
+class ModelSource:
+    """The arguments of `nextstat.load_workspace`, for workers that build the model themselves.
+
+    A compiled `Model` cannot be sent. Files are read here, so that workers need not see them.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Json,
+        measurement: str | None = None,
+        patch: Any = None,
+        interp_defaults: str = "smooth",
+        *,
+        normsys_code: str | None = None,
+        histosys_code: str | None = None,
+        poi: str | None = None,
+        digest_check: bool = True,
+        channels: str | Sequence[str] | None = None,
+        mask: str | Sequence[str] | None = None,
+    ) -> None:
+        self.source = source
+        self.patch = patch
+        self.digest_check = digest_check
+        self.options: Json = {
+            "measurement": measurement,
+            "interp_defaults": interp_defaults,
+            "normsys_code": normsys_code,
+            "histosys_code": histosys_code,
+            "poi": poi,
+            "channels": channels,
+            "mask": mask,
+        }
+
+    def load(self) -> Model:
+        """The model, here."""
+        return _native.load_workspace(
+            self.source, patch=self.patch, digest_check=self.digest_check, **self.options
+        )
+
+    def shipment(self, digest: str | None = None, header: str | None = None) -> "Shipment":
+        """What workers get; with the digest that their model must have and the header of toys."""
+        options = dict(self.options)
+        if self.patch is not None:
+            options["patch"] = operations(self.patch)
+        return Shipment.pack(read_json(self.source), options, digest, header)
+
+    def __repr__(self) -> str:
+        what = "a dictionary" if isinstance(self.source, Mapping) else repr(os.fspath(self.source))
+        return f"<nextstat.distributed.ModelSource: {what}>"
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """All that a worker needs to build a model: sent once, then passed from worker to worker."""
+
+    key: str
+    model_key: str
+    version: str
+    workspace: bytes = field(repr=False)
+    options: Json
+    digest: str | None = None
+    header: str | None = field(default=None, repr=False)
+
+    @staticmethod
+    def pack(workspace: Json, options: Json, digest: str | None = None, header: str | None = None) -> "Shipment":
+        """Compresses the workspace; the keys are fingerprints of everything, and of what the model is made from."""
+        text = plain(workspace).encode()
+        options = json.loads(plain(options))
+        version = _native.__version__
+        model_key = fingerprint(version, hashlib.sha256(text).hexdigest(), options)
+        key = fingerprint(model_key, digest, header)
+        return Shipment(key, model_key, version, zlib.compress(text, 1), options, digest, header)
+
+    def unpack(self) -> Json:
+        """The workspace."""
+        workspace: Json = json.loads(zlib.decompress(self.workspace))
+        return workspace
+
+
+def source_of(model: Any) -> ModelSource:
+    """The `model` argument of this package's functions."""
+    if isinstance(model, ModelSource):
+        return model
+    if isinstance(model, Model):
+        raise TypeError(
+            "a compiled Model cannot be sent to workers: give the path or the dictionary it was made from, or "
+            "nextstat.distributed.ModelSource with the arguments of load_workspace"
+        )
+    return ModelSource(model)
+
+
+def plain(data: Any) -> str:
+    """JSON text in which equal data are equal; NumPy numbers and arrays become plain ones."""
+
+    def convert(value: Any) -> Any:
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise TypeError(f"{type(value).__name__} cannot be sent to workers")
+
+    return json.dumps(data, sort_keys=False, separators=(",", ":"), default=convert)
+
+
+def fingerprint(*parts: Any) -> str:
+    """A name for content: the same parts, the same name."""
+    return hashlib.sha256(plain(parts).encode()).hexdigest()[:32]
+
+
+def read_json(source: Any) -> Any:
+    """A document from its path, or itself; what is no JSON raises the error of `load_workspace`."""
+    if isinstance(source, Mapping | list):
+        return source
+    with open(source, "rb") as file:
+        content = file.read()
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        _native.load_workspace(source)
+        raise workspace_error(f"{os.fspath(source)} is not JSON: {error}") from error
+
+
+def operations(patch: Any) -> list[Any]:
+    """The `patch` argument of `load_workspace` as a list of patches, each a list of operations, without paths."""
+    if isinstance(patch, list | tuple):
+        # Operations are dictionaries; anything else in a list is a patch of its own.
+        if all(isinstance(item, Mapping) for item in patch):
+            return [list(patch)]
+        return [found for item in patch for found in operations(item)]
+    path = os.fspath(patch)
+    if os.path.exists(path):
+        return [list(read_json(path))]
+    file, _, name = path.rpartition(":")
+    members = read_json(file or path)["patches"]
+    found = [member["patch"] for member in members if member["metadata"]["name"] == name]
+    if not found:
+        raise workspace_error(f"{file} has no patch '{name}'")
+    return found[:1]
+
+
+def workspace_error(text: str) -> NextstatError:
+    """A `WorkspaceError` with a message alone."""
+    error = _native.WorkspaceError(text)
+    error.problems = []
+    return error

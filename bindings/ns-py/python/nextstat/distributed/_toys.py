@@ -1,0 +1,167 @@
+"""Toy-based tests: ranges of toys as tasks, counted in the order of their numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from distributed import Client
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _native
+from .._native import HypotestToysResult
+from . import _worker
+from ._errors import WorkerError
+from ._gather import Progress, Task, check, gather, n_threads
+from ._source import source_of
+
+if TYPE_CHECKING:
+    from .._native import Hypothesis, Statistic
+
+# Tasks of a few seconds at most, so that a lost worker costs little, and of enough toys to be worth a message.
+MIN_CHUNK, MAX_CHUNK = 64, 8192
+
+
+@dataclass(frozen=True)
+class ToyRows:
+    """Toys of one test, in the order of their numbers: what `nextstat.toys_summarise` counts.
+
+    `parts` are tuples (hypothesis, index, statistic, mu_hat, status, reasons) as `ToyTest.run` returns them.
+    """
+
+    header: str = field(repr=False)
+    parts: list[tuple[Any, ...]] = field(repr=False)
+    wall_s: float
+
+    def columns(self, hypothesis: Hypothesis) -> dict[str, NDArray[Any]]:
+        """Toys of "b" or "sb" as arrays: index, statistic, mu_hat and status (0 converged, 1 not, 2 failed)."""
+        parts = [part for part in self.parts if part[0] == hypothesis]
+        names = ("index", "statistic", "mu_hat", "status")
+        kinds = (np.uint64, np.float64, np.float64, np.uint8)
+        return {
+            name: np.concatenate([np.empty(0, kind), *(part[i] for part in parts)])
+            for i, (name, kind) in enumerate(zip(names, kinds), 1)
+        }
+
+    def reasons(self, hypothesis: Hypothesis) -> dict[int, str]:
+        """Why toys did not converge or failed, by index."""
+        return {index: why for part in self.parts if part[0] == hypothesis for index, why in part[5].items()}
+
+    def summarise(self, expected_set: bool = False) -> HypotestToysResult:
+        """The result of the test."""
+        return _native.toys_summarise(self.header, self.parts, expected_set=expected_set, wall_s=self.wall_s)
+
+
+def run_toys(
+    client: Client,
+    mu: float,
+    model: Any,
+    *,
+    n_toys: int = 10_000,
+    seed: int = 0,
+    test_stat: Statistic = "qtilde",
+    chunk: int | None = None,
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    progress: Progress = None,
+) -> ToyRows:
+    """Every toy of a test on the workers of a Dask client.
+
+    `model` is a path, a dictionary or a `ModelSource`. The observed data are fitted here; the toys are run in tasks of
+    `chunk` of them, on which no number depends. The other arguments are those of `nextstat.hypotest_toys`. Ctrl-C
+    raises `KeyboardInterrupt` with the toys done by then as its attribute `result`.
+    """
+    started = time.perf_counter()
+    check(client)
+    source = source_of(model)
+    here = source.load()
+    test = _native.toys_prepare(
+        mu, here, n_toys=n_toys, seed=seed, test_stat=test_stat, data=data, asimov=asimov, fixed=fixed, init=init
+    )
+    shipment = source.shipment(here.model_digest, test.header)
+    ranges = list(_ranges(test.n_toys, _chunk(chunk, test.n_toys, n_threads(client))))
+    tasks = [Task(_worker.toys, shipment, (which, a, b), b - a) for which, a, b in ranges]
+    parts: dict[int, tuple[Any, ...]] = {}
+
+    def take(number: int, columns: Any) -> None:
+        if isinstance(columns, WorkerError):
+            raise columns
+        parts[number] = (ranges[number][0], *columns)
+
+    def rows() -> ToyRows:
+        ordered = sorted(parts, key=lambda number: (ranges[number][0], ranges[number][1]))
+        return ToyRows(test.header, [parts[number] for number in ordered], time.perf_counter() - started)
+
+    try:
+        gather(client, tasks, take, progress, "toys")
+    except KeyboardInterrupt as error:
+        if parts:
+            error.result = rows()  # type: ignore[attr-defined]
+        raise
+    return rows()
+
+
+def hypotest_toys(
+    client: Client,
+    mu: float,
+    model: Any,
+    *,
+    n_toys: int = 10_000,
+    seed: int = 0,
+    test_stat: Statistic = "qtilde",
+    expected_set: bool = False,
+    chunk: int | None = None,
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    progress: Progress = None,
+) -> HypotestToysResult:
+    """`nextstat.hypotest_toys` on the workers of a Dask client: the same numbers.
+
+    `model` is a path, a dictionary or a `ModelSource`; `chunk` toys are one task, on which no number depends. Ctrl-C
+    raises `KeyboardInterrupt` with the result of the toys done by then as its attribute `result`.
+    """
+    try:
+        rows = run_toys(
+            client,
+            mu,
+            model,
+            n_toys=n_toys,
+            seed=seed,
+            test_stat=test_stat,
+            chunk=chunk,
+            data=data,
+            asimov=asimov,
+            fixed=fixed,
+            init=init,
+            progress=progress,
+        )
+    except KeyboardInterrupt as error:
+        done = getattr(error, "result", None)
+        if done is not None:
+            error.result = done.summarise(expected_set)  # type: ignore[attr-defined]
+        raise
+    return rows.summarise(expected_set)
+
+
+def _chunk(wanted: int | None, n_toys: int, threads: int) -> int:
+    if wanted is not None:
+        if wanted < 1:
+            raise ValueError(f"chunk is {wanted}; a task has at least 1 toy")
+        return wanted
+    # Some 8 tasks per thread even out their differences; whole vectors of 8 toys waste no lane.
+    even = -(-2 * n_toys // (8 * threads))
+    return min(max(-(-even // 8) * 8, MIN_CHUNK), MAX_CHUNK)
+
+
+def _ranges(n_toys: int, chunk: int) -> Iterable[tuple[Hypothesis, int, int]]:
+    # Both hypotheses side by side: a run that is stopped has toys of both.
+    for start in range(0, n_toys, chunk):
+        yield "b", start, min(start + chunk, n_toys)
+        yield "sb", start, min(start + chunk, n_toys)
