@@ -52,11 +52,84 @@ impl ToySource {
         }
     }
 
+    /// Draws eight toys from `first` on, side by side: element `8 b + l` of `main` is bin `b` of toy `first + l`,
+    /// likewise `auxiliary`. The same bits as [`Self::draw_into`].
+    pub fn draw_eight_into(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2")]
+            fn avx512(source: &ToySource, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
+                source.eight(first, main, auxiliary);
+            }
+            #[target_feature(enable = "avx2")]
+            fn avx2(source: &ToySource, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
+                source.eight(first, main, auxiliary);
+            }
+            let wide = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512bw");
+            if wide && is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has just said that it has these instructions.
+                return unsafe { avx512(self, first, main, auxiliary) };
+            }
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: as above.
+                return unsafe { avx2(self, first, main, auxiliary) };
+            }
+        }
+        self.eight(first, main, auxiliary);
+    }
+
+    #[inline(always)]
+    fn eight(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
+        let streams: [Stream; 8] =
+            std::array::from_fn(|l| Stream::new(self.seed, first.wrapping_add(l as u64), self.hypothesis));
+        let mut slot = 0;
+        for (to, poisson) in main.chunks_exact_mut(8).zip(&self.main) {
+            to.copy_from_slice(&poisson.draw_eight(&streams, slot));
+            slot += 1;
+        }
+        for (to, source) in auxiliary.chunks_exact_mut(8).zip(&self.auxiliary) {
+            let drawn = match source {
+                AuxiliarySource::Gaussian(normal) => streams.map(|stream| normal.draw(&stream, slot)),
+                AuxiliarySource::Poisson(poisson) => poisson.draw_eight(&streams, slot),
+            };
+            to.copy_from_slice(&drawn);
+            slot += 1;
+        }
+    }
+
     /// Toy `index`.
     #[must_use]
     pub fn draw(&self, index: u64) -> BinnedData {
         let mut data = BinnedData { main: vec![0.0; self.main.len()], aux: vec![0.0; self.auxiliary.len()] };
         self.draw_into(index, &mut data.main, &mut data.aux);
         data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_toys_at_once_are_those_of_one_at_a_time() {
+        let means = [0.0, 1e-8, 0.3, 5.0, 9.99, 10.0, 14.0, 31.0, 200.5, 1e4, 1e9, 1e15];
+        let poisson: Vec<Poisson> = means.iter().filter_map(|&mean| Poisson::new(mean).ok()).collect();
+        assert_eq!(poisson.len(), means.len());
+        let mut auxiliary: Vec<AuxiliarySource> =
+            poisson.iter().map(|&poisson| AuxiliarySource::Poisson(poisson)).collect();
+        auxiliary.extend(Normal::new(1.0, 0.2).ok().map(AuxiliarySource::Gaussian));
+        let source = ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main: poisson, auxiliary };
+        let (mut main, mut aux) = (vec![0.0; 8 * means.len()], vec![0.0; 8 * (means.len() + 1)]);
+        for first in (0..4000).step_by(8).chain([u64::from(u32::MAX) - 3]) {
+            source.draw_eight_into(first, &mut main, &mut aux);
+            for l in 0..8 {
+                let one = source.draw(first + l as u64);
+                assert!(one.main.iter().enumerate().all(|(b, n)| main[8 * b + l] == *n), "{first} {l}");
+                assert!(one.aux.iter().enumerate().all(|(a, n)| aux[8 * a + l] == *n), "{first} {l}");
+            }
+        }
     }
 }

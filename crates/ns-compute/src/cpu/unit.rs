@@ -11,10 +11,11 @@ use ns_core::{
 use super::request::{Frame, needed};
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
-use crate::lanes::{Course, End, Toy};
+use crate::lanes::{Course, End, Toy, WIDTH};
 use crate::optimise::{Worker, fit};
 
-/// Toys of one unit. Fixed, so that a run does not depend on the size of its batches.
+/// Toys of one unit: enough to keep all lanes busy to the end, few enough to share out among threads. No
+/// result depends on it.
 const TOYS_PER_UNIT: u64 = 128;
 
 /// What one thread does in one go.
@@ -124,16 +125,7 @@ impl CpuSession {
         worker: &mut Worker,
         finished: &dyn Fn(usize),
     ) -> Vec<TaskOutcome> {
-        let data: Vec<Dataset> = toys
-            .range
-            .clone()
-            .map(|index| {
-                let mut data = Dataset::empty(&self.plan);
-                toys.source.draw_into(index, &mut data.main, &mut data.aux);
-                data.saturate(&self.plan);
-                data
-            })
-            .collect();
+        let data = self.draw(toys);
         let mut outcomes: Vec<TaskOutcome> =
             data.iter().map(|_| TaskOutcome { fits: Vec::with_capacity(task.fits.len()) }).collect();
         for (index, course) in toys.courses.iter().enumerate() {
@@ -158,6 +150,26 @@ impl CpuSession {
             finished(data.len());
         }
         outcomes
+    }
+
+    /// The data of a unit's toys.
+    fn draw(&self, toys: &Toys<'_>) -> Vec<Dataset> {
+        let plan = &self.plan;
+        let mut data: Vec<Dataset> = toys.range.clone().map(|_| Dataset::empty(plan)).collect();
+        let (mut main, mut aux) = (vec![0.0; plan.n_bins * WIDTH], vec![0.0; plan.n_aux * WIDTH]);
+        for (eight, first) in data.chunks_mut(WIDTH).zip(toys.range.clone().step_by(WIDTH)) {
+            toys.source.draw_eight_into(first, &mut main, &mut aux);
+            for (lane, toy) in eight.iter_mut().enumerate() {
+                for (to, from) in toy.main.iter_mut().zip(main.iter().skip(lane).step_by(WIDTH)) {
+                    *to = *from;
+                }
+                for (to, from) in toy.aux.iter_mut().zip(aux.iter().skip(lane).step_by(WIDTH)) {
+                    *to = *from;
+                }
+                toy.saturate(plan);
+            }
+        }
+        data
     }
 
     /// One request on all toys of a unit, in lanes.

@@ -77,7 +77,7 @@ pub(super) struct Job<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
     pub(super) theta: Vec<f64>,
-    /// `-ln L` above the saturated model.
+    /// `-ln L` above the saturated model; infinite where the start is impossible.
     pub(super) value: f64,
     /// Parameters held at a bound, and bins without counts that expect nothing or less.
     pub(super) held: Vec<usize>,
@@ -97,6 +97,7 @@ struct Lane {
     busy: bool,
     /// Nothing is known yet of its start point.
     fresh: bool,
+    /// Infinite as long as no point was accepted.
     value: f64,
     noise: f64,
     edm: f64,
@@ -105,6 +106,13 @@ struct Lane {
     trials: usize,
     iterations: usize,
     evaluations: usize,
+}
+
+impl Lane {
+    /// A lane at the start of a job.
+    fn new(job: usize) -> Self {
+        Self { job, busy: true, fresh: true, value: f64::INFINITY, ..Self::default() }
+    }
 }
 
 /// Does all `jobs`, in any order of lanes; results are in the order of the jobs.
@@ -117,7 +125,7 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
         match waiting.next().or(jobs.first().map(|job| (usize::MAX, job))) {
             Some((index, job)) => {
                 load(job, l, &mut walk.group);
-                *lane = Lane { job: index, busy: index != usize::MAX, fresh: true, ..Lane::default() };
+                *lane = Lane { busy: index != usize::MAX, ..Lane::new(index) };
             }
             None => return Vec::new(),
         }
@@ -162,7 +170,7 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             }
             if let Some((index, job)) = waiting.next() {
                 load(job, l, &mut walk.group);
-                *lane = Lane { job: index, busy: true, fresh: true, ..Lane::default() };
+                *lane = Lane::new(index);
             } else {
                 lane.busy = false;
             }
@@ -238,7 +246,10 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
         if accept[l] == 1.0 {
             lane.last_edm = if fresh[l] == 1.0 { f64::INFINITY } else { lane.edm };
             lane.edm = -0.5 * group.descent[l];
-            lost[l] |= !(lane.edm >= 0.0 && lane.edm.is_finite());
+            if !(lane.edm >= 0.0 && lane.edm.is_finite()) {
+                lost[l] = true;
+                group.clear(l);
+            }
             lane.length = length[l];
         } else {
             lane.length *= 0.3;

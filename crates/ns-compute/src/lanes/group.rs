@@ -67,10 +67,24 @@ impl Group {
         }
     }
 
+    /// Whether no lane uses a slot: its pair would change nothing.
+    fn unused(&self, slot: usize) -> bool {
+        self.inverse[slot] == [0.0; WIDTH]
+    }
+
     /// Forgets the steps of one lane.
     pub(super) fn forget(&mut self, lane: usize) {
         for inverse in &mut self.inverse {
             inverse[lane] = 0.0;
+        }
+    }
+
+    /// Removes the steps of one lane from memory: after numbers that are not finite, which would get through a
+    /// factor of 0 to the next fit in this lane.
+    pub(super) fn clear(&mut self, lane: usize) {
+        self.forget(lane);
+        for numbers in [&mut self.steps, &mut self.changes] {
+            numbers.iter_mut().skip(lane).step_by(WIDTH).for_each(|x| *x = 0.0);
         }
     }
 }
@@ -173,6 +187,9 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
     }
     for age in 1..=PAIRS {
         let slot = (group.next + PAIRS - age) % PAIRS;
+        if group.unused(slot) {
+            continue;
+        }
         let range = slot * group.size..(slot + 1) * group.size;
         let (steps, changes) = (&group.steps[range.clone()], &group.changes[range]);
         let weight = dot::<M>(free, steps, &group.from).mul(M::V8::load(&group.inverse[slot]));
@@ -197,6 +214,9 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
     let accept = M::V8::load(accept);
     for age in (1..=PAIRS).rev() {
         let slot = (group.next + PAIRS - age) % PAIRS;
+        if group.unused(slot) {
+            continue;
+        }
         let range = slot * group.size..(slot + 1) * group.size;
         let (steps, changes) = (&group.steps[range.clone()], &group.changes[range]);
         let back = dot::<M>(free, changes, &group.to).mul(M::V8::load(&group.inverse[slot]));
@@ -243,7 +263,9 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         let part = splat(1e-300).below(abs(step), room.div(step), one);
         least = part.below(least, part, least);
     }
-    zero.below(least, least, zero).store(length);
+    // A lane that stays inside takes its whole step, also where rounding of `room / step` says a little less:
+    // whether this is computed at all depends on its neighbours.
+    zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
 /// What one step from `theta` may reach.

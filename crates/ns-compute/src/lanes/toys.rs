@@ -90,8 +90,9 @@ const DISTINCT: f64 = 1e-3;
 
 impl Course {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
-    /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere. `None` if lanes do not suit them: kinks,
-    /// exponential interpolation, a model too large.
+    /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere.
+    /// `None` if lanes do not suit them: kinks, exponential interpolation, a model too large, a free factor
+    /// without effect.
     pub(crate) fn new(
         level: Level,
         plan: &Plan,
@@ -221,10 +222,10 @@ impl Course {
             for (&i, other) in open.iter().zip(others) {
                 let best = &mut arrivals[i];
                 // Most end before their certificate, as soon as they cannot win: how far they would have
-                // fallen is known to a factor.
+                // fallen is known to a factor. An impossible start says nothing.
                 let distinct = other.value - 10.0 * other.edm > best.value + DISTINCT
                     || other.value < best.value - DISTINCT;
-                several[i] |= distinct;
+                several[i] |= distinct && other.value.is_finite();
                 let (iterations, evaluations) =
                     (best.iterations + other.iterations, best.evaluations + other.evaluations);
                 if other.converged && other.value < best.value {

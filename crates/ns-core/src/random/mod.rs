@@ -113,6 +113,21 @@ impl Stream {
         self.hypothesis
     }
 
+    /// The random bits of the first attempt at one slot of eight streams, word by word.
+    #[inline(always)]
+    pub(crate) fn blocks(streams: &[Self; 8], slot: u32) -> [[u32; 8]; 4] {
+        let place = streams.map(|stream| u32::from(stream.hypothesis) << 24);
+        let counters = [
+            streams.map(|stream| stream.toy as u32),
+            streams.map(|stream| (stream.toy >> 32) as u32),
+            [slot; 8],
+            place,
+        ];
+        let keys =
+            [streams.map(|stream| stream.seed as u32), streams.map(|stream| (stream.seed >> 32) as u32)];
+        philox::eight(counters, keys)
+    }
+
     /// The 128 random bits of one attempt at one slot.
     #[must_use]
     #[inline]

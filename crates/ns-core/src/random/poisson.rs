@@ -133,6 +133,43 @@ impl Poisson {
     }
 }
 
+impl Poisson {
+    /// The counts of eight toys at one slot: the same bits as [`Self::draw`] gives one by one.
+    ///
+    /// Six of seven counts need no probability (the squeeze): these are computed side by side.
+    #[inline(always)]
+    pub(crate) fn draw_eight(&self, streams: &[Stream; 8], slot: u32) -> [f64; 8] {
+        let Method::Rejection(rejection) = &self.method else {
+            return streams.map(|stream| self.draw(&stream, slot));
+        };
+        let words = Stream::blocks(streams, slot);
+        let (mut counts, mut quick) = ([0.0; 8], [false; 8]);
+        for l in 0..8 {
+            let u = centred_uniform(words[0][l], words[1][l]);
+            let v = open_uniform(words[2][l], words[3][l]);
+            let edge = 0.5 - u.abs();
+            let x = rejection.place(u, edge);
+            // Rounds to an integer, as `floor` does, as long as |x| is below 2^51; so far from the ends it is.
+            let near = (x + ROUND) - ROUND;
+            let offset = if near > x { near - 1.0 } else { near };
+            counts[l] = rejection.whole + offset;
+            quick[l] = edge >= SQUEEZE_FROM && v <= rejection.squeeze;
+        }
+        for l in 0..8 {
+            if !quick[l] {
+                counts[l] = self.draw(&streams[l], slot);
+            }
+        }
+        counts
+    }
+}
+
+/// Adding and subtracting this rounds to an integer.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// Distance of `u` from the nearer end from which on the squeeze may accept.
+const SQUEEZE_FROM: f64 = 0.07;
+
 /// `x.floor()` for |x| below 2^62 by conversions, which every processor has an instruction for.
 #[inline]
 fn floor(x: f64) -> f64 {
@@ -195,7 +232,7 @@ impl Rejection {
         let edge = 0.5 - u.abs();
         let offset = self.offset(u, edge);
         let count = self.whole + offset;
-        if edge >= 0.07 && v <= self.squeeze {
+        if edge >= SQUEEZE_FROM && v <= self.squeeze {
             return Some(count);
         }
         if count < 0.0 || (edge < 0.013 && v > edge) {
@@ -214,7 +251,13 @@ impl Rejection {
     /// The count less `whole`.
     #[inline]
     fn offset(&self, u: f64, edge: f64) -> f64 {
-        floor((2.0 * self.a / edge + self.b) * u + (self.part + 0.43))
+        floor(self.place(u, edge))
+    }
+
+    /// The same before it is rounded down.
+    #[inline(always)]
+    fn place(&self, u: f64, edge: f64) -> f64 {
+        (2.0 * self.a / edge + self.b) * u + (self.part + 0.43)
     }
 
     /// dx/du.

@@ -1,0 +1,257 @@
+//! Toys in lanes against fits of the same toys one by one, on random models and on every instruction set of
+//! this machine: same minima, and bits that do not depend on what shares the vector.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "oracle/models.rs"]
+mod models;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use models::random_model;
+use ns_compute::{CpuSession, Level};
+use ns_core::{
+    Condition, Constraint, Control, Covariance, Data, Drawn, EvaluationRequest, Execution, FitFailure, FitOutcome,
+    FitRequest, FitTask, Interpolation, Model, Search, Session, Start, TaskOutcome, ToySource, Wanted,
+};
+
+const POI: usize = 0;
+const TESTED: f64 = 1.0;
+
+/// A model that lanes take, with its toys and both fits of each.
+struct Study {
+    model: Model,
+    session: CpuSession,
+    source: Arc<ToySource>,
+    fits: Vec<FitRequest>,
+}
+
+impl Study {
+    /// `None` where toys cannot be drawn at the start values.
+    fn new(seed: u64, level: Level, start: fn(Covariance) -> Start) -> Option<Self> {
+        // Codes with kinks and free factors without effect go one by one in any case.
+        let mut model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
+        let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        point[POI] = 0.4;
+        hold_idle(&mut model, &point);
+        let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+        let source = session.toy_source(&point, seed, 1).ok()?;
+        let parent = FitRequest { start: Start::At(point.clone().into()), ..FitRequest::default() };
+        let task = FitTask { data: session.asimov(&point).unwrap(), fits: vec![parent] };
+        let wanted = Wanted { uncertainties: true, covariance: true };
+        let covariance = run(&session, task, wanted).remove(0).fits.remove(0).ok()?.covariance?;
+        let free = FitRequest {
+            start: Start::At(point.into()),
+            search: Search::Local,
+            metric: Some(Arc::clone(&covariance)),
+            ..FitRequest::default()
+        };
+        let conditional = FitRequest {
+            start: start(Covariance::clone(&covariance)),
+            fixed: vec![(POI, TESTED)],
+            only_if: Some(Condition { fit: 0, parameter: POI, range: (f64::NEG_INFINITY, TESTED) }),
+            ..free.clone()
+        };
+        Some(Self { model, session, source, fits: vec![free, conditional] })
+    }
+
+    /// Toys in lanes.
+    fn lanes(&self, toys: Range<u64>) -> Vec<TaskOutcome> {
+        let drawn = Drawn { source: Arc::clone(&self.source), toys };
+        run(&self.session, FitTask { data: Data::Drawn(drawn), fits: self.fits.clone() }, Wanted::default())
+    }
+
+    /// One toy as given data: the scalar optimiser.
+    fn alone(&self, toy: u64) -> TaskOutcome {
+        let data = self.source.draw(toy).into();
+        run(&self.session, FitTask { data, fits: self.fits.clone() }, Wanted::default()).remove(0)
+    }
+
+    /// `-ln L` of a toy and its gradient, by the session.
+    fn evaluate(&self, toy: u64, point: &[f64]) -> (f64, Vec<f64>) {
+        let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+        let got = self.session.evaluate(&self.source.draw(toy).into(), point, request).unwrap();
+        (got.nll[0], got.gradient)
+    }
+}
+
+/// Fixes the unconstrained parameters that change nothing.
+fn hold_idle(model: &mut Model, point: &[f64]) {
+    let session = CpuSession::open(model, &Execution::default()).unwrap();
+    let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
+    let slopes = session.evaluate(&Data::Observed, point, request).unwrap().gradient;
+    for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
+        parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
+    }
+}
+
+fn run(session: &CpuSession, task: FitTask, wanted: Wanted) -> Vec<TaskOutcome> {
+    let mut out = Vec::new();
+    session.fit_batch(&[task], wanted, Control::default(), &mut out).unwrap();
+    out
+}
+
+/// From the free fit along the covariance, the way tests of hypotheses start.
+fn along(covariance: Covariance) -> Start {
+    let row: Vec<f64> = (0..covariance.n).map(|p| covariance.get(POI, p)).collect();
+    if row[POI] > 0.0 { Start::Along(0, row.into()) } else { Start::Earlier(0) }
+}
+
+fn earlier(_: Covariance) -> Start {
+    Start::Earlier(0)
+}
+
+/// True for a fit that ended in lanes: the scalar optimiser measures the gradient otherwise.
+fn in_lanes(fit: &FitOutcome) -> bool {
+    fit.certificate.projected_gradient == (2.0 * fit.certificate.edm).sqrt()
+}
+
+/// Everything in an outcome, bit by bit.
+fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>> {
+    let fits = outcome.fits.iter();
+    fits.map(|fit| {
+        fit.clone().map(|fit| {
+            let numbers = fit.parameters.iter().chain([&fit.nll, &fit.certificate.edm]);
+            (numbers.map(|x| x.to_bits()).collect(), fit)
+        })
+    })
+    .collect()
+}
+
+/// All studies of a test.
+fn studies(start: fn(Covariance) -> Start) -> impl Iterator<Item = (u64, Study)> {
+    let levels = Level::available();
+    (0..24u64).flat_map(move |seed| {
+        levels.clone().into_iter().filter_map(move |level| Some((seed, Study::new(seed, level, start)?)))
+    })
+}
+
+#[test]
+fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
+    let (mut compared, mut lanes, mut lower) = (0, 0, 0);
+    for (seed, study) in studies(along) {
+        for (toy, outcome) in study.lanes(0..40).iter().enumerate() {
+            let name = |k: usize| format!("seed {seed}, {}, toy {toy}, fit {k}", study.session.level().name());
+            let alone = study.alone(toy as u64);
+            for (k, (fit, alone)) in outcome.fits.iter().zip(&alone.fits).enumerate() {
+                let (Ok(fit), Ok(alone)) = (fit, alone) else { continue };
+                if !fit.converged() || !alone.converged() || !fit.empty_bins.is_empty() {
+                    continue;
+                }
+                compared += 1;
+                lanes += usize::from(in_lanes(fit));
+                lower += usize::from(fit.nll < alone.nll - 1e-9);
+                assert!(
+                    fit.nll <= alone.nll + 1e-9 * alone.nll.abs().max(1.0),
+                    "{}: -ln L {} in lanes, {} by the scalar optimiser",
+                    name(k),
+                    fit.nll,
+                    alone.nll
+                );
+                // What is reported is the value there, in the box, with the POI where it is held.
+                let (nll, _) = study.evaluate(toy as u64, &fit.parameters);
+                assert!((nll - fit.nll).abs() <= 1e-11 * nll.abs().max(1.0), "{}: {nll}, {}", name(k), fit.nll);
+                for (x, p) in fit.parameters.iter().zip(&study.model.parameters) {
+                    assert!(p.bounds.0 <= *x && *x <= p.bounds.1, "{}: {} = {x}", name(k), p.name);
+                }
+                assert!(k == 0 || fit.parameters[POI] == TESTED, "{}", name(k));
+            }
+        }
+    }
+    println!("{compared} fits compared, {lanes} in lanes, {lower} lower in lanes");
+    assert!(compared > 1000 && lanes * 10 > compared * 8, "{lanes} of {compared} fits were made in lanes");
+    assert!(lower * 20 < compared, "{lower} of {compared} are lower in lanes");
+}
+
+#[test]
+fn minima_in_lanes_have_no_slope_but_into_bounds() {
+    for (seed, study) in studies(along) {
+        for (toy, outcome) in study.lanes(0..16).iter().enumerate() {
+            for (k, fit) in outcome.fits.iter().enumerate() {
+                let Ok(fit) = fit else { continue };
+                if !fit.converged() || !in_lanes(fit) || !fit.empty_bins.is_empty() {
+                    continue;
+                }
+                let (_, gradient) = study.evaluate(toy as u64, &fit.parameters);
+                for (p, (slope, parameter)) in gradient.iter().zip(&study.model.parameters).enumerate() {
+                    let (x, (lower, upper)) = (fit.parameters[p], parameter.bounds);
+                    let held = (k == 1 && p == POI) || parameter.fixed;
+                    let outward = (x <= lower && *slope >= 0.0) || (x >= upper && *slope <= 0.0);
+                    // A slope of 1e-6 over a width of the parameter of at most 10 is an EDM of 1e-12 or so.
+                    assert!(
+                        held || outward || slope.abs() < 1e-2,
+                        "seed {seed}, {}, toy {toy}, fit {k}: slope {slope} along {} = {x} in {lower}..{upper}",
+                        study.session.level().name(),
+                        parameter.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_toy_does_not_see_its_neighbours() {
+    for start in [along, earlier] {
+        for (seed, study) in studies(start) {
+            let all = study.lanes(0..200);
+            assert_eq!(all.len(), 200);
+            for part in [137..138, 130..150, 0..3, 121..200] {
+                let some = study.lanes(part.clone());
+                for (toy, outcome) in part.zip(&some) {
+                    assert_eq!(
+                        bits(&all[toy as usize]),
+                        bits(outcome),
+                        "seed {seed}, {}, toy {toy}",
+                        study.session.level().name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn conditional_fits_are_made_exactly_where_they_are_needed() {
+    let (mut made, mut skipped) = (0, 0);
+    for (seed, study) in studies(along) {
+        for (toy, outcome) in study.lanes(0..50).iter().enumerate() {
+            let [free, conditional] = outcome.fits.as_slice() else {
+                panic!("seed {seed}, toy {toy}: {} fits", outcome.fits.len());
+            };
+            let needless =
+                free.as_ref().is_ok_and(|free| free.converged() && free.parameters[POI] > TESTED);
+            assert_eq!(
+                needless,
+                matches!(conditional, Err(FitFailure::NotNeeded)),
+                "seed {seed}, {}, toy {toy}",
+                study.session.level().name()
+            );
+            made += usize::from(!needless);
+            skipped += usize::from(needless);
+        }
+    }
+    assert!(made > 100 && skipped > 100, "{made} made, {skipped} skipped");
+}
+
+#[test]
+fn the_way_to_a_conditional_fit_does_not_change_its_minimum() {
+    let (mut compared, mut other, mut shorter) = (0, 0, 0.0);
+    for seed in 0..24 {
+        let study = |start| Study::new(seed, Level::detect(), start);
+        let (Some(a), Some(b)) = (study(along), study(earlier)) else { continue };
+        for (toy, (a, b)) in a.lanes(0..100).iter().zip(&b.lanes(0..100)).enumerate() {
+            let (Ok(a), Ok(b)) = (&a.fits[1], &b.fits[1]) else { continue };
+            if a.converged() && b.converged() && a.empty_bins.is_empty() && b.empty_bins.is_empty() {
+                compared += 1;
+                other += usize::from((a.nll - b.nll).abs() > 1e-7);
+                shorter += b.n_iterations as f64 - a.n_iterations as f64;
+            }
+        }
+    }
+    println!("{compared} compared, {other} in another minimum, {shorter} iterations saved");
+    // Products of free factors have several minima, and these searches are local.
+    assert!(compared > 300 && other * 50 < compared, "{other} of {compared} minima are other ones");
+    assert!(shorter > 0.0, "the direction makes the way no shorter: {shorter} iterations over {compared} fits");
+}
