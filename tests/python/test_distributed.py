@@ -18,7 +18,7 @@ import nextstat
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
 if HAS_DASK:
-    from dask.distributed import Client, LocalCluster
+    from dask.distributed import Client, Future, LocalCluster
 
     import nextstat.distributed as nd
     from nextstat.distributed import _gather, _worker
@@ -108,6 +108,9 @@ class TestToys:
             fixtures / "background_only.json", patch=f"{fixtures / 'patchset.json'}:gluino_1400_200",
             interp_defaults="piecewise",
         )
+        local = nextstat.hypotest_toys(1.0, patched.load(), n_toys=200, seed=1)
+        assert numbers(nd.hypotest_toys(client, 1.0, patched, n_toys=200, seed=1)) == numbers(local)
+        patched = nd.ModelSource(fixtures / "background_only.json", patch=fixtures / "signal_patch.json", mask="CR_top")
         local = nextstat.hypotest_toys(1.0, patched.load(), n_toys=200, seed=1)
         assert numbers(nd.hypotest_toys(client, 1.0, patched, n_toys=200, seed=1)) == numbers(local)
 
@@ -292,7 +295,7 @@ class TestSignalGrid:
         good = nd.signal_grid(client, background, patchset)
         broken = copy.deepcopy(patchset)
         broken["patches"][1]["patch"][0]["path"] = "/channels/77/samples/0"
-        for i, patch in enumerate(({"op": "add"}, None, [1, 2], "patchset.json:x")):
+        for i, patch in enumerate(([{"op": "add"}], None, [1, 2], "patchset.json:x")):
             broken["patches"].append({"metadata": {"name": f"odd{i}", "values": [i, i]}, "patch": patch})
         # A point that fails in the analysis, not in the patch.
         no_poi = copy.deepcopy(patchset["patches"][0])
@@ -302,7 +305,8 @@ class TestSignalGrid:
         rows = nd.signal_grid(client, background, broken)
         assert [row.status for row in rows] == ["done", "failed", "done"] + 5 * ["failed"]
         assert "WorkspaceError" in rows[1].reason and "/channels/77" in rows[1].reason and rows[1].result is None
-        assert all("no list of operations" in row.reason or "WorkspaceError" in row.reason for row in rows[3:7])
+        assert all("the patch is no list of operations" in row.reason for row in rows[4:7])
+        assert "WorkspaceError" in rows["odd0"].reason
         assert "parameter of interest" in rows["no signal"].reason
         assert [numbers(rows[i].result) for i in (0, 2)] == [numbers(good[i].result) for i in (0, 2)]
         assert len(rows.failed) == 6 and rows.failed[0].name == "gluino_1600_400"
@@ -341,6 +345,8 @@ class TestSignalGrid:
             nd.signal_grid(client, background, fixtures / "signal_patch.json")
         with pytest.raises(nextstat.WorkspaceError, match="no patch 'gluino_9'"):
             nd.signal_grid(client, background, [f"{patchset}:gluino_9"])
+        with pytest.raises(nextstat.WorkspaceError, match="no JSON Patch; a member of a patchset is"):
+            nd.signal_grid(client, background, [patchset])
 
 
 @needs_dask
@@ -392,6 +398,14 @@ class TestCluster:
             client.run_on_scheduler(allow, before)
         assert row.status == "failed" and "every worker that ran this task died (tried 1 times" in row.reason
         client.wait_for_workers(4)
+
+    def test_tasks_that_others_cancel(self, client, path):
+        def progress(done, total):
+            ours = [Future(key, client) for key in list(client.futures) if key.startswith("nextstat-toys")]
+            client.cancel(ours)
+
+        with pytest.raises(nd.WorkerError, match="the cluster dropped the task"):
+            nd.run_toys(client, 1.0, path, n_toys=20_000, chunk=200, progress=progress)
 
     def test_models_are_built_once_per_worker(self, client, path):
         def held(dask_worker):

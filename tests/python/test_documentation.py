@@ -36,7 +36,10 @@ def test_examples_run(path, monkeypatch, tmp_path):
     (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     scope = {"__name__": "documentation"}
-    for number, block in enumerate(python_blocks(path), 1):
+    blocks = python_blocks(path)
+    if any("nextstat.distributed" in block for block in blocks):
+        pytest.importorskip("distributed", reason="Dask is not installed (pip install nextstat[dask])")
+    for number, block in enumerate(blocks, 1):
         exec(compile(block, f"{path.name}, block {number}", "exec"), scope)
 
 

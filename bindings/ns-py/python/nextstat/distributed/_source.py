@@ -143,7 +143,10 @@ def operations(patch: Any) -> list[Any]:
         return [found for item in patch for found in operations(item)]
     path = os.fspath(patch)
     if os.path.exists(path):
-        return [list(read_json(path))]
+        steps = read_json(path)
+        if not isinstance(steps, list):
+            raise workspace_error(f"{path} is no JSON Patch; a member of a patchset is \"{path}:name\"")
+        return [steps]
     file, _, name = path.rpartition(":")
     members = read_json(file or path)["patches"]
     found = [member["patch"] for member in members if member["metadata"]["name"] == name]

@@ -97,12 +97,10 @@ def _patched(shipment: Shipment, patch: Any) -> Model:
     # Each is used once and not kept.
     workspace = _workspaces.get(shipment.model_key, shipment.unpack)
     options = dict(shipment.options)
-    if not all(isinstance(one, list) for one in patch):
+    # Texts would be taken for paths, of this machine.
+    if not all(isinstance(one, list) and all(isinstance(step, dict) for step in one) for one in patch):
         raise workspace_error("the patch is no list of operations; see RFC 6902")
-    try:
-        return _native.load_workspace(workspace, patch=[*options.pop("patch", []), *patch], **options)
-    except TypeError as error:
-        raise workspace_error(f"the patch is no list of operations: {error}") from error
+    return _native.load_workspace(workspace, patch=[*options.pop("patch", []), *patch], **options)
 
 
 def _address() -> str | None:
