@@ -24,7 +24,9 @@ if HAS_DASK:
     from nextstat.distributed import _gather, _worker
     from nextstat.distributed._source import source_of
 else:
-    warnings.warn("NO TEST OF nextstat.distributed RUNS: Dask is not installed (pip install nextstat[dask])", stacklevel=1)
+    warnings.warn(
+        "NO TEST OF nextstat.distributed RUNS: Dask is not installed (pip install nextstat[dask])", stacklevel=1
+    )
 
 needs_dask = pytest.mark.skipif(not HAS_DASK, reason="Dask is not installed (pip install nextstat[dask])")
 
@@ -375,6 +377,15 @@ class TestCluster:
         monkeypatch.setattr(client, "run", lambda *args, **options: {"tcp://127.0.0.1:1": None})
         with pytest.raises(nd.WorkerMismatchError, match="tcp://127.0.0.1:1 has no nextstat"):
             nd.upper_limits(client, [path])
+
+        class Late:
+            """A task on a worker that came after the check."""
+
+            def result(self):
+                raise ModuleNotFoundError("No module named 'nextstat'", name="nextstat")
+
+        with pytest.raises(nd.WorkerMismatchError, match="no nextstat.distributed"):
+            _gather._result(Late())
 
     def test_a_worker_that_builds_another_model(self, path):
         with pytest.raises(nd.WorkerMismatchError, match="builds another model"):

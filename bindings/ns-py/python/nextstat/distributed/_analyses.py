@@ -49,7 +49,8 @@ def run_rows(
 
 def check_options(function: str, options: Json) -> Json:
     """The options as they are sent; unknown ones are an error here, not on every worker."""
-    for name, whose in (("threads", "a task has one thread; start more workers"), ("model", "it is the second argument")):
+    own = {"threads": "a task has one thread; start more workers", "model": "it is the second argument"}
+    for name, whose in own.items():
         if name in options:
             raise TypeError(f"'{name}' is no option on a cluster: {whose}")
     call = getattr(_native, function)

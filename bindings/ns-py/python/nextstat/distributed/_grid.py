@@ -44,8 +44,8 @@ def signal_grid(
     `workspace` is the background: a path, a dictionary or a `ModelSource`. `patches` are a patchset (a path or a
     dictionary), a mapping from names to patches, or a list of patches, each as in `load_workspace`. `what` names a
     function of the package and `options` are its options (`mu=1.0` for "hypotest"). A point that fails is a row with
-    status "failed" and its reason; its neighbours do not notice. Ctrl-C raises `KeyboardInterrupt` with the rows done by
-    then as its attribute `result`.
+    status "failed" and its reason; its neighbours do not notice. Ctrl-C raises `KeyboardInterrupt` with the rows done
+    by then as its attribute `result`.
     """
     if what not in KNOWN:
         raise ValueError(f"unknown what '{what}'; use one of {', '.join(KNOWN)}")

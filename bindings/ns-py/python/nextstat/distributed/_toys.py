@@ -21,8 +21,8 @@ from ._source import source_of
 if TYPE_CHECKING:
     from .._native import Hypothesis, Statistic
 
-# Tasks of a few seconds at most, so that a lost worker costs little, and of enough toys to be worth a message.
-MIN_CHUNK, MAX_CHUNK = 64, 8192
+# Tasks of seconds even where a toy takes 10 ms, so that a lost worker costs little, and of enough toys for a message.
+MIN_CHUNK, MAX_CHUNK = 64, 2048
 
 
 @dataclass(frozen=True)
