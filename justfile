@@ -64,6 +64,14 @@ bench-setup:
 bench-peers +workspaces:
     python3 benches/peers/compare.py {{workspaces}}
 
+# Toys per second of ours, the peer and pyhf: `just bench-toys --repeat 1`.
+bench-toys *arguments:
+    python3 benches/peers/toys.py {{arguments}}
+
+# How toys of a workspace end, and whether other starts find lower minima: `just check-toys ws.json 20000 1 200`.
+check-toys *arguments:
+    cargo run --release -p ns-inference --example check_toys -- {{arguments}}
+
 # Time and memory as models grow: `just bench-scaling ws1.json ws2.json`.
 bench-scaling +workspaces:
     python3 benches/peers/scaling.py {{workspaces}}

@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ns_core::{Constraint, Control, Data, FitOutcome, FitRequest, Model, Search, Session, Start, Wanted};
+use ns_core::{
+    Constraint, Control, Data, Drawn, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start, Wanted,
+};
 
 use super::options::{check_number, fit_options, origin};
 use super::statistic::{StatisticReader, needed};
@@ -175,6 +177,15 @@ impl<'a> ToyTest<'a> {
     pub fn ranges(&self) -> Vec<(Hypothesis, Range<u64>)> {
         let range = self.header.origin.shard.range(self.header.origin.n_toys);
         Hypothesis::BOTH.into_iter().map(|hypothesis| (hypothesis, range.clone())).collect()
+    }
+
+    /// What the session is first asked for to make rows of these toys: the free fit (0) and the conditional
+    /// one (1). For a closer look at single toys; fits that end badly are made again on the way to a row.
+    #[must_use]
+    pub fn task(&self, hypothesis: Hypothesis, range: Range<u64>) -> Option<FitTask> {
+        let (_, toys, _) = self.plan.toys.iter().find(|(h, ..)| *h == hypothesis)?;
+        let data = Data::Drawn(Drawn { source: Arc::clone(&toys.source), toys: range });
+        Some(FitTask { data, fits: toys.fits.clone() })
     }
 
     /// Sets how many toys go to the device at a time; no number depends on it.
