@@ -194,9 +194,9 @@ fn minima_in_lanes_have_no_slope_but_into_bounds() {
                     let (x, (lower, upper)) = (fit.parameters[p], parameter.bounds);
                     let held = (k == 1 && p == POI) || parameter.fixed;
                     let outward = (x <= lower && *slope >= 0.0) || (x >= upper && *slope <= 0.0);
-                    // A slope of 1e-6 over a width of the parameter of at most 10 is an EDM of 1e-12 or so.
+                    // An EDM of 1e-12 leaves a slope of 1.4e-6 per width, and no width is below 1e-3 or so.
                     assert!(
-                        held || outward || slope.abs() < 1e-2,
+                        held || outward || slope.abs() < 2e-3,
                         "seed {seed}, {}, toy {toy}, fit {k}: slope {slope} along {} = {x} in {lower}..{upper}",
                         study.session.level().name(),
                         parameter.name

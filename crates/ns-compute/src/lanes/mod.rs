@@ -15,6 +15,8 @@ mod jacobian;
 mod metric;
 mod scratch;
 mod solver;
+#[cfg(test)]
+mod tests;
 mod toys;
 
 pub(crate) use toys::{Course, End, Toy};

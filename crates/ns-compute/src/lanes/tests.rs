@@ -1,0 +1,192 @@
+//! Lanes against the evaluation of single points, and against themselves with other neighbours.
+
+#![allow(clippy::unwrap_used)]
+
+use ns_core::{
+    Constraint, Data, EvaluationRequest, Execution, HistosysCode, Interpolation, Model, NormsysCode, Session,
+};
+
+use super::WIDTH;
+use super::descend::{Arrival, Job, Kind, Walk, descend};
+use super::evaluate::evaluate;
+use super::group::Bounds;
+use super::jacobian::jacobian;
+use super::metric::Metric;
+use super::scratch::Scratch;
+use crate::CpuSession;
+use crate::simd::Level;
+
+#[allow(dead_code)]
+#[path = "../../tests/oracle/models.rs"]
+mod models;
+
+use models::{Random, random_model, random_point};
+
+/// Codes that lanes take.
+const CODES: [Interpolation; 2] =
+    [Interpolation::SMOOTH, Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code2 }];
+
+fn model(seed: u64) -> Model {
+    Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
+}
+
+/// Eight vectors side by side.
+fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
+    (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
+}
+
+/// Counts and auxiliary data unlike the observed ones.
+fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
+    let main = model.observed.main.iter().map(|n| (n * r.between(0.5, 1.5)).round()).collect();
+    let mut aux = model.observed.aux.clone();
+    for parameter in &model.parameters {
+        match parameter.constraint {
+            Constraint::Gaussian { sigma, aux: a } => aux[a] += sigma * r.between(-1.0, 1.0),
+            Constraint::Poisson { aux: a, .. } => aux[a] = (aux[a] * r.between(0.5, 1.5)).round(),
+            Constraint::None => {}
+        }
+    }
+    (main, aux)
+}
+
+#[test]
+fn values_and_gradients_are_those_of_single_points() {
+    let mut finite = 0;
+    for seed in 0..60 {
+        let model = model(seed);
+        let mut r = Random(seed ^ 0xabc);
+        let points: Vec<Vec<f64>> = (0..WIDTH).map(|_| random_point(&model, &mut r)).collect();
+        let (mains, auxes): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
+            (0..WIDTH).map(|_| other_data(&model, &mut r)).unzip();
+        for level in Level::available() {
+            let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+            let mut scratch = Scratch::new(session.plan());
+            let (main, aux) = (interleave(&mains), interleave(&auxes));
+            evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
+            for l in 0..WIDTH {
+                let data: Data = ns_core::BinnedData { main: mains[l].clone(), aux: auxes[l].clone() }.into();
+                let request = EvaluationRequest { nll: true, gradient: true, ..Default::default() };
+                let want = session.evaluate(&data, &points[l], request).unwrap();
+                let saturated = session.saturated_nll(&data).unwrap();
+                let name = format!("seed {seed}, {}, lane {l}", level.name());
+                if !want.nll[0].is_finite() {
+                    assert!(!scratch.value[l].is_finite(), "{name}: {}", scratch.value[l]);
+                    continue;
+                }
+                finite += 1;
+                let got = scratch.value[l] + saturated;
+                let scale = 1.0 + want.nll[0].abs() + saturated.abs() + scratch.noise[l];
+                assert!((got - want.nll[0]).abs() <= 1e-13 * scale, "{name}: {got}, not {}", want.nll[0]);
+                let steepest = want.gradient.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
+                for (p, want) in want.gradient.iter().enumerate() {
+                    let got = scratch.gradient[p * WIDTH + l];
+                    assert!(
+                        (got - want).abs() <= 1e-10 * steepest,
+                        "{name}, parameter {p}: {got}, not {want}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(finite > 500, "only {finite} finite points");
+}
+
+#[test]
+fn a_lane_has_the_same_bits_whatever_the_others_hold() {
+    for seed in 0..40 {
+        let model = model(seed);
+        let mut r = Random(seed ^ 0xdef);
+        let point = random_point(&model, &mut r);
+        // Neighbours near by, far out, and not numbers.
+        let far: Vec<f64> = point.iter().map(|x| 3.0 * x + 1.0).collect();
+        let nowhere = vec![f64::NAN; point.len()];
+        for level in Level::available() {
+            let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+            let mut results = Vec::new();
+            for neighbour in [&point, &far, &nowhere] {
+                for l in [0, 3, 7] {
+                    let mut points = vec![neighbour.clone(); WIDTH];
+                    points[l] = point.clone();
+                    let main = interleave(&vec![model.observed.main.clone(); WIDTH]);
+                    let aux = interleave(&vec![model.observed.aux.clone(); WIDTH]);
+                    let mut scratch = Scratch::new(session.plan());
+                    evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
+                    let mut bits = vec![scratch.value[l].to_bits(), scratch.noise[l].to_bits()];
+                    bits.extend(scratch.gradient.iter().skip(l).step_by(WIDTH).map(|x| x.to_bits()));
+                    results.push(bits);
+                }
+            }
+            assert!(results.iter().all(|bits| *bits == results[0]), "seed {seed}, {}", level.name());
+        }
+    }
+}
+
+#[test]
+fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
+    let mut converged = 0;
+    for seed in 0..40 {
+        let model = model(seed);
+        let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        let aux = &model.observed.aux;
+        for level in Level::available() {
+            let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+            let plan = session.plan();
+            let mut single = crate::eval::Scratch::new(plan);
+            let rows = jacobian(level, plan, &start, &mut single);
+            // Free factors without effect stay where they are.
+            let fixed: Vec<bool> = (model.parameters.iter().enumerate())
+                .map(|(p, parameter)| {
+                    let row = &rows[p * plan.n_bins..(p + 1) * plan.n_bins];
+                    matches!(parameter.constraint, Constraint::None) && row.iter().all(|x| *x == 0.0)
+                })
+                .collect();
+            let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows) else { continue };
+            let mut barrier = vec![false; start.len()];
+            plan.poisson.param.iter().for_each(|&p| barrier[p] = true);
+            let bounds = Bounds {
+                lower: model.parameters.iter().map(|p| p.bounds.0).collect(),
+                upper: model.parameters.iter().map(|p| p.bounds.1).collect(),
+                barrier,
+            };
+            let kind = Kind { plan, level, metric: &metric, bounds: &bounds };
+            let job = |main, aux, start| Job { main, aux, start, beat: f64::INFINITY };
+            let good = job(&model.observed.main, aux, &start);
+            let alone = descend(&kind, &[good], &mut Walk::new(plan, &metric)).remove(0);
+            converged += usize::from(alone.converged);
+
+            let mut r = Random(seed);
+            let (main, other_aux) = other_data(&model, &mut r);
+            let huge: Vec<f64> = main.iter().map(|n| 1e300 * (n + 1.0)).collect();
+            let (lost, nowhere) = (vec![f64::INFINITY; aux.len()], vec![f64::NAN; start.len()]);
+            let others = [
+                job(&main, &other_aux, &start),
+                job(&huge, &other_aux, &start),
+                job(&main, &lost, &start),
+                job(&huge, &lost, &start),
+                job(&main, &other_aux, &nowhere),
+            ];
+            let mut jobs = Vec::new();
+            for k in 0..30 {
+                jobs.push(if k % 3 == 2 { good } else { others[k % others.len()] });
+            }
+            let mut walk = Walk::new(plan, &metric);
+            // The second round finds what the first one left behind.
+            for _ in 0..2 {
+                let arrivals = descend(&kind, &jobs, &mut walk);
+                assert_eq!(arrivals.len(), jobs.len());
+                for (k, arrival) in arrivals.iter().enumerate().filter(|(k, _)| k % 3 == 2) {
+                    assert_eq!(bits(&alone), bits(arrival), "seed {seed}, {}, job {k}", level.name());
+                }
+            }
+        }
+    }
+    assert!(converged > 20, "only {converged} descents converge");
+}
+
+/// Everything that an arrival says.
+fn bits(arrival: &Arrival) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]) {
+    let numbers = arrival.theta.iter().chain([&arrival.value, &arrival.edm]);
+    let numbers = numbers.map(|x| x.to_bits()).collect();
+    let counts = [arrival.iterations, arrival.evaluations];
+    (numbers, arrival.held.clone(), arrival.empty.clone(), arrival.converged, counts)
+}
