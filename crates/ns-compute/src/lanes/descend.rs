@@ -25,6 +25,9 @@ const MOST_TRIALS: usize = 8;
 /// How often bounds may hold further parameters within one step.
 const MOST_PINS: usize = 4;
 
+/// While every step shrinks the EDM to less than this part of it, the metric needs no corrections.
+const GOOD_CONTRACTION: f64 = 0.05;
+
 /// An EDM this small needs no further step to confirm it.
 const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
 
@@ -218,7 +221,7 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
             lost[l] = lane.fresh || lane.trials > MOST_TRIALS || !(scratch.least[l] > LEAST_PRODUCT);
         }
     }
-    absorb(kind.level, free, kind.bounds, &scratch.gradient, &scratch.weight, &accept, &fresh, group);
+    absorb(kind.level, free, kind.bounds, scratch, &accept, &fresh, group);
     for l in 0..WIDTH {
         if group.turned[l] != 0.0 {
             group.forget(l);
@@ -226,7 +229,7 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
     }
     let mut length = [1.0; WIDTH];
     for pin in 0..=MOST_PINS {
-        factor(kind.level, kind.metric, &group.theta, &group.weight, &group.aux, &group.held, solver);
+        factor(kind.level, kind.metric, group, solver);
         before(kind.level, free, group);
         solve(kind.level, kind.metric, &group.from, solver, &mut group.to);
         after(kind.level, free, &accept, group);
@@ -246,6 +249,11 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
         if accept[l] == 1.0 {
             lane.last_edm = if fresh[l] == 1.0 { f64::INFINITY } else { lane.edm };
             lane.edm = -0.5 * group.descent[l];
+            if fresh[l] == 1.0 {
+                group.corrects[l] = 0.0;
+            } else if lane.edm > GOOD_CONTRACTION * lane.last_edm {
+                group.corrects[l] = 1.0;
+            }
             if !(lane.edm >= 0.0 && lane.edm.is_finite()) {
                 lost[l] = true;
                 group.clear(l);

@@ -30,6 +30,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
     }
     counts::<M>(plan, main, scratch);
     scratch.gradient.fill(0.0);
+    scratch.reaction.fill(0.0);
     for (index, block) in plan.blocks.iter().enumerate() {
         backward::<M>(plan, index, block, theta, scratch);
     }
@@ -257,7 +258,7 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
         let additive: M::V8 = at(&scratch.additive, block.cell + b);
         let weight = slope.mul(at(&scratch.binwise, block.cell + b));
         total = weight.mul_add(additive, total);
-        let yields = slope.mul(additive).mul(scale);
+        let yields = additive.mul(scale);
         for k in block.binwise.0..block.binwise.1 {
             let mut others = yields;
             for j in block.binwise.0..block.binwise.1 {
@@ -267,7 +268,9 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
             }
             let p = plan.binwise_first[k] as usize + b;
             let sum: M::V8 = at(&scratch.gradient, p);
-            put(&mut scratch.gradient, p, sum.add(others));
+            put(&mut scratch.gradient, p, slope.mul_add(others, sum));
+            let sum: M::V8 = at(&scratch.reaction, p);
+            put(&mut scratch.reaction, p, sum.add(others));
         }
     }
     for k in block.factor.0..block.factor.1 {

@@ -2,6 +2,7 @@
 
 use super::WIDTH;
 use super::evaluate::{abs, at, put};
+use super::scratch::Scratch;
 use crate::plan::Plan;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -18,6 +19,8 @@ pub(super) struct Group {
     pub(super) theta: Vec<f64>,
     pub(super) slope: Vec<f64>,
     pub(super) weight: Vec<f64>,
+    /// Derivatives by the per-bin factors there.
+    pub(super) reaction: Vec<f64>,
     /// Points tried, and directions.
     pub(super) trial: Vec<f64>,
     pub(super) direction: Vec<f64>,
@@ -34,6 +37,9 @@ pub(super) struct Group {
     steps: Vec<f64>,
     changes: Vec<f64>,
     inverse: [[f64; WIDTH]; PAIRS],
+    /// 1 where the pairs correct the metric. Where the metric alone contracts well they would only make it
+    /// worse: they tell of other points.
+    pub(super) corrects: [f64; WIDTH],
     weights: [[f64; WIDTH]; PAIRS],
     /// The slot of the next pair.
     next: usize,
@@ -51,6 +57,7 @@ impl Group {
             theta: vec![0.0; n],
             slope: vec![0.0; n],
             weight: vec![1.0; bins],
+            reaction: vec![0.0; n],
             trial: vec![0.0; n],
             direction: vec![0.0; n],
             held: vec![0.0; n],
@@ -61,15 +68,20 @@ impl Group {
             steps: vec![0.0; n * PAIRS],
             changes: vec![0.0; n * PAIRS],
             inverse: [[0.0; WIDTH]; PAIRS],
+            corrects: [0.0; WIDTH],
             weights: [[0.0; WIDTH]; PAIRS],
             next: 0,
             size: n,
         }
     }
 
-    /// Whether no lane uses a slot: its pair would change nothing.
-    fn unused(&self, slot: usize) -> bool {
-        self.inverse[slot] == [0.0; WIDTH]
+    /// `1 / (s y)` of the pair in a slot where it is used, else 0; `None` if no lane uses it.
+    fn used(&self, slot: usize) -> Option<[f64; WIDTH]> {
+        let mut inverse = self.inverse[slot];
+        for (inverse, corrects) in inverse.iter_mut().zip(&self.corrects) {
+            *inverse *= corrects;
+        }
+        (inverse != [0.0; WIDTH]).then_some(inverse)
     }
 
     /// Forgets the steps of one lane.
@@ -99,17 +111,16 @@ pub(super) struct Bounds {
 }
 
 isa_fn! {
-    /// Moves lanes where `accept` is 1 to their trial point, whose `gradient` and `weight`s are given:
+    /// Moves lanes where `accept` is 1 to their trial point, evaluated in `here`:
     /// remembers the step (not where `fresh` is 1: there was none), finds what is held there, sets the slope.
-    pub(super) fn absorb(free: &[usize], bounds: &Bounds, gradient: &[f64], weight: &[f64], accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
+    pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
 }
 
 #[inline(always)]
 fn absorb_body<M: MulAdd>(
     free: &[usize],
     bounds: &Bounds,
-    gradient: &[f64],
-    weight: &[f64],
+    here: &Scratch,
     accept: &[f64; WIDTH],
     fresh: &[f64; WIDTH],
     group: &mut Group,
@@ -125,7 +136,7 @@ fn absorb_body<M: MulAdd>(
     let (mut curve, mut length, mut turned) = (zero, zero, zero);
     for &p in free {
         let (old, new): (M::V8, M::V8) = (at(&group.theta, p), at(&group.trial, p));
-        let (before, gradient): (M::V8, M::V8) = (at(&group.slope, p), at(gradient, p));
+        let (before, gradient): (M::V8, M::V8) = (at(&group.slope, p), at(&here.gradient, p));
         let was: M::V8 = at(&group.held, p);
         // A parameter that was held has moved nowhere, and its slope counted for nothing.
         let change = half.below(was, zero, gradient.sub(before));
@@ -146,6 +157,8 @@ fn absorb_body<M: MulAdd>(
         turned = differs.mul_add(differs, turned);
         let slope = half.below(held, zero, gradient);
         put(&mut group.slope, p, half.below(accept, slope, before));
+        let kept: M::V8 = at(&group.reaction, p);
+        put(&mut group.reaction, p, half.below(accept, at(&here.reaction, p), kept));
     }
     // A pair must show positive curvature, well above rounding.
     let inverse = length.mul(splat(1e-16)).below(curve, one.div(curve), zero);
@@ -153,7 +166,7 @@ fn absorb_body<M: MulAdd>(
     turned.store(&mut group.turned);
     for b in 0..group.weight.len() / WIDTH {
         let kept: M::V8 = at(&group.weight, b);
-        put(&mut group.weight, b, half.below(accept, at(weight, b), kept));
+        put(&mut group.weight, b, half.below(accept, at(&here.weight, b), kept));
     }
 }
 
@@ -187,12 +200,10 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
     }
     for age in 1..=PAIRS {
         let slot = (group.next + PAIRS - age) % PAIRS;
-        if group.unused(slot) {
-            continue;
-        }
+        let Some(inverse) = group.used(slot) else { continue };
         let range = slot * group.size..(slot + 1) * group.size;
         let (steps, changes) = (&group.steps[range.clone()], &group.changes[range]);
-        let weight = dot::<M>(free, steps, &group.from).mul(M::V8::load(&group.inverse[slot]));
+        let weight = dot::<M>(free, steps, &group.from).mul(M::V8::load(&inverse));
         weight.store(&mut group.weights[slot]);
         let minus = zero.sub(weight);
         for &p in free {
@@ -214,12 +225,10 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
     let accept = M::V8::load(accept);
     for age in (1..=PAIRS).rev() {
         let slot = (group.next + PAIRS - age) % PAIRS;
-        if group.unused(slot) {
-            continue;
-        }
+        let Some(inverse) = group.used(slot) else { continue };
         let range = slot * group.size..(slot + 1) * group.size;
         let (steps, changes) = (&group.steps[range.clone()], &group.changes[range]);
-        let back = dot::<M>(free, changes, &group.to).mul(M::V8::load(&group.inverse[slot]));
+        let back = dot::<M>(free, changes, &group.to).mul(M::V8::load(&inverse));
         let weight = M::V8::load(&group.weights[slot]).sub(back);
         for &p in free {
             let to: M::V8 = at(&group.to, p);

@@ -2,7 +2,7 @@
 //!
 //! Toys of one model differ in their counts, hardly in how expectations react to parameters. So the Jacobian
 //! `J` is taken once, at the start point that all share, and only the weights of the bins,
-//! `w = n / lambda^2`, belong to a lane. With the curvature `D` of the constraint terms the Gauss-Newton matrix
+//! `w = n / lambda^2`, and the reactions to per-bin factors belong to a lane. With the curvature `D` of the constraint terms the Gauss-Newton matrix
 //! is `D + J' W J`. How it is inverted depends on the shape of the model:
 //!
 //! * a *local* parameter acts on one bin and is constrained (most gammas): it only changes the weight of that
@@ -27,8 +27,10 @@ const MOST_ELEMENTS: usize = 400_000;
 pub(super) struct Local {
     pub(super) param: usize,
     pub(super) bin: usize,
-    /// Derivative of the expectation there.
+    /// Derivative of the expectation there, at the point that all lanes share.
     pub(super) reaction: f64,
+    /// It is nothing but a per-bin factor: every lane knows the derivative at its own point.
+    pub(super) factor: bool,
     /// Curvature of its constraint, where that is the same for all lanes.
     pub(super) stiffness: f64,
     /// The auxiliary count of a Poisson constraint, whose curvature is `a / theta^2`.
@@ -75,6 +77,7 @@ impl Metric {
             stiffness[p] = aux[a].max(FEWEST) / (theta[p] * theta[p]).max(f64::MIN_POSITIVE);
             count[p] = Some(a);
         }
+        let factors = pure_factors(plan);
         let mut metric = Self {
             free: (0..n).filter(|&p| !fixed[p]).collect(),
             locals: Vec::new(),
@@ -96,7 +99,8 @@ impl Metric {
             match (touched.next(), touched.next(), stiffness[p] > 0.0) {
                 (Some((bin, &reaction)), None, true) => {
                     let stiffness = stiffness[p];
-                    metric.locals.push(Local { param: p, bin, reaction, stiffness, count: count[p] });
+                    let (count, factor) = (count[p], factors[p]);
+                    metric.locals.push(Local { param: p, bin, reaction, factor, stiffness, count });
                 }
                 (None, _, false) => return None,
                 (_, _, constrained) => others.push((p, constrained)),
@@ -131,6 +135,23 @@ impl Metric {
         }
         Some(metric)
     }
+}
+
+/// Which parameters are per-bin factors and nothing else.
+fn pure_factors(plan: &Plan) -> Vec<bool> {
+    let mut factors = vec![false; plan.n_parameters()];
+    for block in &plan.blocks {
+        for &first in &plan.binwise_first[block.binwise.0..block.binwise.1] {
+            factors[first as usize..first as usize + block.n_bins].fill(true);
+        }
+    }
+    for &p in plan.hist_param.iter().chain(&plan.factor_param) {
+        factors[p as usize] = false;
+    }
+    for run in &plan.norm_runs {
+        factors[run.param] = false;
+    }
+    factors
 }
 
 /// Counts below this are taken for this many in a metric: it has to push back a little where nothing was

@@ -32,6 +32,8 @@ pub(super) struct Scratch {
     pub(super) value: [f64; WIDTH],
     pub(super) noise: [f64; WIDTH],
     pub(super) gradient: Vec<f64>,
+    /// Derivative of the expectation by each per-bin factor, in its bin.
+    pub(super) reaction: Vec<f64>,
     /// Smallest normsys product met: relative derivatives need one that is not zero.
     pub(super) least: [f64; WIDTH],
 }
@@ -58,6 +60,7 @@ impl Scratch {
             value: [0.0; WIDTH],
             noise: [0.0; WIDTH],
             gradient: vec![0.0; n],
+            reaction: vec![0.0; n],
             least: [1.0; WIDTH],
         }
     }

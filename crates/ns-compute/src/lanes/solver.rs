@@ -2,6 +2,7 @@
 
 use super::WIDTH;
 use super::evaluate::{at, put};
+use super::group::Group;
 use super::metric::{FEWEST, Metric};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -14,6 +15,8 @@ pub(super) struct Solver {
     /// Inverse curvature of local and dual parameters, 0 where a lane holds them.
     local: Vec<f64>,
     dual: Vec<f64>,
+    /// Derivatives by local parameters.
+    reaction: Vec<f64>,
     /// Cholesky factor of `M`, lower triangle row by row (only its diagonal without dual parameters), with
     /// inverse diagonal elements.
     lower: Vec<f64>,
@@ -45,6 +48,7 @@ impl Solver {
             root: vec![0.0; n_bins * WIDTH],
             local: vec![0.0; metric.locals.len() * WIDTH],
             dual: vec![0.0; metric.dual.len() * WIDTH],
+            reaction: vec![0.0; metric.locals.len() * WIDTH],
             lower: vec![0.0; size * WIDTH],
             diagonal,
             columns: vec![0.0; primal * n_bins * WIDTH],
@@ -57,20 +61,14 @@ impl Solver {
 }
 
 isa_fn! {
-    /// Factors the metric of every lane at `theta`, with the weights of its bins, its auxiliary data, and its
-    /// `held` parameters (1 where a lane holds one).
-    pub(super) fn factor(metric: &Metric, theta: &[f64], weight: &[f64], aux: &[f64], held: &[f64], solver: &mut Solver) = factor_body
+    /// Factors the metric of every lane where the group is: with the weights of its bins, its auxiliary data, and
+    /// the parameters that it holds.
+    pub(super) fn factor(metric: &Metric, group: &Group, solver: &mut Solver) = factor_body
 }
 
 #[inline(always)]
-fn factor_body<M: MulAdd>(
-    metric: &Metric,
-    theta: &[f64],
-    weight: &[f64],
-    aux: &[f64],
-    held: &[f64],
-    solver: &mut Solver,
-) {
+fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
+    let (theta, weight, aux, held) = (&group.theta, &group.weight, &group.aux, &group.held);
     let splat = M::V8::splat;
     let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
     let n_bins = solver.n_bins;
@@ -91,7 +89,10 @@ fn factor_body<M: MulAdd>(
         let inverse = half.below(at(held, local.param), zero, inverse);
         put(&mut solver.local, i, inverse);
         let sum: M::V8 = at(&solver.bins, local.bin);
-        put(&mut solver.bins, local.bin, splat(local.reaction * local.reaction).mul_add(inverse, sum));
+        let reaction: M::V8 =
+            if local.factor { at(&group.reaction, local.param) } else { splat(local.reaction) };
+        put(&mut solver.reaction, i, reaction);
+        put(&mut solver.bins, local.bin, reaction.mul(reaction).mul_add(inverse, sum));
     }
     if solver.diagonal {
         for b in 0..n_bins {
@@ -282,7 +283,7 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
         let y = at::<M::V8>(from, local.param).mul(at(&solver.local, i));
         put(to, local.param, y);
         let sum: M::V8 = at(&solver.bins, local.bin);
-        put(&mut solver.bins, local.bin, splat(local.reaction).mul_add(y, sum));
+        put(&mut solver.bins, local.bin, at::<M::V8>(&solver.reaction, i).mul_add(y, sum));
     }
     for (i, &p) in metric.dual.iter().enumerate() {
         let y = at::<M::V8>(from, p).mul(at(&solver.dual, i));
@@ -326,7 +327,7 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
     for (i, local) in metric.locals.iter().enumerate() {
         let back = at::<M::V8>(&solver.bins, local.bin).mul(at(&solver.local, i));
         let y: M::V8 = at(to, local.param);
-        put(to, local.param, splat(-local.reaction).mul_add(back, y));
+        put(to, local.param, y.sub(at::<M::V8>(&solver.reaction, i).mul(back)));
     }
     for (i, &p) in metric.dual.iter().enumerate() {
         let (mut even, mut odd) = (zero, zero);
