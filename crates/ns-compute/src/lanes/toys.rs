@@ -133,13 +133,10 @@ impl Course {
         // A poisoned lock only means that another thread panicked; every fit resets its lane.
         let shelf = || self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let mut walk = shelf().pop().unwrap_or_else(|| Walk::new(plan, &self.metric));
-        let jobs: Vec<Job<'_>> =
-            toys.iter().map(|toy| Job {
-                main: toy.main,
-                aux: toy.aux,
-                start: toy.start,
-                beat: f64::INFINITY,
-            }).collect();
+        let jobs: Vec<Job<'_>> = toys
+            .iter()
+            .map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start, beat: f64::INFINITY })
+            .collect();
         let kind = Kind { plan, level, metric: &self.metric, bounds: &self.bounds };
         let mut arrivals = descend(&kind, &jobs, &mut walk);
         self.look_elsewhere(&kind, &jobs, &mut arrivals, &mut walk);
@@ -177,13 +174,7 @@ impl Course {
     /// minimum so far, all strongly asymmetric parameters on their other side. Where one of these leads to
     /// another minimum, lower or not, there may be more, and where the way was long: these toys start from
     /// ten further points.
-    fn look_elsewhere(
-        &self,
-        kind: &Kind<'_>,
-        jobs: &[Job<'_>],
-        arrivals: &mut [Arrival],
-        walk: &mut Walk,
-    ) {
+    fn look_elsewhere(&self, kind: &Kind<'_>, jobs: &[Job<'_>], arrivals: &mut [Arrival], walk: &mut Walk) {
         if self.bendable.is_empty() {
             return;
         }

@@ -129,7 +129,11 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     let mut stalled = 0;
     let mut escapes = 0;
     let mut status = FitStatus::NotConverged(Reason::IterationLimit);
-    let least = if problem.physical && floor == 0.0 { here.value().min(0.0) + BELOW_SATURATED } else { f64::NEG_INFINITY };
+    let least = if problem.physical && floor == 0.0 {
+        here.value().min(0.0) + BELOW_SATURATED
+    } else {
+        f64::NEG_INFINITY
+    };
     while iterations < mode.iterations {
         iterations += 1;
         if here.value() < least {

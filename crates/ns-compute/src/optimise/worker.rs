@@ -88,7 +88,15 @@ impl Worker {
 
     /// Touches all memory that a fit will use. The numbers are thrown away.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
-        let problem = Problem { plan, level, data, lower: Vec::new(), upper: Vec::new(), fixed: Vec::new(), physical: false };
+        let problem = Problem {
+            plan,
+            level,
+            data,
+            lower: Vec::new(),
+            upper: Vec::new(),
+            fixed: Vec::new(),
+            physical: false,
+        };
         let theta = &plan.table.init;
         self.evaluate(&problem, theta, 0.0);
         self.gradient(&problem, theta);

@@ -113,10 +113,10 @@ impl Stream {
         self.hypothesis
     }
 
-    /// The random bits of the first attempt at one slot of eight streams, word by word.
+    /// The random bits of one attempt at one slot of eight streams, word by word.
     #[inline(always)]
-    pub(crate) fn blocks(streams: &[Self; 8], slot: u32) -> [[u32; 8]; 4] {
-        let place = streams.map(|stream| u32::from(stream.hypothesis) << 24);
+    pub(crate) fn blocks(streams: &[Self; 8], slot: u32, attempt: u32) -> [[u32; 8]; 4] {
+        let place = streams.map(|stream| (u32::from(stream.hypothesis) << 24) | (attempt % Self::ATTEMPTS));
         let counters = [
             streams.map(|stream| stream.toy as u32),
             streams.map(|stream| (stream.toy >> 32) as u32),
