@@ -5,13 +5,13 @@ mod request;
 mod toys;
 mod unit;
 
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
     Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Interpolation, Model,
     ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
-use rayon::prelude::*;
 
 use crate::eval::Dataset;
 use crate::optimise::Worker;
@@ -79,7 +79,8 @@ impl CpuSession {
     pub fn with_threads(&self, threads: usize) -> Result<Self, SessionError> {
         let threads = Execution { threads, ..Execution::default() }.resolved_threads();
         let pool = if threads > 1 {
-            let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            // The calling thread works too.
+            let built = rayon::ThreadPoolBuilder::new().num_threads(threads - 1).build();
             Some(built.map_err(|error| SessionError::DeviceUnavailable {
                 device: Device::Cpu,
                 reason: error.to_string(),
@@ -132,6 +133,34 @@ fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
     shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(worker);
 }
 
+/// Runs all units on the calling thread and the pool's, and returns their outcomes in order. Each thread takes the
+/// next unit when it is done with one: fits take unequal times.
+fn share_out(
+    pool: &rayon::ThreadPool,
+    threads: usize,
+    units: &[Unit<'_>],
+    run: &(dyn Fn(&Unit<'_>) -> Vec<TaskOutcome> + Sync),
+) -> Vec<Vec<TaskOutcome>> {
+    let places: Vec<OnceLock<Vec<TaskOutcome>>> = units.iter().map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((unit, place)) = {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            units.get(i).zip(places.get(i))
+        } {
+            // Nobody else has this index.
+            let _ = place.set(run(unit));
+        }
+    };
+    pool.in_place_scope(|scope| {
+        for _ in 1..threads.min(units.len()) {
+            scope.spawn(|_| work());
+        }
+        work();
+    });
+    places.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
 impl Session for CpuSession {
     fn device(&self) -> Device {
         Device::Cpu
@@ -152,9 +181,9 @@ impl Session for CpuSession {
             request::check_task(&self.plan, task)?;
         }
         let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
-        let done = std::sync::atomic::AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
         let finished = |count: usize| {
-            let now = count + done.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+            let now = count + done.fetch_add(count, Ordering::Relaxed);
             control.progress(now, usize::try_from(total).unwrap_or(usize::MAX));
         };
         let run = |unit: &Unit<'_>| {
@@ -175,12 +204,8 @@ impl Session for CpuSession {
                 size += unit.len();
                 chunk.push(unit);
             }
-            let outcomes: Vec<Vec<TaskOutcome>> = match &self.pool {
-                // One unit at a time: fits take unequal times, and a thread that holds back several at the end
-                // keeps the others waiting.
-                Some(pool) if chunk.len() > 1 => {
-                    pool.install(|| chunk.par_iter().with_max_len(1).map(run).collect())
-                }
+            let outcomes = match &self.pool {
+                Some(pool) if chunk.len() > 1 => share_out(pool, self.threads, &chunk, &run),
                 _ => chunk.iter().map(run).collect(),
             };
             for outcome in outcomes.into_iter().flatten() {

@@ -224,7 +224,7 @@ impl CpuSession {
                     let start = self.start_of(requests, index, &outcome.fits);
                     let further = course.other_starts();
                     let reached = reached.unwrap_or(start);
-                    self.again(request, &reached, &further, data, wanted, control, worker)
+                    self.again(request, &reached, further, data, wanted, control, worker)
                 }
                 None => Err(FitFailure::Cancelled),
             };

@@ -34,6 +34,11 @@ const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
 /// An EDM that says how far it is to the minimum, give or take a factor of 3.
 const FORESEEABLE: f64 = 1e-2;
 
+/// An EDM at which the minimum ahead can be recognised, and how close its point must be to the one
+/// predicted, in widths of the constraints.
+const RECOGNISABLE: f64 = 1e-3;
+const CLOSE: f64 = 0.03;
+
 /// A minimum that is lower by less than this is the same one.
 const SAME: f64 = 3e-7;
 
@@ -63,6 +68,29 @@ pub(super) struct Kind<'a> {
     pub(super) level: Level,
     pub(super) metric: &'a Metric,
     pub(super) bounds: &'a Bounds,
+    /// Widths of the constraints, per parameter.
+    pub(super) width: &'a [Option<f64>],
+}
+
+/// The best minimum known of a toy.
+pub(super) struct Best {
+    pub(super) value: f64,
+    pub(super) theta: Vec<f64>,
+}
+
+impl Best {
+    /// Whether a descent is about to end in this minimum: value and point that it predicts agree.
+    fn awaits(&self, lane: &Lane, l: usize, kind: &Kind<'_>, group: &Group) -> bool {
+        let predicted = lane.value - lane.edm;
+        if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
+            return false;
+        }
+        kind.metric.free.iter().all(|&p| {
+            let i = p * WIDTH + l;
+            let scale = kind.width[p].unwrap_or(self.theta[p].abs());
+            (group.theta[i] + group.direction[i] - self.theta[p]).abs() <= CLOSE * scale.max(CLOSE)
+        })
+    }
 }
 
 /// One fit to do.
@@ -72,8 +100,8 @@ pub(super) struct Job<'a> {
     pub(super) aux: &'a [f64],
     /// Inside the box, fixed parameters at their values.
     pub(super) start: &'a [f64],
-    /// A value already reached: the descent ends, without a certificate, once it will not get below.
-    pub(super) beat: f64,
+    /// A minimum already known: the descent ends, without a certificate, once it will not get below.
+    pub(super) beat: Option<&'a Best>,
 }
 
 /// Where a lane ended.
@@ -149,9 +177,12 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             }
             let certain = lane.edm <= SURELY || (lane.edm <= EDM_TOLERANCE && lane.last_edm <= EDM_TOLERANCE);
             let converged = certain && lane.trials == 0 && !lost[l];
-            let beat = jobs.get(lane.job).map_or(f64::INFINITY, |job| job.beat);
-            let near = lane.trials == 0 && lane.edm <= FORESEEABLE;
-            let beaten = near && lane.value - 3.0 * lane.edm >= beat - SAME;
+            let beaten = lane.trials == 0
+                && lane.edm <= FORESEEABLE
+                && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(|best| {
+                    lane.value - 3.0 * lane.edm >= best.value - SAME
+                        || best.awaits(lane, l, kind, &walk.group)
+                });
             if !converged && !lost[l] && !beaten {
                 continue;
             }

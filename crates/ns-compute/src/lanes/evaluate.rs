@@ -43,13 +43,13 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
 /// Element `i` of all lanes.
 #[inline(always)]
 pub(super) fn at<V: Vector>(from: &[f64], i: usize) -> V {
-    V::load(&from[i * WIDTH..])
+    V::load(&from.as_chunks::<WIDTH>().0[i])
 }
 
 /// Writes element `i` of all lanes.
 #[inline(always)]
 pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
-    x.store(&mut to[i * WIDTH..]);
+    x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
 /// `|x|`.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, NormsysCode};
 
-use super::descend::{Arrival, Job, Kind, Walk, descend};
+use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
 use super::group::Bounds;
 use super::jacobian::jacobian;
 use super::metric::Metric;
@@ -20,9 +20,9 @@ pub(crate) struct Course {
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     bendable: Vec<usize>,
-    /// The point around which the data scatter, inside the box, and whether the fits start elsewhere.
-    common: Vec<f64>,
-    apart: bool,
+    /// Start points that all toys share: of every fit that may have several minima, and of those that seem to.
+    first: Vec<Vec<f64>>,
+    second: Vec<Vec<f64>>,
     /// Widths of the constraints, per parameter.
     width: Vec<Option<f64>>,
     shelf: Mutex<Vec<Walk>>,
@@ -45,39 +45,8 @@ pub(crate) enum End {
     Left(Option<Vec<f64>>),
 }
 
-/// A further start point.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Side {
-    /// Where the fits of all toys would start if none had been fitted before.
-    Common,
-    Mirror,
-    Up,
-    Down,
-    /// All parameters at random, a number per start.
-    Scattered(u64),
-}
-
-impl Side {
-    const ALL: [Self; 14] = [
-        Self::Common,
-        Self::Scattered(0),
-        Self::Scattered(1),
-        Self::Mirror,
-        Self::Up,
-        Self::Down,
-        Self::Scattered(2),
-        Self::Scattered(3),
-        Self::Scattered(4),
-        Self::Scattered(5),
-        Self::Scattered(6),
-        Self::Scattered(7),
-        Self::Scattered(8),
-        Self::Scattered(9),
-    ];
-}
-
-/// Scattered start points of a fit that the scalar optimiser finishes.
-const FEW: u64 = 3;
+/// Scattered start points of every fit, and of those that may have several minima.
+const SCATTERED: (usize, usize) = (2, 10);
 
 /// Keys the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
@@ -121,11 +90,41 @@ impl Course {
             width[p] = Some(1.0 / tau.sqrt());
         }
         let bounds = Bounds { lower, upper, barrier };
-        let mut common = point.to_vec();
-        for &p in &metric.free {
-            common[p] = common[p].clamp(bounds.lower[p], bounds.upper[p]);
+        let mut course = Self {
+            metric,
+            bounds,
+            bendable,
+            width,
+            first: Vec::new(),
+            second: Vec::new(),
+            shelf: Mutex::default(),
+        };
+        course.lay_out(point, apart);
+        Some(course)
+    }
+
+    /// Finds the further start points that all toys share.
+    fn lay_out(&mut self, point: &[f64], apart: bool) {
+        if self.bendable.is_empty() {
+            return;
         }
-        Some(Self { metric, bounds, bendable, common, apart, width, shelf: Mutex::default() })
+        let mut common = point.to_vec();
+        for &p in &self.metric.free {
+            common[p] = common[p].clamp(self.bounds.lower[p], self.bounds.upper[p]);
+        }
+        let shifted = |by: f64| {
+            let mut start = common.clone();
+            for &p in &self.bendable {
+                start[p] = (start[p] + by).clamp(self.bounds.lower[p], self.bounds.upper[p]);
+            }
+            start
+        };
+        let scattered = |range: std::ops::Range<usize>| range.map(|i| self.scattered(&common, i as u64));
+        let first: Vec<Vec<f64>> =
+            apart.then(|| common.clone()).into_iter().chain(scattered(0..SCATTERED.0)).collect();
+        let second: Vec<Vec<f64>> =
+            [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(SCATTERED.0..SCATTERED.1)).collect();
+        (self.first, self.second) = (first, second);
     }
 
     /// Fits all `toys`, in their order.
@@ -135,9 +134,9 @@ impl Course {
         let mut walk = shelf().pop().unwrap_or_else(|| Walk::new(plan, &self.metric));
         let jobs: Vec<Job<'_>> = toys
             .iter()
-            .map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start, beat: f64::INFINITY })
+            .map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
             .collect();
-        let kind = Kind { plan, level, metric: &self.metric, bounds: &self.bounds };
+        let kind = Kind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width };
         let mut arrivals = descend(&kind, &jobs, &mut walk);
         self.look_elsewhere(&kind, &jobs, &mut arrivals, &mut walk);
         shelf().push(walk);
@@ -145,11 +144,8 @@ impl Course {
     }
 
     /// Further start points for a fit that lanes could not finish, if there may be several minima.
-    pub(crate) fn other_starts(&self) -> Vec<Vec<f64>> {
-        if self.bendable.is_empty() {
-            return Vec::new();
-        }
-        (0..FEW).map(|index| self.scattered(&self.common, index)).collect()
+    pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
+        &self.first
     }
 
     /// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
@@ -170,53 +166,43 @@ impl Course {
     }
 
     /// Looks for lower minima, where the model can have several: from the common point (fits that start from
-    /// another fit of their toy), from two points scattered around it, and from the mirror image of the best
-    /// minimum so far, all strongly asymmetric parameters on their other side. Where one of these leads to
-    /// another minimum, lower or not, there may be more, and where the way was long: these toys start from
-    /// ten further points.
+    /// another fit of their toy), from points scattered around it, and from the mirror image of the minimum
+    /// found, all strongly asymmetric parameters on their other side. Where one of these leads to another
+    /// minimum, lower or not, there may be more, and where the way was long: these toys start from further
+    /// points.
     fn look_elsewhere(&self, kind: &Kind<'_>, jobs: &[Job<'_>], arrivals: &mut [Arrival], walk: &mut Walk) {
         if self.bendable.is_empty() {
             return;
         }
         let mut open: Vec<usize> = (0..arrivals.len()).filter(|&i| arrivals[i].converged).collect();
         let mut several: Vec<bool> = arrivals.iter().map(|arrival| arrival.iterations > LONG).collect();
-        for side in Side::ALL {
-            if side == Side::Common && !self.apart {
-                continue;
-            }
-            let starts: Vec<Vec<f64>> = open
-                .iter()
-                .map(|&i| {
-                    let mut start = match side {
-                        Side::Common => return self.common.clone(),
-                        Side::Mirror => arrivals[i].theta.clone(),
-                        Side::Up | Side::Down => jobs[i].start.to_vec(),
-                        Side::Scattered(index) => return self.scattered(&self.common, index),
-                    };
-                    for &p in &self.bendable {
-                        let to = match side {
-                            Side::Mirror => -start[p],
-                            Side::Up => start[p] + 1.0,
-                            _ => start[p] - 1.0,
-                        };
-                        start[p] = to.clamp(self.bounds.lower[p], self.bounds.upper[p]);
-                    }
-                    start
-                })
-                .collect();
-            let again: Vec<Job<'_>> = open
-                .iter()
-                .zip(&starts)
-                .map(|(&i, start)| Job { start, beat: arrivals[i].value, ..jobs[i] })
-                .collect();
-            let others = descend(kind, &again, walk);
-            for (&i, other) in open.iter().zip(others) {
-                let best = &mut arrivals[i];
+        let mirrored: Vec<Vec<f64>> = arrivals
+            .iter()
+            .map(|arrival| {
+                let mut start = arrival.theta.clone();
+                for &p in &self.bendable {
+                    start[p] = (-start[p]).clamp(self.bounds.lower[p], self.bounds.upper[p]);
+                }
+                start
+            })
+            .collect();
+        for (shared, mirror) in [(&self.first, true), (&self.second, false)] {
+            let of_toy = |i: usize| {
+                let own = mirror.then(|| mirrored[i].as_slice());
+                shared.iter().map(Vec::as_slice).chain(own).map(move |start| (i, start))
+            };
+            let starts: Vec<(usize, &[f64])> = open.iter().flat_map(|&i| of_toy(i)).collect();
+            let before: Vec<Best> =
+                arrivals.iter().map(|best| Best { value: best.value, theta: best.theta.clone() }).collect();
+            let again: Vec<Job<'_>> =
+                starts.iter().map(|&(i, start)| Job { start, beat: Some(&before[i]), ..jobs[i] }).collect();
+            for (&(i, _), other) in starts.iter().zip(descend(kind, &again, walk)) {
                 // Most end before their certificate, as soon as they cannot win: how far they would have
                 // fallen is known to a factor. An impossible start says nothing.
-                let distinct = other.value - 10.0 * other.edm > best.value + DISTINCT
-                    || other.value < best.value - DISTINCT;
+                let distinct = other.value - 10.0 * other.edm > before[i].value + DISTINCT
+                    || other.value < before[i].value - DISTINCT;
                 several[i] |= distinct && other.value.is_finite();
+                let best = &mut arrivals[i];
                 let (iterations, evaluations) =
                     (best.iterations + other.iterations, best.evaluations + other.evaluations);
                 if other.converged && other.value < best.value {
@@ -224,9 +210,7 @@ impl Course {
                 }
                 (best.iterations, best.evaluations) = (iterations, evaluations);
             }
-            if side == Side::Mirror {
-                open.retain(|&i| several[i]);
-            }
+            open.retain(|&i| several[i]);
         }
     }
 
