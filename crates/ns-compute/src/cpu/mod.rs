@@ -19,8 +19,11 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use unit::Unit;
 
-/// Tasks whose outcomes may wait in memory before they go to the sink, per thread.
-const CHUNK_PER_THREAD: usize = 512;
+/// Outcomes that may wait in memory before they go to the sink, per thread: so many, and more of small models, whose
+/// fits are so short that threads would often wait for each other.
+const FEWEST_WAITING: usize = 512;
+const MOST_WAITING: usize = 8192;
+const NUMBERS_WAITING: usize = 1 << 18;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
@@ -195,12 +198,14 @@ impl Session for CpuSession {
             put(&self.workers, worker);
             outcomes
         };
+        let each = NUMBERS_WAITING / self.plan.n_parameters().max(1);
+        let waiting = each.clamp(FEWEST_WAITING, MOST_WAITING) * self.threads.max(1);
         let mut index = 0;
         let mut units = tasks.iter().flat_map(|task| Unit::of(self, task)).peekable();
         while units.peek().is_some() {
             let mut chunk: Vec<Unit<'_>> = Vec::new();
             let mut size = 0;
-            while let Some(unit) = units.next_if(|_| size < CHUNK_PER_THREAD * self.threads.max(1)) {
+            while let Some(unit) = units.next_if(|_| size < waiting) {
                 size += unit.len();
                 chunk.push(unit);
             }

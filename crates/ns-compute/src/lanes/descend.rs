@@ -31,8 +31,8 @@ const GOOD_CONTRACTION: f64 = 0.05;
 /// An EDM this small needs no further step to confirm it.
 const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
 
-/// An EDM that says how far it is to the minimum, give or take a factor of 3.
-const FORESEEABLE: f64 = 1e-2;
+/// An EDM that says how far it is to the minimum, give or take a factor of 10.
+const FORESEEABLE: f64 = 1e-3;
 
 /// An EDM at which the minimum ahead can be recognised, and how close its point must be to the one
 /// predicted, in widths of the constraints.
@@ -180,7 +180,7 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             let beaten = lane.trials == 0
                 && lane.edm <= FORESEEABLE
                 && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(|best| {
-                    lane.value - 3.0 * lane.edm >= best.value - SAME
+                    lane.value - 10.0 * lane.edm >= best.value - SAME
                         || best.awaits(lane, l, kind, &walk.group)
                 });
             if !converged && !lost[l] && !beaten {
