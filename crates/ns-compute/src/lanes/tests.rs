@@ -148,8 +148,9 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 upper: model.parameters.iter().map(|p| p.bounds.1).collect(),
                 barrier,
             };
-            let kind = Kind { plan, level, metric: &metric, bounds: &bounds };
-            let job = |main, aux, start| Job { main, aux, start, beat: f64::INFINITY };
+            let width = vec![None; plan.n_parameters()];
+            let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width };
+            let job = |main, aux, start| Job { main, aux, start, beat: None };
             let good = job(&model.observed.main, aux, &start);
             let alone = descend(&kind, &[good], &mut Walk::new(plan, &metric)).remove(0);
             converged += usize::from(alone.converged);
