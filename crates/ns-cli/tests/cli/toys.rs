@@ -47,7 +47,7 @@ fn a_shard_tells_its_own_counts() {
 
 #[test]
 fn a_study_of_parameters() {
-    let args = ["--n-toys", "400", "--seed", "5"];
+    let args = ["--n-toys", "400", "--seed", "6"];
     snapshot!(shown(&simple("toys", &[&args[..], &["--format", "table"]].concat())));
     snapshot!(shown_json(&simple("toys", &[&args[..], &["--params", "mu", "--at", "init"]].concat())));
 }
