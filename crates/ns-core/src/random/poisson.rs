@@ -20,6 +20,8 @@
 //! `exp(-D - s) / sqrt(2 pi k)` with the deviance `D = k ln(k/mean) + mean - k` and the error `s` of
 //! Stirling's formula, both computed without cancellation: 2e-13 of the probability at any mean.
 
+use std::array::from_fn;
+
 use super::{RandomError, Stream, centred_uniform, exp, ln, open_uniform};
 
 /// From this mean on counts are drawn by rejection.
@@ -173,34 +175,38 @@ impl Rejection {
     /// that takes the exact test.
     #[inline(always)]
     fn attempt_eight(&self, words: &[[u32; 8]; 4]) -> ([f64; 8], [u8; 8]) {
-        let (mut counts, mut verdict) = ([0.0; 8], [0_u8; 8]);
-        let ln_mean = quick_ln(self.mean);
-        for l in 0..8 {
-            let u = centred_uniform(words[0][l], words[1][l]);
-            let v = open_uniform(words[2][l], words[3][l]);
-            let edge = 0.5 - u.abs();
-            let x = self.place(u, edge);
-            // Rounds to an integer, as `floor` does, as long as |x| is below 2^51.
-            let near = (x + ROUND) - ROUND;
-            let offset = if near > x { near - 1.0 } else { near };
-            let k = self.whole + offset;
-            counts[l] = k;
-            let squeezed = edge >= SQUEEZE_FROM && v <= self.squeeze;
-            // ln of the acceptance test, with Stirling's formula: its series is cut at 3e-10 for k >= 8.
-            let safe = if k >= LEAST_SERIES { k } else { LEAST_SERIES };
-            let (ln_k, inverse) = (quick_ln(safe), 1.0 / safe);
-            let z = inverse * inverse;
-            let stirling = inverse * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0)));
-            let probability =
-                safe * (ln_mean - ln_k) - self.mean + safe - 0.5 * ln_k - HALF_LN_TWO_PI - stirling;
-            let excess = quick_ln(v * self.attempts / self.slope(edge)) - probability;
-            let doubt = 1e-9 + 1e-14 * (safe + self.mean) * ln_k;
-            let sure = edge >= EDGE && k >= LEAST_SERIES && excess.abs() > doubt;
-            let decided = if excess < 0.0 { 1 } else { 0 };
-            let tested = if sure { decided } else { 2 };
-            verdict[l] = if squeezed { 1 } else { tested };
-        }
-        (counts, verdict)
+        // One operation at a time on all eight: that is how a compiler finds the vectors.
+        let ln_mean = quick_ln([self.mean; 8])[0];
+        let u: [f64; 8] = from_fn(|l| centred_uniform(words[0][l], words[1][l]));
+        let v: [f64; 8] = from_fn(|l| open_uniform(words[2][l], words[3][l]));
+        let edge: [f64; 8] = from_fn(|l| 0.5 - u[l].abs());
+        let x: [f64; 8] = from_fn(|l| self.place(u[l], edge[l]));
+        // Rounds to an integer, as `floor` does, as long as |x| is below 2^51.
+        let near: [f64; 8] = from_fn(|l| (x[l] + ROUND) - ROUND);
+        let k: [f64; 8] = from_fn(|l| self.whole + if near[l] > x[l] { near[l] - 1.0 } else { near[l] });
+        // ln of the acceptance test, with Stirling's formula: its series is cut at 3e-10 for k >= 8.
+        let safe: [f64; 8] = from_fn(|l| if k[l] >= LEAST_SERIES { k[l] } else { LEAST_SERIES });
+        let scaled: [f64; 8] = from_fn(|l| v[l] * self.attempts / self.slope(edge[l]));
+        let (ln_k, ln_scaled) = (quick_ln(safe), quick_ln(scaled));
+        let inverse: [f64; 8] = from_fn(|l| 1.0 / safe[l]);
+        let stirling: [f64; 8] = from_fn(|l| {
+            let z = inverse[l] * inverse[l];
+            inverse[l] * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0)))
+        });
+        let excess: [f64; 8] = from_fn(|l| {
+            let probability = safe[l] * (ln_mean - ln_k[l]) - self.mean + safe[l]
+                - 0.5 * ln_k[l]
+                - HALF_LN_TWO_PI
+                - stirling[l];
+            ln_scaled[l] - probability
+        });
+        let doubt: [f64; 8] = from_fn(|l| 1e-9 + 1e-14 * (safe[l] + self.mean) * ln_k[l]);
+        let verdict = from_fn(|l| {
+            let sure = edge[l] >= EDGE && k[l] >= LEAST_SERIES && excess[l].abs() > doubt[l];
+            let tested = if sure { u8::from(excess[l] < 0.0) } else { 2 };
+            if edge[l] >= SQUEEZE_FROM && v[l] <= self.squeeze { 1 } else { tested }
+        });
+        (k, verdict)
     }
 }
 
@@ -216,22 +222,24 @@ const EDGE: f64 = 0.013;
 /// ln(2 pi)/2.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// ln of a positive normal number to 1e-15 or so, without a branch.
+/// ln of positive normal numbers to 1e-15 or so, without a branch.
 #[inline(always)]
-fn quick_ln(x: f64) -> f64 {
+fn quick_ln(x: [f64; 8]) -> [f64; 8] {
     const HALF_ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
     const FRACTION: u64 = (1 << 52) - 1;
-    let shifted = x.to_bits().wrapping_add(1.0_f64.to_bits() - HALF_ROOT);
+    let shifted: [u64; 8] = from_fn(|l| x[l].to_bits().wrapping_add(1.0_f64.to_bits() - HALF_ROOT));
     // The exponent as a float by its place in the mantissa of 2^52.
-    let k = f64::from_bits(0x4330_0000_0000_0000 | (shifted >> 52)) - (4_503_599_627_370_496.0 + 1023.0);
-    let f = f64::from_bits((shifted & FRACTION) + HALF_ROOT) - 1.0;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let mut series = 0.0;
+    let k: [f64; 8] = from_fn(|l| {
+        f64::from_bits(0x4330_0000_0000_0000 | (shifted[l] >> 52)) - (4_503_599_627_370_496.0 + 1023.0)
+    });
+    let f: [f64; 8] = from_fn(|l| f64::from_bits((shifted[l] & FRACTION) + HALF_ROOT) - 1.0);
+    let s: [f64; 8] = from_fn(|l| f[l] / (2.0 + f[l]));
+    let z: [f64; 8] = from_fn(|l| s[l] * s[l]);
+    let mut series = [0.0; 8];
     for power in [23.0, 21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
-        series = (series + 1.0 / power) * z;
+        series = from_fn(|l| (series[l] + 1.0 / power) * z[l]);
     }
-    k * std::f64::consts::LN_2 + 2.0 * s * (1.0 + series)
+    from_fn(|l| k[l] * std::f64::consts::LN_2 + 2.0 * s[l] * (1.0 + series[l]))
 }
 
 /// Adding and subtracting this rounds to an integer.
