@@ -176,11 +176,11 @@ def main() -> None:
                 print(f"left out: {name}, as NEXTSTAT_REFERENCE_DIR is not set", file=sys.stderr)
         print(f"{machine()}; `hypotest-toys --mu 1`, median of {arguments.repeat} runs")
         program = ["toys per hypothesis", "process", "of that without toys", "toys per second"]
-        head("model", *[f"ours: {program[0]}", *program[1:]], *[f"peer: {program[0]}", *program[1:]], "ratio", "asked")
+        head("model", *[f"ours: {program[0]}", *program[1:]], *[f"peer: {program[0]}", *program[1:]], "ratio", "goal")
         for name, path in paths.items():
             against_peer(name, path, arguments.place, arguments.binary, arguments.repeat)
         if not arguments.no_threads:
-            head("model", "toys per second, one thread", "two threads", "ratio", "asked")
+            head("model", "toys per second, one thread", "two threads", "ratio", "goal")
             for name, path in paths.items():
                 over_threads(name, path, arguments.binary, arguments.repeat)
         if not arguments.no_pyhf:
