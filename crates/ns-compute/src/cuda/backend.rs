@@ -1,0 +1,127 @@
+//! What the CUDA session needs of a device: memory, copies, launches.
+//!
+//! Two implementations: the NVIDIA driver, and the same kernels compiled for the processor, which lets the
+//! numbers of every kernel be tested on machines without a card.
+
+use std::sync::Arc;
+
+use ns_core::SessionError;
+
+/// A kernel, by the name it has in the embedded code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kernel {
+    /// Fits from a queue.
+    Fit,
+    /// Values and gradients at many points.
+    Evaluate,
+    /// Toys drawn and handed back, for tests.
+    Draw,
+}
+
+impl Kernel {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Fit, Self::Evaluate, Self::Draw];
+
+    /// The symbol.
+    pub(crate) const fn symbol(self) -> &'static str {
+        match self {
+            Self::Fit => "ns_fit",
+            Self::Evaluate => "ns_evaluate",
+            Self::Draw => "ns_draw",
+        }
+    }
+}
+
+/// What a launch must know of a device.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Properties {
+    /// "NVIDIA H200".
+    pub(crate) name: String,
+    /// Compute capability; (0, 0) for the processor.
+    pub(crate) capability: (u32, u32),
+    /// Version of the driver's CUDA, 13000 for 13.0; 0 for the processor.
+    pub(crate) driver: u32,
+    pub(crate) multiprocessors: usize,
+    /// Most dynamic shared memory of one block, bytes (opt-in limit).
+    pub(crate) shared_per_block: usize,
+    /// Shared memory of one multiprocessor, bytes.
+    pub(crate) shared_per_multiprocessor: usize,
+    /// Memory of the device in all, bytes.
+    pub(crate) memory: u64,
+}
+
+/// Threads and shared memory of one launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) blocks: u32,
+    pub(crate) threads: u32,
+    /// Dynamic shared memory per block, bytes.
+    pub(crate) shared: u32,
+}
+
+/// A device. All calls of one backend may come from any thread; work is in order of the calls.
+pub(crate) trait Backend: Send + Sync {
+    /// What it is.
+    fn properties(&self) -> &Properties;
+
+    /// Free memory now, bytes.
+    fn free_memory(&self) -> Result<u64, SessionError>;
+
+    /// Takes memory, uninitialised; an address that is a multiple of 256. Zero bytes are allowed.
+    fn allocate(&self, bytes: usize) -> Result<u64, SessionError>;
+
+    /// Gives memory back. Errors are of no use to anyone here.
+    fn release(&self, address: u64, bytes: usize);
+
+    /// Copies to the device.
+    fn write(&self, to: u64, from: &[u8]) -> Result<(), SessionError>;
+
+    /// Copies from the device, after all work handed over so far.
+    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError>;
+
+    /// Blocks of this shape that one multiprocessor holds at a time.
+    fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
+
+    /// Starts a kernel whose only parameter is a structure of these bytes. Returns before it is done.
+    fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
+
+    /// Waits for all work handed over.
+    fn wait(&self) -> Result<(), SessionError>;
+}
+
+/// Memory of a device, given back when dropped.
+pub(crate) struct Buffer {
+    backend: Arc<dyn Backend>,
+    address: u64,
+    bytes: usize,
+}
+
+impl Buffer {
+    /// Uninitialised memory.
+    pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize) -> Result<Self, SessionError> {
+        Ok(Self { backend: Arc::clone(backend), address: backend.allocate(bytes)?, bytes })
+    }
+
+    /// Memory that holds `content`.
+    pub(crate) fn holding(backend: &Arc<dyn Backend>, content: &[u8]) -> Result<Self, SessionError> {
+        let buffer = Self::new(backend, content.len())?;
+        backend.write(buffer.address, content)?;
+        Ok(buffer)
+    }
+
+    /// Its address on the device.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.backend.release(self.address, self.bytes);
+    }
+}
