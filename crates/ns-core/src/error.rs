@@ -92,6 +92,24 @@ pub enum SessionError {
         /// What to do about it.
         remedy: String,
     },
+    /// A device and the processor find different numbers at the same point.
+    #[error(
+        "device {device} and the processor disagree: {what} of fit {index} differs by {difference:e}, where {tolerance:e} is \
+         allowed. Nothing of this run is to be trusted; run it again with --device cpu, and please report it with the \
+         model and the device's name"
+    )]
+    DeviceDisagrees {
+        /// The device.
+        device: Device,
+        /// Which quantity.
+        what: &'static str,
+        /// Number of the fit within its batch.
+        index: usize,
+        /// The difference.
+        difference: f64,
+        /// What the parity contract allows.
+        tolerance: f64,
+    },
     /// The session does not know this kind of data.
     #[error("this session cannot use data of this kind; {remedy}")]
     ForeignData {

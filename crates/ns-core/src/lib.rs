@@ -4,6 +4,7 @@
 //!
 //! This crate knows no file format, no device and no statistics.
 
+mod check;
 mod control;
 mod data;
 mod digest;
@@ -16,6 +17,7 @@ pub mod random;
 mod session;
 mod toys;
 
+pub use check::{DeviceCheck, Difference};
 pub use control::{Control, Observer};
 pub use data::{BinnedData, Data, Drawn};
 pub use digest::Digest;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Control, Covariance, Data, Device, SessionError, TaskOutcome, ToySource};
+use crate::{Control, Covariance, Data, Device, DeviceCheck, SessionError, TaskOutcome, ToySource};
 
 /// Where a fit starts.
 #[derive(Debug, Clone, Default)]
@@ -202,4 +202,11 @@ pub trait Session: Send + Sync {
     /// # Errors
     /// If the data do not fit.
     fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError>;
+
+    /// How far the fits made so far, since the session was opened, are from what the processor finds at the
+    /// same points; `None` where the processor itself made them. Beyond the contract there is no check to
+    /// read: the batch ends in [`SessionError::DeviceDisagrees`].
+    fn check(&self) -> Option<DeviceCheck> {
+        None
+    }
 }

@@ -1,0 +1,123 @@
+//! How far a device and the processor are apart: the evidence that a run on a device gives with its result.
+
+/// The largest difference met, and what it may be there. The tolerance of a quantity can differ from fit to
+/// fit; kept is the pair that comes closest to, or farthest beyond, its tolerance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Absolute difference.
+    pub largest: f64,
+    /// What the contract allows at the same fit.
+    pub tolerance: f64,
+}
+
+impl Difference {
+    /// Nothing compared yet.
+    pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
+
+    /// Takes in one more comparison.
+    pub fn add(&mut self, difference: f64, tolerance: f64) {
+        let other = Self { largest: difference.abs(), tolerance };
+        // A ratio that is not a number is worse than any.
+        let first = self.tolerance == f64::INFINITY;
+        let worse = other.ratio().is_nan() || other.ratio() > self.ratio();
+        if first || (worse && !self.ratio().is_nan()) {
+            *self = other;
+        }
+    }
+
+    /// Difference over tolerance; at most 1 where the contract holds.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.largest / self.tolerance
+    }
+
+    /// Whether the contract holds. A difference that is not a number does not.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.largest <= self.tolerance
+    }
+}
+
+/// Fits of a device that the processor evaluated again, in double precision, at the points returned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeviceCheck {
+    /// Fits that the device made.
+    pub n_fits: u64,
+    /// Fits evaluated again.
+    pub n_checked: u64,
+    /// `-ln L`.
+    pub nll: Difference,
+    /// Gradient elements of free, inactive parameters, each times the uncertainty of its parameter: the
+    /// difference in units of `-ln L` per standard deviation.
+    pub gradient: Difference,
+    /// EDM of the point, found by the processor; the tolerance is that of a certificate, with what rounding
+    /// allows.
+    pub edm: Difference,
+}
+
+impl Default for DeviceCheck {
+    fn default() -> Self {
+        Self {
+            n_fits: 0,
+            n_checked: 0,
+            nll: Difference::NONE,
+            gradient: Difference::NONE,
+            edm: Difference::NONE,
+        }
+    }
+}
+
+impl DeviceCheck {
+    /// Takes in another check, say that of a second device.
+    pub fn merge(&mut self, other: &Self) {
+        self.n_fits += other.n_fits;
+        self.n_checked += other.n_checked;
+        for (mine, theirs) in
+            [(&mut self.nll, other.nll), (&mut self.gradient, other.gradient), (&mut self.edm, other.edm)]
+        {
+            if theirs.tolerance < f64::INFINITY {
+                mine.add(theirs.largest, theirs.tolerance);
+            }
+        }
+    }
+
+    /// The first quantity whose difference is beyond the contract, with its name.
+    #[must_use]
+    pub fn violation(&self) -> Option<(&'static str, Difference)> {
+        [("-ln L", self.nll), ("the gradient", self.gradient), ("the EDM", self.edm)]
+            .into_iter()
+            .find(|(_, difference)| !difference.holds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_comparison_is_kept_by_its_own_tolerance() {
+        let mut check = DeviceCheck::default();
+        assert!(check.violation().is_none());
+        check.nll.add(-1e-10, 1e-9);
+        check.nll.add(2e-10, 1e-6);
+        assert_eq!(check.nll, Difference { largest: 1e-10, tolerance: 1e-9 });
+        check.gradient.add(0.0, 1e-9);
+        assert_eq!(check.gradient.tolerance, 1e-9);
+
+        let mut other = DeviceCheck { n_fits: 7, n_checked: 3, ..DeviceCheck::default() };
+        other.edm.add(1e-3, 1e-12);
+        check.merge(&other);
+        assert_eq!((check.n_fits, check.n_checked), (7, 3));
+        assert_eq!(check.nll.largest, 1e-10);
+        assert_eq!(check.violation().map(|(what, _)| what), Some("the EDM"));
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_never_within_the_contract() {
+        let mut check = DeviceCheck::default();
+        check.nll.add(1.0, 1e-9);
+        check.nll.add(f64::NAN, 1e-9);
+        check.nll.add(1e-12, 1e-9);
+        assert!(check.nll.largest.is_nan() && check.violation().is_some());
+    }
+}
