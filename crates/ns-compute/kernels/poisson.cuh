@@ -1,0 +1,126 @@
+// Poisson counts: the same operations in the same order as `random/poisson.rs` and `random/probability.rs` of
+// ns-core, where the methods and their sources are described. What depends on the mean alone is computed there.
+#pragma once
+
+#include "philox.cuh"
+
+// What transformed rejection (PTRS) needs of a mean; `Rejection` of ns-core, field by field.
+struct PoissonRejection {
+    double whole;
+    double part;
+    double mean;
+    double a;
+    double b;
+    double attempts;
+    double squeeze;
+};
+
+NS_TABLE double ns_stirling_errors[16] = {
+    0.0,
+    0.08106146679532726,
+    0.0413406959554093,
+    0.02767792568499834,
+    0.020790672103765093,
+    0.016644691189821193,
+    0.013876128823070748,
+    0.01189670994589177,
+    0.010411265261972096,
+    0.009255462182712733,
+    0.00833056343336287,
+    0.007573675487951841,
+    0.00694284010720953,
+    0.006408994188004207,
+    0.0059513701127588475,
+    0.005554733551962801,
+};
+
+// k ln(k/mean) + mean - k for k > 0, where `difference` is k - mean.
+NS_DEVICE Exact ns_poisson_deviance(Exact k, Exact difference, Exact mean) {
+    const Exact w = difference / (k + mean);
+    if (ns_magnitude(w) < 0.1) {
+        const double terms[8] = {
+            1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0,
+        };
+        const Exact z = w * w;
+        Exact series = 0.0;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            series = (series + terms[i]) * z;
+        }
+        return difference * w + 2.0 * k * w * series;
+    }
+    return k * ns_ln(k / mean) - difference;
+}
+
+// ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2] for an integer k > 0.
+NS_DEVICE Exact ns_stirling_error(Exact k) {
+    if (k < 16.0) {
+        return Exact(ns_stirling_errors[(int)k.value]);
+    }
+    const double terms[5] = {1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0};
+    const Exact inverse = 1.0 / k;
+    const Exact z = inverse * inverse;
+    Exact series = 0.0;
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+        series = series * z + terms[i];
+    }
+    return series * inverse;
+}
+
+// One attempt, with `u` in (-1/2, 1/2) and `v` in (0, 1): the count, or -1 where it is rejected.
+NS_DEVICE double ns_poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
+    const Exact a = of.a;
+    const Exact b = of.b;
+    const Exact mean = of.mean;
+    const Exact edge = 0.5 - ns_magnitude(u);
+    const Exact offset = ns_floor((2.0 * a / edge + b) * u + (of.part + Exact(0.43)));
+    const Exact count = of.whole + offset;
+    if (edge >= 0.07 && v <= of.squeeze) {
+        return count.value;
+    }
+    if (count < 0.0 || (edge < 0.013 && v > edge)) {
+        return -1.0;
+    }
+    const Exact slope = a / (edge * edge) + b;
+    const Exact scaled = v * of.attempts / slope;
+    if (count == 0.0) {
+        return ns_ln(scaled) <= -mean ? 0.0 : -1.0;
+    }
+    const Exact exponent = -ns_poisson_deviance(count, offset - of.part, mean) - ns_stirling_error(count);
+    const Exact two_pi = 0x1.921fb54442d18p+2;
+    return ns_ln(scaled * ns_root(two_pi * count)) <= exponent ? count.value : -1.0;
+}
+
+// Transformed rejection: attempts until one gives a count.
+NS_DEVICE double ns_draw_rejected(const PoissonRejection& of, const Stream& stream, uint32_t slot) {
+    for (uint32_t attempt = 0;; ++attempt) {
+        const RandomBlock block = ns_random_block(stream, slot, attempt);
+        const Exact u = ns_centred_uniform(block.words[0], block.words[1]);
+        const Exact v = ns_open_uniform(block.words[2], block.words[3]);
+        const double count = ns_poisson_attempt(of, u, v);
+        if (count >= 0.0) {
+            return count;
+        }
+    }
+}
+
+// Inversion by summing up probabilities from no count on, whose probability is `none`.
+NS_DEVICE double ns_draw_inverted(double mean, double none, const Stream& stream, uint32_t slot) {
+    for (uint32_t attempt = 0;; ++attempt) {
+        const RandomBlock block = ns_random_block(stream, slot, attempt);
+        const Exact uniform = ns_open_uniform(block.words[0], block.words[1]);
+        Exact count = 0.0;
+        Exact probability = none;
+        Exact sum = none;
+        while (uniform >= sum && count <= 64.0) {
+            count = count + 1.0;
+            probability = probability * mean / count;
+            sum = sum + probability;
+        }
+        // Above the last sum: practically never, and another block decides.
+        if (count <= 64.0) {
+            return count.value;
+        }
+    }
+}

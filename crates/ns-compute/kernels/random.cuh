@@ -1,0 +1,55 @@
+// Data of toys, drawn where they are fitted.
+//
+// A datum is a pure function of its source, the seed, the hypothesis, the toy and the slot, so any thread may
+// draw any slot, in any order, and no thread waits for another. The bits are those that ns-core draws on the
+// processor. Sources are made there (`ToySource`) and laid out by `cuda/draws.rs`, whose structures these are.
+#pragma once
+
+#include "normal.cuh"
+#include "poisson.cuh"
+
+// How a datum is drawn.
+enum DrawMethod : uint32_t {
+    // A mean of 0: always 0.
+    NS_DRAW_ZERO = 0,
+    // Poisson by inversion: mean, probability of no count.
+    NS_DRAW_INVERSION = 1,
+    // Poisson by transformed rejection: the fields of `PoissonRejection`.
+    NS_DRAW_REJECTION = 2,
+    // Normal: mean, sigma.
+    NS_DRAW_NORMAL = 3,
+};
+
+// The distribution of one datum. 64 bytes.
+struct DatumSource {
+    uint32_t method;
+    uint32_t unused;
+    double numbers[7];
+};
+
+// The distributions of all data of a toy: main counts, then auxiliary data; the slot is the index.
+struct Draws {
+    const DatumSource* sources;
+    uint64_t seed;
+    uint32_t hypothesis;
+    uint32_t slots;
+};
+
+// The datum of `slot` in toy `toy`.
+NS_DEVICE double ns_draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {
+    const DatumSource& source = draws.sources[slot];
+    const double* n = source.numbers;
+    const Stream stream = {draws.seed, toy, draws.hypothesis};
+    switch (source.method) {
+        case NS_DRAW_INVERSION:
+            return ns_draw_inverted(n[0], n[1], stream, slot);
+        case NS_DRAW_REJECTION: {
+            const PoissonRejection of = {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
+            return ns_draw_rejected(of, stream, slot);
+        }
+        case NS_DRAW_NORMAL:
+            return ns_draw_normal(n[0], n[1], stream, slot);
+        default:
+            return 0.0;
+    }
+}
