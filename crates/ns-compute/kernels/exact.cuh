@@ -7,19 +7,7 @@
 // Compiled by g++ the same operators are plain ones: it must be told `-ffp-contract=off`.
 #pragma once
 
-#include <stdint.h>
-#if !defined(__CUDACC__)
-#include <math.h>
-#include <string.h>
-#endif
-
-#ifndef NS_DEVICE
-#if defined(__CUDACC__)
-#define NS_DEVICE __device__ __forceinline__
-#else
-#define NS_DEVICE inline
-#endif
-#endif
+#include "block.cuh"
 
 // A table that is read at an index known only when the program runs.
 #ifndef NS_TABLE
@@ -30,11 +18,19 @@
 #endif
 #endif
 
+#ifdef __CUDACC__
+#define NS_MEMBER __device__ __forceinline__
+#else
+#define NS_MEMBER inline
+#endif
+
+namespace ns {
+
 // A double whose operators are IEEE 754 operations, each rounded to nearest.
 struct Exact {
     double value;
 
-    NS_DEVICE Exact(double value) : value(value) {}
+    NS_MEMBER Exact(double value) : value(value) {}
 };
 
 #if defined(__CUDA_ARCH__)
@@ -42,32 +38,20 @@ NS_DEVICE Exact operator+(Exact a, Exact b) { return Exact(__dadd_rn(a.value, b.
 NS_DEVICE Exact operator-(Exact a, Exact b) { return Exact(__dsub_rn(a.value, b.value)); }
 NS_DEVICE Exact operator*(Exact a, Exact b) { return Exact(__dmul_rn(a.value, b.value)); }
 NS_DEVICE Exact operator/(Exact a, Exact b) { return Exact(__ddiv_rn(a.value, b.value)); }
-NS_DEVICE Exact ns_root(Exact a) { return Exact(__dsqrt_rn(a.value)); }
-NS_DEVICE uint64_t ns_bits(double x) { return (uint64_t)__double_as_longlong(x); }
-NS_DEVICE double ns_from_bits(uint64_t bits) { return __longlong_as_double((long long)bits); }
-NS_DEVICE uint32_t ns_high_half(uint32_t a, uint32_t b) { return __umulhi(a, b); }
+NS_DEVICE Exact exact_root(Exact a) { return Exact(__dsqrt_rn(a.value)); }
+NS_DEVICE uint32_t high_half(uint32_t a, uint32_t b) { return __umulhi(a, b); }
 #else
 NS_DEVICE Exact operator+(Exact a, Exact b) { return Exact(a.value + b.value); }
 NS_DEVICE Exact operator-(Exact a, Exact b) { return Exact(a.value - b.value); }
 NS_DEVICE Exact operator*(Exact a, Exact b) { return Exact(a.value * b.value); }
 NS_DEVICE Exact operator/(Exact a, Exact b) { return Exact(a.value / b.value); }
-NS_DEVICE Exact ns_root(Exact a) { return Exact(sqrt(a.value)); }
-NS_DEVICE uint64_t ns_bits(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-NS_DEVICE double ns_from_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-NS_DEVICE uint32_t ns_high_half(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a * b) >> 32); }
+NS_DEVICE Exact exact_root(Exact a) { return Exact(sqrt(a.value)); }
+NS_DEVICE uint32_t high_half(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a * b) >> 32); }
 #endif
 
 // No rounding in these.
 NS_DEVICE Exact operator-(Exact a) { return Exact(-a.value); }
-NS_DEVICE Exact ns_magnitude(Exact a) { return Exact(fabs(a.value)); }
+NS_DEVICE Exact magnitude(Exact a) { return Exact(fabs(a.value)); }
 NS_DEVICE bool operator<(Exact a, Exact b) { return a.value < b.value; }
 NS_DEVICE bool operator<=(Exact a, Exact b) { return a.value <= b.value; }
 NS_DEVICE bool operator>(Exact a, Exact b) { return a.value > b.value; }
@@ -75,7 +59,7 @@ NS_DEVICE bool operator>=(Exact a, Exact b) { return a.value >= b.value; }
 NS_DEVICE bool operator==(Exact a, Exact b) { return a.value == b.value; }
 
 // The greatest integer not above `x`; beyond the 64-bit integers the end of their range, as ns-core has it.
-NS_DEVICE Exact ns_floor(Exact x) {
+NS_DEVICE Exact floor_of(Exact x) {
     const double limit = 9223372036854775808.0;
     if (x.value >= limit) {
         return Exact(limit);
@@ -89,18 +73,18 @@ NS_DEVICE Exact ns_floor(Exact x) {
 
 // The natural logarithm, operation by operation that of ns-core: see `random/elementary.rs` there for the method.
 // Positive normal numbers; NaN for anything else.
-NS_DEVICE Exact ns_ln(Exact x) {
+NS_DEVICE Exact exact_ln(Exact x) {
     const double ln2_high = 0x1.62e42feep-1;
     const double ln2_low = 0x1.a39ef35793c76p-33;
     const uint64_t half_root = 0x3fe6a09e00000000ull;
     const uint64_t one = 0x3ff0000000000000ull;
     const uint64_t fraction = 0x000fffffffffffffull;
     if (!(x.value >= 0x1p-1022 && x.value <= 0x1.fffffffffffffp1023)) {
-        return Exact(ns_from_bits(0x7ff8000000000000ull));
+        return Exact(from_bits(0x7ff8000000000000ull));
     }
-    const uint64_t shifted = ns_bits(x.value) + (one - half_root);
+    const uint64_t shifted = bits(x.value) + (one - half_root);
     const Exact k = Exact((double)((int64_t)(shifted >> 52) - 1023));
-    const Exact f = Exact(ns_from_bits((shifted & fraction) + half_root)) - 1.0;
+    const Exact f = Exact(from_bits((shifted & fraction) + half_root)) - 1.0;
     const Exact s = f / (2.0 + f);
     const Exact z = s * s;
     const double atanh_terms[10] = {
@@ -114,3 +98,5 @@ NS_DEVICE Exact ns_ln(Exact x) {
     }
     return k * ln2_high + (f - (s * (f - series) - k * ln2_low));
 }
+
+}  // namespace ns

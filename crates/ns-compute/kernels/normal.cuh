@@ -3,8 +3,10 @@
 
 #include "philox.cuh"
 
+namespace ns {
+
 // A polynomial of degree 7, highest power first, in pairs and pairs of pairs.
-NS_DEVICE Exact ns_polynomial(const double (&c)[8], Exact r) {
+NS_DEVICE Exact polynomial(const double (&c)[8], Exact r) {
     const Exact r2 = r * r;
     const Exact r4 = r2 * r2;
     const Exact high = (c[0] * r + c[1]) * r2 + (c[2] * r + c[3]);
@@ -13,8 +15,8 @@ NS_DEVICE Exact ns_polynomial(const double (&c)[8], Exact r) {
 }
 
 // The standard normal number below which a probability of 1/2 + `centred` lies.
-NS_DEVICE Exact ns_normal_quantile(Exact centred) {
-    const Exact distance = ns_magnitude(centred);
+NS_DEVICE Exact normal_quantile(Exact centred) {
+    const Exact distance = magnitude(centred);
     if (distance <= 0.425) {
         const double numerator[8] = {
             2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
@@ -25,9 +27,9 @@ NS_DEVICE Exact ns_normal_quantile(Exact centred) {
             5.3941960214247511077e3, 6.8718700749205790830e2, 4.2313330701600911252e1, 1.0,
         };
         const Exact r = 0.180625 - centred * centred;
-        return centred * (ns_polynomial(numerator, r) / ns_polynomial(denominator, r));
+        return centred * (polynomial(numerator, r) / polynomial(denominator, r));
     }
-    const Exact root = ns_root(-ns_ln(0.5 - distance));
+    const Exact root = exact_root(-exact_ln(0.5 - distance));
     Exact magnitude = 0.0;
     if (root <= 5.0) {
         const double numerator[8] = {
@@ -39,7 +41,7 @@ NS_DEVICE Exact ns_normal_quantile(Exact centred) {
             6.89767334985100004550e-1, 1.67638483018380384940e0,  2.05319162663775882187e0,  1.0,
         };
         const Exact r = root - 1.6;
-        magnitude = ns_polynomial(numerator, r) / ns_polynomial(denominator, r);
+        magnitude = polynomial(numerator, r) / polynomial(denominator, r);
     } else {
         const double numerator[8] = {
             2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3, 2.65321895265761230930e-2,
@@ -50,14 +52,16 @@ NS_DEVICE Exact ns_normal_quantile(Exact centred) {
             1.48753612908506148525e-2,  1.36929880922735805310e-1, 5.99832206555887937690e-1, 1.0,
         };
         const Exact r = root - 5.0;
-        magnitude = ns_polynomial(numerator, r) / ns_polynomial(denominator, r);
+        magnitude = polynomial(numerator, r) / polynomial(denominator, r);
     }
     return centred < 0.0 ? -magnitude : magnitude;
 }
 
 // The number of this slot of this stream.
-NS_DEVICE double ns_draw_normal(double mean, double sigma, const Stream& stream, uint32_t slot) {
-    const RandomBlock block = ns_random_block(stream, slot, 0);
-    const Exact centred = ns_centred_uniform(block.words[0], block.words[1]);
-    return (Exact(mean) + Exact(sigma) * ns_normal_quantile(centred)).value;
+NS_DEVICE double draw_normal(double mean, double sigma, const Stream& stream, uint32_t slot) {
+    const RandomBlock block = random_block(stream, slot, 0);
+    const Exact centred = centred_uniform(block.words[0], block.words[1]);
+    return (Exact(mean) + Exact(sigma) * normal_quantile(centred)).value;
 }
+
+}  // namespace ns

@@ -4,6 +4,8 @@
 
 #include "exact.cuh"
 
+namespace ns {
+
 // 128 random bits.
 struct RandomBlock {
     uint32_t words[4];
@@ -17,7 +19,7 @@ struct Stream {
 };
 
 // The block that belongs to one attempt at one slot.
-NS_DEVICE RandomBlock ns_random_block(const Stream& stream, uint32_t slot, uint32_t attempt) {
+NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t attempt) {
     uint32_t c0 = (uint32_t)stream.toy;
     uint32_t c1 = (uint32_t)(stream.toy >> 32);
     uint32_t c2 = slot;
@@ -26,9 +28,9 @@ NS_DEVICE RandomBlock ns_random_block(const Stream& stream, uint32_t slot, uint3
     uint32_t k1 = (uint32_t)(stream.seed >> 32);
 #pragma unroll
     for (int round = 0; round < 10; ++round) {
-        const uint32_t high_0 = ns_high_half(0xd2511f53u, c0);
+        const uint32_t high_0 = high_half(0xd2511f53u, c0);
         const uint32_t low_0 = 0xd2511f53u * c0;
-        const uint32_t high_2 = ns_high_half(0xcd9e8d57u, c2);
+        const uint32_t high_2 = high_half(0xcd9e8d57u, c2);
         const uint32_t low_2 = 0xcd9e8d57u * c2;
         c0 = high_2 ^ c1 ^ k0;
         c1 = low_2;
@@ -41,16 +43,18 @@ NS_DEVICE RandomBlock ns_random_block(const Stream& stream, uint32_t slot, uint3
 }
 
 // The upper 53 of 64 bits.
-NS_DEVICE uint64_t ns_bits53(uint32_t low, uint32_t high) { return (((uint64_t)high << 32) | low) >> 11; }
+NS_DEVICE uint64_t bits53(uint32_t low, uint32_t high) { return (((uint64_t)high << 32) | low) >> 11; }
 
 // In (0, 1): i / 2^53, and 2^-54 in the place of 0.
-NS_DEVICE Exact ns_open_uniform(uint32_t low, uint32_t high) {
-    const uint64_t i = ns_bits53(low, high);
+NS_DEVICE Exact open_uniform(uint32_t low, uint32_t high) {
+    const uint64_t i = bits53(low, high);
     return i == 0 ? Exact(0x1p-54) : Exact((double)i) * 0x1p-53;
 }
 
 // In (-1/2, 1/2): (i - 2^52 + 1/2) / 2^53, exact.
-NS_DEVICE Exact ns_centred_uniform(uint32_t low, uint32_t high) {
-    const int64_t i = (int64_t)ns_bits53(low, high) - ((int64_t)1 << 52);
+NS_DEVICE Exact centred_uniform(uint32_t low, uint32_t high) {
+    const int64_t i = (int64_t)bits53(low, high) - ((int64_t)1 << 52);
     return (Exact((double)i) + 0.5) * 0x1p-53;
 }
+
+}  // namespace ns

@@ -4,6 +4,8 @@
 
 #include "philox.cuh"
 
+namespace ns {
+
 // What transformed rejection (PTRS) needs of a mean; `Rejection` of ns-core, field by field.
 struct PoissonRejection {
     double whole;
@@ -15,7 +17,7 @@ struct PoissonRejection {
     double squeeze;
 };
 
-NS_TABLE double ns_stirling_errors[16] = {
+NS_TABLE double STIRLING_ERRORS[16] = {
     0.0,
     0.08106146679532726,
     0.0413406959554093,
@@ -35,9 +37,9 @@ NS_TABLE double ns_stirling_errors[16] = {
 };
 
 // k ln(k/mean) + mean - k for k > 0, where `difference` is k - mean.
-NS_DEVICE Exact ns_poisson_deviance(Exact k, Exact difference, Exact mean) {
+NS_DEVICE Exact poisson_deviance(Exact k, Exact difference, Exact mean) {
     const Exact w = difference / (k + mean);
-    if (ns_magnitude(w) < 0.1) {
+    if (magnitude(w) < 0.1) {
         const double terms[8] = {
             1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0,
         };
@@ -49,13 +51,13 @@ NS_DEVICE Exact ns_poisson_deviance(Exact k, Exact difference, Exact mean) {
         }
         return difference * w + 2.0 * k * w * series;
     }
-    return k * ns_ln(k / mean) - difference;
+    return k * exact_ln(k / mean) - difference;
 }
 
 // ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2] for an integer k > 0.
-NS_DEVICE Exact ns_stirling_error(Exact k) {
+NS_DEVICE Exact stirling_error(Exact k) {
     if (k < 16.0) {
-        return Exact(ns_stirling_errors[(int)k.value]);
+        return Exact(STIRLING_ERRORS[(int)k.value]);
     }
     const double terms[5] = {1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0};
     const Exact inverse = 1.0 / k;
@@ -69,12 +71,12 @@ NS_DEVICE Exact ns_stirling_error(Exact k) {
 }
 
 // One attempt, with `u` in (-1/2, 1/2) and `v` in (0, 1): the count, or -1 where it is rejected.
-NS_DEVICE double ns_poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
+NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     const Exact a = of.a;
     const Exact b = of.b;
     const Exact mean = of.mean;
-    const Exact edge = 0.5 - ns_magnitude(u);
-    const Exact offset = ns_floor((2.0 * a / edge + b) * u + (of.part + Exact(0.43)));
+    const Exact edge = 0.5 - magnitude(u);
+    const Exact offset = floor_of((2.0 * a / edge + b) * u + (of.part + Exact(0.43)));
     const Exact count = of.whole + offset;
     if (edge >= 0.07 && v <= of.squeeze) {
         return count.value;
@@ -85,20 +87,20 @@ NS_DEVICE double ns_poisson_attempt(const PoissonRejection& of, Exact u, Exact v
     const Exact slope = a / (edge * edge) + b;
     const Exact scaled = v * of.attempts / slope;
     if (count == 0.0) {
-        return ns_ln(scaled) <= -mean ? 0.0 : -1.0;
+        return exact_ln(scaled) <= -mean ? 0.0 : -1.0;
     }
-    const Exact exponent = -ns_poisson_deviance(count, offset - of.part, mean) - ns_stirling_error(count);
+    const Exact exponent = -poisson_deviance(count, offset - of.part, mean) - stirling_error(count);
     const Exact two_pi = 0x1.921fb54442d18p+2;
-    return ns_ln(scaled * ns_root(two_pi * count)) <= exponent ? count.value : -1.0;
+    return exact_ln(scaled * exact_root(two_pi * count)) <= exponent ? count.value : -1.0;
 }
 
 // Transformed rejection: attempts until one gives a count.
-NS_DEVICE double ns_draw_rejected(const PoissonRejection& of, const Stream& stream, uint32_t slot) {
+NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream, uint32_t slot) {
     for (uint32_t attempt = 0;; ++attempt) {
-        const RandomBlock block = ns_random_block(stream, slot, attempt);
-        const Exact u = ns_centred_uniform(block.words[0], block.words[1]);
-        const Exact v = ns_open_uniform(block.words[2], block.words[3]);
-        const double count = ns_poisson_attempt(of, u, v);
+        const RandomBlock block = random_block(stream, slot, attempt);
+        const Exact u = centred_uniform(block.words[0], block.words[1]);
+        const Exact v = open_uniform(block.words[2], block.words[3]);
+        const double count = poisson_attempt(of, u, v);
         if (count >= 0.0) {
             return count;
         }
@@ -106,10 +108,10 @@ NS_DEVICE double ns_draw_rejected(const PoissonRejection& of, const Stream& stre
 }
 
 // Inversion by summing up probabilities from no count on, whose probability is `none`.
-NS_DEVICE double ns_draw_inverted(double mean, double none, const Stream& stream, uint32_t slot) {
+NS_DEVICE double draw_inverted(double mean, double none, const Stream& stream, uint32_t slot) {
     for (uint32_t attempt = 0;; ++attempt) {
-        const RandomBlock block = ns_random_block(stream, slot, attempt);
-        const Exact uniform = ns_open_uniform(block.words[0], block.words[1]);
+        const RandomBlock block = random_block(stream, slot, attempt);
+        const Exact uniform = open_uniform(block.words[0], block.words[1]);
         Exact count = 0.0;
         Exact probability = none;
         Exact sum = none;
@@ -124,3 +126,5 @@ NS_DEVICE double ns_draw_inverted(double mean, double none, const Stream& stream
         }
     }
 }
+
+}  // namespace ns

@@ -8,16 +8,18 @@
 #include "normal.cuh"
 #include "poisson.cuh"
 
+namespace ns {
+
 // How a datum is drawn.
 enum DrawMethod : uint32_t {
     // A mean of 0: always 0.
-    NS_DRAW_ZERO = 0,
+    DRAW_ZERO = 0,
     // Poisson by inversion: mean, probability of no count.
-    NS_DRAW_INVERSION = 1,
+    DRAW_INVERSION = 1,
     // Poisson by transformed rejection: the fields of `PoissonRejection`.
-    NS_DRAW_REJECTION = 2,
+    DRAW_REJECTION = 2,
     // Normal: mean, sigma.
-    NS_DRAW_NORMAL = 3,
+    DRAW_NORMAL = 3,
 };
 
 // The distribution of one datum. 64 bytes.
@@ -36,20 +38,22 @@ struct Draws {
 };
 
 // The datum of `slot` in toy `toy`.
-NS_DEVICE double ns_draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {
+NS_DEVICE double draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {
     const DatumSource& source = draws.sources[slot];
     const double* n = source.numbers;
     const Stream stream = {draws.seed, toy, draws.hypothesis};
     switch (source.method) {
-        case NS_DRAW_INVERSION:
-            return ns_draw_inverted(n[0], n[1], stream, slot);
-        case NS_DRAW_REJECTION: {
+        case DRAW_INVERSION:
+            return draw_inverted(n[0], n[1], stream, slot);
+        case DRAW_REJECTION: {
             const PoissonRejection of = {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
-            return ns_draw_rejected(of, stream, slot);
+            return draw_rejected(of, stream, slot);
         }
-        case NS_DRAW_NORMAL:
-            return ns_draw_normal(n[0], n[1], stream, slot);
+        case DRAW_NORMAL:
+            return draw_normal(n[0], n[1], stream, slot);
         default:
             return 0.0;
     }
 }
+
+}  // namespace ns
