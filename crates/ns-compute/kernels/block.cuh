@@ -1,0 +1,134 @@
+// What a block of threads is: indices, barriers, sums in a fixed order.
+//
+// Everything else is written in terms of these, so that the same sources compile for the processor, where a
+// block has one thread: that is how their numbers are tested on machines without a card.
+#pragma once
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define NS_DEVICE __device__ __forceinline__
+#define NS_CALL __device__ __noinline__
+
+namespace ns {
+NS_DEVICE int thread() { return threadIdx.x; }
+NS_DEVICE int threads() { return blockDim.x; }
+NS_DEVICE void barrier() { __syncthreads(); }
+NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
+NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
+NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }
+
+// A team is eight neighbouring threads that share one row of some table.
+NS_DEVICE int member() { return threadIdx.x & 7; }
+NS_DEVICE int members() { return 8; }
+NS_DEVICE int team() { return threadIdx.x >> 3; }
+NS_DEVICE int teams() { return blockDim.x >> 3; }
+NS_DEVICE unsigned team_mask() { return 0xffu << (threadIdx.x & 24); }
+
+// Sum and product over a team, the same bits in all its members.
+NS_DEVICE double team_sum(double x) {
+    for (int d = 4; d > 0; d >>= 1) x += __shfl_xor_sync(team_mask(), x, d);
+    return x;
+}
+NS_DEVICE double team_product(double x) {
+    for (int d = 4; d > 0; d >>= 1) x *= __shfl_xor_sync(team_mask(), x, d);
+    return x;
+}
+NS_DEVICE double warp_sum(double x) {
+    for (int d = 16; d > 0; d >>= 1) x += __shfl_xor_sync(0xffffffffu, x, d);
+    return x;
+}
+NS_DEVICE double warp_min(double x) {
+    for (int d = 16; d > 0; d >>= 1) x = fmin(x, __shfl_xor_sync(0xffffffffu, x, d));
+    return x;
+}
+NS_DEVICE int next_item(int* queue) { return atomicAdd(queue, 1); }
+}  // namespace ns
+
+#else
+#include <math.h>
+#include <string.h>
+#define NS_DEVICE inline
+#define NS_CALL static
+#define __restrict__ __restrict
+
+namespace ns {
+NS_DEVICE int thread() { return 0; }
+NS_DEVICE int threads() { return 1; }
+NS_DEVICE void barrier() {}
+NS_DEVICE double infinity() { return HUGE_VAL; }
+NS_DEVICE uint64_t bits(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
+NS_DEVICE double from_bits(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
+NS_DEVICE int member() { return 0; }
+NS_DEVICE int members() { return 1; }
+NS_DEVICE int team() { return 0; }
+NS_DEVICE int teams() { return 1; }
+NS_DEVICE double team_sum(double x) { return x; }
+NS_DEVICE double team_product(double x) { return x; }
+NS_DEVICE double warp_sum(double x) { return x; }
+NS_DEVICE double warp_min(double x) { return x; }
+NS_DEVICE int next_item(int* queue) { return __atomic_fetch_add(queue, 1, __ATOMIC_RELAXED); }
+}  // namespace ns
+#endif
+
+namespace ns {
+
+// Sums over the block. Partial sums of the warps meet in one of two places, in turn: the barrier of a sum
+// also says that everybody has read the sum before the last one.
+struct Sums {
+    double* room;
+    int turn;
+
+    template <int N>
+    NS_DEVICE void all(double (&x)[N]);
+    NS_DEVICE double one(double x) {
+        double all_of[1] = {x};
+        all(all_of);
+        return all_of[0];
+    }
+    NS_DEVICE double least(double x);
+};
+
+constexpr int MOST_WARPS = 8;
+constexpr int MOST_SUMS = 4;
+// Numbers in `Sums::room`.
+constexpr int SUMS_ROOM = 2 * MOST_WARPS * MOST_SUMS;
+
+template <int N>
+NS_DEVICE void Sums::all(double (&x)[N]) {
+#ifdef __CUDACC__
+    for (int i = 0; i < N; i++) x[i] = warp_sum(x[i]);
+    double* here = room + turn * (MOST_WARPS * MOST_SUMS);
+    turn ^= 1;
+    int warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
+    if ((threadIdx.x & 31) == 0) {
+        for (int i = 0; i < N; i++) here[warp * MOST_SUMS + i] = x[i];
+    }
+    barrier();
+    for (int i = 0; i < N; i++) {
+        double sum = here[i];
+        for (int w = 1; w < warps; w++) sum += here[w * MOST_SUMS + i];
+        x[i] = sum;
+    }
+#endif
+}
+
+NS_DEVICE double Sums::least(double x) {
+#ifdef __CUDACC__
+    x = warp_min(x);
+    double* here = room + turn * (MOST_WARPS * MOST_SUMS);
+    turn ^= 1;
+    int warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
+    if ((threadIdx.x & 31) == 0) here[warp * MOST_SUMS] = x;
+    barrier();
+    x = here[0];
+    for (int w = 1; w < warps; w++) x = fmin(x, here[w * MOST_SUMS]);
+#endif
+    return x;
+}
+
+// Threads `i`, `i + threads`, ... of a loop over `n`.
+#define NS_EACH(i, n) for (int i = ns::thread(); i < (n); i += ns::threads())
+// Teams `i`, `i + teams`, ... of a loop over `n`.
+#define NS_EACH_TEAM(i, n) for (int i = ns::team(); i < (n); i += ns::teams())
+
+}  // namespace ns

@@ -1,0 +1,225 @@
+// One descent to its certificate: the same steps as lanes/descend.rs takes.
+#pragma once
+#include "memory.cuh"
+
+namespace ns {
+
+constexpr double EDM_TOLERANCE = 1e-12;
+constexpr int MOST_ITERATIONS = 120;
+constexpr int MOST_TRIALS = 8;
+constexpr int MOST_PINS = 4;
+constexpr double GOOD_CONTRACTION = 0.05;
+constexpr double SURELY = 1e-2 * EDM_TOLERANCE;
+constexpr double FORESEEABLE = 1e-3;
+constexpr double RECOGNISABLE = 1e-3;
+constexpr double CLOSE = 0.03;
+constexpr double SAME = 3e-7;
+constexpr double LEAST_PRODUCT = 1e-100;
+constexpr double EPSILON = 2.220446049250313e-16;
+// Below this under the saturated model, lower than any real minimum (src/optimise).
+constexpr double BELOW_SATURATED = -10.0;
+
+struct Descent {
+    double value, noise, edm, last_edm, length, descent;
+    int trials, iterations, evaluations;
+    bool fresh, lost, converged;
+};
+
+// A minimum already known: value, and parameters in SNAPSHOT.
+struct Known {
+    double value;
+    bool any;
+};
+
+// Moves to the trial point: remembers the step, finds what is held, sets the slope. Returns whether that changed
+// what is held.
+NS_CALL bool absorb(
+    const Plan& plan, const Metric& metric, const State& state, bool fresh, Memory& memory, Sums& sums
+) {
+    double *theta = state[THETA], *slope = state[SLOPE], *held = state[HELD];
+    const double *trial = state[TRIAL], *gradient = state[GRADIENT];
+    const double *lower = state[LOWER], *upper = state[UPPER];
+    double *steps = state[STEPS] + memory.next * plan.n_params;
+    double *changes = state[CHANGES] + memory.next * plan.n_params;
+    double parts[3] = {0.0, 0.0, 0.0};
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        double to = trial[p], g = gradient[p];
+        bool was = held[p] != 0.0;
+        if (!fresh) {
+            // A parameter that was held has moved nowhere, and its slope counted for nothing.
+            double step = to - theta[p], change = was ? 0.0 : g - slope[p];
+            steps[p] = step;
+            changes[p] = change;
+            parts[0] = fma(step, change, parts[0]);
+            parts[1] = fma(change, change, parts[1]);
+        }
+        theta[p] = to;
+        bool holds = lower[p] == upper[p] || (to <= lower[p] && g > 0.0) || (to >= upper[p] && g < 0.0);
+        held[p] = holds ? 1.0 : 0.0;
+        slope[p] = holds ? 0.0 : g;
+        if (holds != was) parts[2] += 1.0;
+    }
+    sums.all(parts);
+    if (!fresh) {
+        // A pair must show positive curvature, well above rounding.
+        memory.inverse[memory.next] = parts[0] > 1e-16 * parts[1] ? 1.0 / parts[0] : 0.0;
+        memory.next = memory.next + 1 == PAIRS ? 0 : memory.next + 1;
+    }
+    return parts[2] != 0.0;
+}
+
+// What one step from `theta` may reach below: Poisson constraints are barriers at 0, a step leaves a tenth.
+NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
+    return plan.constraint[p] == 2 ? fmax(lower, 0.1 * theta) : lower;
+}
+
+// The longest part of the direction, at most 1, that stays in the box.
+NS_CALL double reach(const Plan& plan, const Metric& metric, const State& state, Sums& sums) {
+    const double *theta = state[THETA], *direction = state[DIRECTION];
+    const double *lower = state[LOWER], *upper = state[UPPER];
+    double least = 1.0;
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        double step = direction[p], to = theta[p] + step;
+        double bottom = floor_of(plan, p, lower[p], theta[p]);
+        if (!(to < bottom || to > upper[p])) continue;
+        double room = step < 0.0 ? bottom - theta[p] : upper[p] - theta[p];
+        // A direction of next to nothing reaches any edge.
+        if (fabs(step) > 1e-300) least = fmin(least, room / step);
+    }
+    least = sums.least(least);
+    return least > 0.0 ? least : 0.0;
+}
+
+// Holds the parameters that sit on a bound and would leave the box; true if there were any.
+NS_CALL bool pin_outward(const Metric& metric, const State& state, Sums& sums) {
+    const double *theta = state[THETA], *direction = state[DIRECTION];
+    const double *lower = state[LOWER], *upper = state[UPPER];
+    double *held = state[HELD], *slope = state[SLOPE], any = 0.0;
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        double step = direction[p];
+        bool outward = (theta[p] <= lower[p] && step < 0.0) || (theta[p] >= upper[p] && step > 0.0);
+        if (outward && held[p] == 0.0) {
+            held[p] = 1.0;
+            slope[p] = 0.0;
+            any = 1.0;
+        }
+    }
+    return sums.one(any) != 0.0;
+}
+
+// TRIAL = THETA + length DIRECTION, inside the box.
+NS_DEVICE void advance(const Metric& metric, const State& state, double length) {
+    const double *theta = state[THETA], *direction = state[DIRECTION];
+    const double *lower = state[LOWER], *upper = state[UPPER];
+    double* trial = state[TRIAL];
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        double to = fma(length, direction[p], theta[p]);
+        trial[p] = fmin(fmax(to, lower[p]), upper[p]);
+    }
+    barrier();
+}
+
+// Whether the descent is about to end in the known minimum: value and point that it predicts agree.
+NS_CALL bool awaits(
+    const Plan& plan, const Metric& metric, const State& state, const Descent& at, double known, Sums& sums
+) {
+    double predicted = at.value - at.edm;
+    if (at.edm > RECOGNISABLE || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
+    const double *theta = state[THETA], *direction = state[DIRECTION], *there = state[SNAPSHOT];
+    double away = 0.0;
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        double width = plan.width[p], scale = width > 0.0 ? width : fabs(there[p]);
+        if (!(fabs(theta[p] + direction[p] - there[p]) <= CLOSE * fmax(scale, CLOSE))) away = 1.0;
+    }
+    return sums.one(away) == 0.0;
+}
+
+// The direction from where the descent is; false if the metric fails.
+NS_DEVICE bool direct(
+    const Plan& plan, const Metric& metric, const State& state, Memory& memory, Descent& at, Sums& sums
+) {
+    for (int pin = 0;; pin++) {
+        if (!factor(plan, metric, state)) return false;
+        before(plan, metric, state, memory, sums);
+        solve(plan, metric, state);
+        at.descent = after(plan, metric, state, memory, sums);
+        at.length = reach(plan, metric, state, sums);
+        if (!(at.length < 1e-10)) return true;
+        if (pin == MOST_PINS) return false;
+        if (!pin_outward(metric, state, sums)) return true;
+        memory.forget();
+    }
+}
+
+// Descends from START (all parameters, inside the box) to a certificate, or gives up. With a known minimum it
+// also ends, without a certificate, once it will not get below that. The point is in THETA.
+NS_CALL Descent descend(const Plan& plan, const Metric& metric, const State& state, Known known, Sums& sums) {
+    Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
+    Memory memory;
+    memory.forget();
+    memory.next = 0;
+    memory.corrects = false;
+    barrier();
+    NS_EACH(p, plan.n_params) {
+        double x = state[START][p];
+        state[TRIAL][p] = x;
+        state[THETA][p] = x;
+        state[HELD][p] = 0.0;
+        state[SLOPE][p] = 0.0;
+        state[DIRECTION][p] = 0.0;
+    }
+    barrier();
+    for (;;) {
+        Value here = evaluate(plan, state, state[TRIAL], sums);
+        at.evaluations++;
+        double value = here.main + here.constraint;
+        double bound = at.value + 1e-4 * at.length * at.descent + 8.0 * EPSILON * at.noise;
+        bool good = at.fresh ? isfinite(value) : value <= bound;
+        bool usable = here.least > LEAST_PRODUCT;
+        if (!good || !usable) {
+            at.trials++;
+            if (at.fresh || at.trials > MOST_TRIALS || !usable) {
+                at.lost = true;
+                return at;
+            }
+            at.length *= 0.3;
+            advance(metric, state, at.length);
+            continue;
+        }
+        bool fresh = at.fresh;
+        at.fresh = false;
+        at.value = value;
+        at.noise = here.noise;
+        at.trials = 0;
+        at.iterations++;
+        if (absorb(plan, metric, state, fresh, memory, sums)) memory.forget();
+        at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
+        if (!direct(plan, metric, state, memory, at, sums)) at.lost = true;
+        at.last_edm = fresh ? infinity() : at.edm;
+        at.edm = -0.5 * at.descent;
+        if (fresh) {
+            memory.corrects = false;
+        } else if (at.edm > GOOD_CONTRACTION * at.last_edm) {
+            memory.corrects = true;
+        }
+        if (!(at.edm >= 0.0 && isfinite(at.edm))) at.lost = true;
+        if (at.lost) return at;
+        bool certain = at.edm <= SURELY || (at.edm <= EDM_TOLERANCE && at.last_edm <= EDM_TOLERANCE);
+        if (certain) {
+            at.converged = true;
+            return at;
+        }
+        if (known.any && at.edm <= FORESEEABLE) {
+            if (at.value - 10.0 * at.edm >= known.value - SAME) return at;
+            if (awaits(plan, metric, state, at, known.value, sums)) return at;
+        }
+        advance(metric, state, at.length);
+    }
+}
+
+}  // namespace ns

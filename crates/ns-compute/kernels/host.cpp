@@ -1,0 +1,14 @@
+// The kernels for the processor: blocks of one thread, one after the other. For tests without a card.
+#include "ns.cu"
+
+extern "C" {
+void ns_host_fit(const ns::FitLaunch* launch, double* shared, int blocks) {
+    for (int block = 0; block < blocks; block++) ns::fit_block(*launch, shared, block);
+}
+void ns_host_evaluate(const ns::EvaluateLaunch* launch, double* shared, int blocks) {
+    for (int block = 0; block < blocks; block++) ns::evaluate_block(*launch, shared, block, blocks);
+}
+void ns_host_draw(const ns::DrawLaunch* launch, int blocks) {
+    for (int block = 0; block < blocks; block++) ns::draw_block(*launch, block, blocks);
+}
+}

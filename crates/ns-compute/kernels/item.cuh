@@ -1,0 +1,119 @@
+// One item of the queue: its data, then its fits one after the other.
+#pragma once
+#include "random.cuh"
+#include "search.cuh"
+
+namespace ns {
+
+// `n - n ln n + ln Gamma(n + 1)` of a drawn count, from Stirling's formula with its error term.
+NS_DEVICE double saturated(double n) {
+    if (!(n > 0.0)) return 0.0;
+    return 0.5 * log(6.283185307179586476925 * n) + stirling_error(Exact(n)).value;
+}
+
+// MAIN and AUX of an item. Returns `-ln L` of the saturated model, without what does not depend on the data; for
+// data that were given the host knows it.
+NS_DEVICE double load(const FitLaunch& launch, const State& state, int item, Sums& sums) {
+    const Plan& plan = launch.plan;
+    double *main = state[MAIN], *aux = state[AUX];
+    int n = plan.n_bins + plan.n_aux;
+    barrier();
+    if (launch.items) {
+        const double* data = launch.items[item].data;
+        NS_EACH(i, n) (i < plan.n_bins ? main[i] : aux[i - plan.n_bins]) = data[i];
+        barrier();
+        return 0.0;
+    }
+    NS_EACH(i, n) {
+        double x = draw_datum(*launch.draws, (uint32_t)i, launch.first_toy + (uint64_t)item);
+        (i < plan.n_bins ? main[i] : aux[i - plan.n_bins]) = x;
+    }
+    barrier();
+    double constant = 0.0;
+    NS_EACH(b, plan.n_bins) constant += saturated(main[b]);
+    NS_EACH(p, plan.n_params) {
+        if (plan.constraint[p] == 2) constant += saturated(aux[plan.constraint_aux[p]]);
+    }
+    return sums.one(constant);
+}
+
+// START, LOWER and UPPER of a request; false if it starts from a fit that failed.
+NS_DEVICE bool prepare(
+    const FitLaunch& launch, const Request& request, const State& state, int first_outcome
+) {
+    const Plan& plan = launch.plan;
+    double *start = state[START], *lower = state[LOWER], *upper = state[UPPER];
+    const double* from = request.point;
+    if (request.start != START_AT) {
+        int earlier = first_outcome + request.earlier;
+        if (launch.outcomes[earlier].status != CONVERGED) return false;
+        from = launch.parameters + (size_t)earlier * plan.n_params;
+    }
+    barrier();
+    NS_EACH(p, plan.n_params) {
+        lower[p] = plan.lower[p];
+        upper[p] = plan.upper[p];
+    }
+    barrier();
+    NS_EACH(i, request.n_overrides) {
+        const Override& other = request.overrides[i];
+        lower[other.param] = other.lower;
+        upper[other.param] = other.upper;
+    }
+    barrier();
+    double length = 0.0;
+    if (request.start == START_ALONG && request.held_param >= 0) {
+        double along = request.point[request.held_param];
+        length = (request.held_value - from[request.held_param]) / along;
+        if (!isfinite(length)) length = 0.0;
+    }
+    NS_EACH(p, plan.n_params) {
+        double x = from[p];
+        if (length != 0.0) x = fma(length, request.point[p], x);
+        start[p] = fmin(fmax(x, lower[p]), upper[p]);
+    }
+    return true;
+}
+
+// Whether an earlier fit leaves anything for this one to find out.
+NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first_outcome) {
+    if (request.condition_fit < 0) return true;
+    int earlier = first_outcome + request.condition_fit;
+    if (launch.outcomes[earlier].status != CONVERGED) return true;
+    double x = launch.parameters[(size_t)earlier * launch.plan.n_params + request.condition_param];
+    return !(x < request.condition_low || x > request.condition_high);
+}
+
+// Does one request and writes its outcome.
+NS_DEVICE void fit(
+    const FitLaunch& launch, const Request& request, const State& state, int first_outcome, int index,
+    double saturated, Sums& sums
+) {
+    const Plan& plan = launch.plan;
+    int place = first_outcome + index;
+    Outcome outcome = {0.0, saturated, 0.0, LEFT, 0, 0, 0};
+    bool asked = needed(launch, request, first_outcome);
+    if (!asked) {
+        outcome.status = NOT_NEEDED;
+    } else if (prepare(launch, request, state, first_outcome)) {
+        Descent end = search(plan, request, state, sums);
+        outcome.value = end.value;
+        outcome.edm = end.edm;
+        outcome.status = end.converged ? CONVERGED : LEFT;
+        outcome.iterations = end.iterations;
+        outcome.evaluations = end.evaluations;
+        outcome.usable = isfinite(end.value) && end.value >= 0.0;
+        double* to = launch.parameters + (size_t)place * plan.n_params;
+        uint8_t* flags = launch.flags + (size_t)place * (plan.n_params + plan.n_bins);
+        NS_EACH(p, plan.n_params) {
+            to[p] = state[BEST][p];
+            flags[p] = state[BEST_HELD][p] != 0.0;
+        }
+        NS_EACH(b, plan.n_bins) flags[plan.n_params + b] = state[EMPTY][b] != 0.0;
+    }
+    if (thread() == 0) launch.outcomes[place] = outcome;
+    // The next fit of the item reads what this one wrote.
+    barrier();
+}
+
+}  // namespace ns

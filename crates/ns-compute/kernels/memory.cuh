@@ -1,0 +1,81 @@
+// Limited memory of the last steps: corrects the metric (Nocedal and Wright, algorithm 7.4).
+#pragma once
+#include "metric.cuh"
+
+namespace ns {
+
+// Pairs of steps and changes of the slope.
+constexpr int PAIRS = 12;
+
+struct Memory {
+    // 1 / (s y) of each pair, 0 where there is none; weights of the first half.
+    double inverse[PAIRS], weight[PAIRS];
+    int next;
+    bool corrects;
+
+    NS_DEVICE void forget() {
+        for (int i = 0; i < PAIRS; i++) inverse[i] = 0.0;
+    }
+};
+
+NS_DEVICE int slot_of(int next, int age) {
+    int slot = next + PAIRS - age;
+    return slot >= PAIRS ? slot - PAIRS : slot;
+}
+
+// FROM: first half of a direction.
+NS_CALL void before(const Plan& plan, const Metric& metric, const State& state, Memory& memory, Sums& sums) {
+    double* from = state[FROM];
+    const double* slope = state[SLOPE];
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        from[p] = -slope[p];
+    }
+    if (!memory.corrects) return;
+    for (int age = 1; age <= PAIRS; age++) {
+        int slot = slot_of(memory.next, age);
+        if (memory.inverse[slot] == 0.0) continue;
+        const double *step = state[STEPS] + slot * plan.n_params, *change = state[CHANGES] + slot * plan.n_params;
+        double sum = 0.0;
+        NS_EACH(i, metric.n_free) {
+            int p = metric.free[i];
+            sum = fma(step[p], from[p], sum);
+        }
+        double weight = sums.one(sum) * memory.inverse[slot];
+        memory.weight[slot] = weight;
+        NS_EACH(i, metric.n_free) {
+            int p = metric.free[i];
+            from[p] = fma(-weight, change[p], from[p]);
+        }
+    }
+}
+
+// DIRECTION from TO: second half. Returns its scalar product with the slope.
+NS_CALL double after(const Plan& plan, const Metric& metric, const State& state, Memory& memory, Sums& sums) {
+    double *to = state[TO], *direction = state[DIRECTION];
+    const double *slope = state[SLOPE], *held = state[HELD];
+    for (int age = PAIRS; memory.corrects && age >= 1; age--) {
+        int slot = slot_of(memory.next, age);
+        if (memory.inverse[slot] == 0.0) continue;
+        const double *step = state[STEPS] + slot * plan.n_params, *change = state[CHANGES] + slot * plan.n_params;
+        double sum = 0.0;
+        NS_EACH(i, metric.n_free) {
+            int p = metric.free[i];
+            sum = fma(change[p], to[p], sum);
+        }
+        double weight = memory.weight[slot] - sums.one(sum) * memory.inverse[slot];
+        NS_EACH(i, metric.n_free) {
+            int p = metric.free[i];
+            to[p] = fma(weight, step[p], to[p]);
+        }
+    }
+    double descent = 0.0;
+    NS_EACH(i, metric.n_free) {
+        int p = metric.free[i];
+        direction[p] = held[p] != 0.0 ? 0.0 : to[p];
+        descent = fma(slope[p], direction[p], descent);
+    }
+    return sums.one(descent);
+}
+
+}  // namespace ns

@@ -1,0 +1,192 @@
+// The Gauss-Newton metric of one fit: inverted where the fit is, and applied (see lanes/metric.rs).
+#pragma once
+#include "evaluate.cuh"
+#include "invert.cuh"
+
+namespace ns {
+
+// Room for partial sums in PARTS.
+constexpr int MOST_PARTS = 256;
+
+// `to[b] = sum_r rows[r][b] x[r]` (+ `start[b]` if given), threads sharing out both b and r.
+NS_DEVICE void combine(
+    const State& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
+    double* to
+) {
+    double* room = state[PARTS];
+    int parts = threads() / n_bins;
+    if (parts <= 1) {
+        NS_EACH(b, n_bins) {
+            double sum = start ? start[b] : 0.0;
+            for (int r = 0; r < n_rows; r++) sum = fma(rows[r * n_bins + b], x[r], sum);
+            to[b] = sum;
+        }
+        barrier();
+        return;
+    }
+    int part = thread() / n_bins, b = thread() % n_bins;
+    if (part < parts) {
+        double sum = 0.0;
+        for (int r = part; r < n_rows; r += parts) sum = fma(rows[r * n_bins + b], x[r], sum);
+        room[thread()] = sum;
+    }
+    barrier();
+    if (part == 0) {
+        double sum = start ? start[b] : 0.0;
+        for (int q = 0; q < parts; q++) sum += room[q * n_bins + b];
+        to[b] = sum;
+    }
+    barrier();
+}
+
+// Scalar product of a row with `x`, by a team.
+NS_DEVICE double team_dot(int n, const double* row, const double* x) {
+    double sum = 0.0;
+    for (int b = member(); b < n; b += members()) sum = fma(row[b], x[b], sum);
+    return team_sum(sum);
+}
+
+// Inverts the metric where the last evaluation was. False if it is not positive definite.
+NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state) {
+    const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
+    const double* reaction = state[REACTION];
+    double *root = state[ROOT], *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *matrix = state[MATRIX];
+    double* diagonal = state[BINS];
+    int n = plan.n_bins;
+    NS_EACH(b, n) {
+        double sum = 0.0;
+        for (int i = metric.local_start[b]; i < metric.local_start[b + 1]; i++) {
+            int p = metric.local_param[i], count = metric.local_count[i];
+            double inverse = 1.0 / metric.local_stiffness[i];
+            if (count >= 0) inverse = theta[p] * theta[p] / fmax(aux[count], FEWEST);
+            if (held[p] != 0.0) inverse = 0.0;
+            double r = metric.local_factor[i] ? reaction[p] : metric.local_reaction[i];
+            local[i] = inverse;
+            reacts[i] = r;
+            sum = fma(r * r, inverse, sum);
+        }
+        diagonal[b] = fma(weight[b], sum, 1.0);
+        root[b] = sqrt(weight[b]);
+        if (metric.n_dual == 0) matrix[b] = 1.0 / diagonal[b];
+    }
+    NS_EACH(i, metric.n_dual) {
+        state[DUAL][i] = held[metric.dual_param[i]] != 0.0 ? 0.0 : metric.dual_inverse[i];
+    }
+    barrier();
+    if (metric.n_dual > 0) {
+        NS_EACH_TEAM(i, n) {
+            for (int k = member(); k < n; k += members()) {
+                double x = metric.kernel[i * n + k] * (root[i] * root[k]);
+                matrix[i * n + k] = i == k ? x + diagonal[i] : x;
+            }
+        }
+        // A held parameter leaves the kernel. Every thread walks through the same few.
+        for (int d = 0; d < metric.n_dual; d++) {
+            if (held[metric.dual_param[d]] == 0.0) continue;
+            const double* row = metric.dual_rows + d * n;
+            NS_EACH_TEAM(i, n) {
+                double taken = -metric.dual_inverse[d] * row[i] * root[i];
+                for (int k = member(); k < n; k += members()) {
+                    matrix[i * n + k] = fma(taken, row[k] * root[k], matrix[i * n + k]);
+                }
+            }
+        }
+        if (!invert(n, matrix, state[COLUMN])) return false;
+    }
+    int inner = metric.n_primal;
+    if (inner == 0) return true;
+    double *moves = state[MOVES], *columns = state[COLUMNS], *k_matrix = state[INNER];
+    NS_EACH(u, inner) moves[u] = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
+    // Columns M^-1 W^(1/2) J of the primal parameters.
+    NS_EACH_TEAM(u, inner) {
+        const double* row = metric.primal_rows + u * n;
+        double moving = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
+        for (int b = member(); b < n; b += members()) {
+            double sum = 0.0;
+            if (metric.n_dual == 0) {
+                sum = matrix[b] * (root[b] * row[b]);
+            } else if (moving != 0.0) {
+                for (int k = 0; k < n; k++) sum = fma(matrix[k * n + b], root[k] * row[k], sum);
+            }
+            columns[u * n + b] = sum * moving;
+        }
+    }
+    barrier();
+    NS_EACH_TEAM(place, inner * inner) {
+        int u = place / inner, v = place % inner;
+        const double *row = metric.primal_rows + u * n, *column = columns + v * n;
+        double sum = 0.0;
+        for (int b = member(); b < n; b += members()) sum = fma(root[b] * row[b], column[b], sum);
+        sum = team_sum(sum) * moves[u];
+        if (u == v) sum = moves[u] != 0.0 ? sum + metric.primal_stiffness[u] : 1.0;
+        if (member() == 0) k_matrix[place] = sum;
+    }
+    return invert(inner, k_matrix, state[COLUMN]);
+}
+
+// TO = P^-1 FROM, P the inverted metric; 0 for what is fixed or held.
+NS_CALL void solve(const Plan& plan, const Metric& metric, const State& state) {
+    const double *from = state[FROM], *root = state[ROOT], *matrix = state[MATRIX];
+    const double *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *dual = state[DUAL];
+    double *to = state[TO], *bins = state[BINS], *back = state[BINS_TO], *right = state[RIGHT];
+    double* y = state[COLUMN];
+    int n = plan.n_bins, inner = metric.n_primal;
+    barrier();
+    NS_EACH(b, n) {
+        double sum = 0.0;
+        for (int i = metric.local_start[b]; i < metric.local_start[b + 1]; i++) {
+            double step = from[metric.local_param[i]] * local[i];
+            to[metric.local_param[i]] = step;
+            sum = fma(reacts[i], step, sum);
+        }
+        bins[b] = sum;
+    }
+    NS_EACH(i, metric.n_dual) {
+        int p = metric.dual_param[i];
+        y[i] = from[p] * dual[i];
+        to[p] = y[i];
+    }
+    barrier();
+    if (metric.n_dual > 0) {
+        combine(state, n, metric.n_dual, metric.dual_rows, y, bins, bins);
+        NS_EACH(b, n) bins[b] *= root[b];
+        barrier();
+        combine(state, n, n, matrix, bins, nullptr, back);
+    } else {
+        NS_EACH(b, n) {
+            bins[b] *= root[b];
+            back[b] = bins[b] * matrix[b];
+        }
+        barrier();
+    }
+    if (inner > 0) {
+        NS_EACH_TEAM(u, inner) {
+            double sum = team_dot(n, state[COLUMNS] + u * n, bins);
+            if (member() == 0) right[u] = (from[metric.primal_param[u]] - sum) * state[MOVES][u];
+        }
+        barrier();
+        NS_EACH(u, inner) {
+            double sum = 0.0;
+            for (int v = 0; v < inner; v++) sum = fma(state[INNER][u * inner + v], right[v], sum);
+            y[u] = sum;
+            to[metric.primal_param[u]] = sum;
+        }
+        barrier();
+        combine(state, n, inner, state[COLUMNS], y, back, back);
+    }
+    NS_EACH(b, n) {
+        double seen = back[b] * root[b];
+        back[b] = seen;
+        for (int i = metric.local_start[b]; i < metric.local_start[b + 1]; i++) {
+            to[metric.local_param[i]] -= reacts[i] * (seen * local[i]);
+        }
+    }
+    barrier();
+    NS_EACH_TEAM(i, metric.n_dual) {
+        double sum = team_dot(n, metric.dual_rows + i * n, back);
+        if (member() == 0) to[metric.dual_param[i]] -= sum * dual[i];
+    }
+    barrier();
+}
+
+}  // namespace ns

@@ -1,0 +1,78 @@
+// The kernels: fits from a queue, values at many points, toys. One translation unit.
+#include "item.cuh"
+
+namespace ns {
+
+// Where a block works.
+NS_DEVICE State state_of(const uint32_t* offset, double* shared, double* slab, uint64_t stride, int block) {
+    return State{offset, shared, slab + (size_t)block * stride};
+}
+
+NS_DEVICE void fit_block(const FitLaunch& launch, double* shared, int block) {
+    State state = state_of(launch.offset, shared, launch.slab, launch.slab_stride, block);
+    Sums sums = {state[ROOM], 0};
+    // Behind the sums: the number of the item.
+    int* ticket = (int*)(sums.room + SUMS_ROOM);
+    for (;;) {
+        barrier();
+        if (thread() == 0) *ticket = next_item(launch.queue);
+        barrier();
+        int item = *ticket;
+        if (item >= launch.n_items) return;
+        double saturated = load(launch, state, item, sums);
+        int first = 0, count = launch.n_requests, outcome = item * launch.n_requests;
+        if (launch.items) {
+            first = launch.items[item].first_request;
+            count = launch.items[item].n_requests;
+            outcome = launch.items[item].first_outcome;
+        }
+        for (int i = 0; i < count; i++) {
+            fit(launch, launch.requests[first + i], state, outcome, i, saturated, sums);
+        }
+    }
+}
+
+NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, double* shared, int block, int blocks) {
+    const Plan& plan = launch.plan;
+    State state = state_of(launch.offset, shared, launch.slab, launch.slab_stride, block);
+    Sums sums = {state[ROOM], 0};
+    NS_EACH(i, plan.n_bins) state[MAIN][i] = launch.data[i];
+    NS_EACH(i, plan.n_aux) state[AUX][i] = launch.data[plan.n_bins + i];
+    for (int point = block; point < launch.n_points; point += blocks) {
+        barrier();
+        NS_EACH(p, plan.n_params) state[TRIAL][p] = launch.points[(size_t)point * plan.n_params + p];
+        barrier();
+        Value value = evaluate(plan, state, state[TRIAL], sums);
+        if (thread() == 0) {
+            launch.values[2 * (size_t)point] = value.main;
+            launch.values[2 * (size_t)point + 1] = value.constraint;
+        }
+        if (launch.gradients) {
+            double* to = launch.gradients + (size_t)point * plan.n_params;
+            NS_EACH(p, plan.n_params) to[p] = state[GRADIENT][p];
+        }
+    }
+}
+
+NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
+    for (int toy = block; toy < launch.n_toys; toy += blocks) {
+        double* to = launch.data + (size_t)toy * launch.n_data;
+        NS_EACH(i, launch.n_data) to[i] = draw_datum(*launch.draws, (uint32_t)i, launch.first_toy + (uint64_t)toy);
+    }
+}
+
+}  // namespace ns
+
+#ifdef __CUDACC__
+extern __shared__ double ns_shared[];
+
+extern "C" __global__ void __launch_bounds__(256) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
+    ns::fit_block(launch, ns_shared, blockIdx.x);
+}
+extern "C" __global__ void __launch_bounds__(256) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
+    ns::evaluate_block(launch, ns_shared, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(256) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
+    ns::draw_block(launch, blockIdx.x, gridDim.x);
+}
+#endif

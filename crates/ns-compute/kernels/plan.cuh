@@ -1,0 +1,196 @@
+// The compiled model on the device, the metric of a kind of fit, and what a launch is told.
+//
+// Twins of the structures in src/cuda/layout.rs: same fields, same order. All pointers are device addresses.
+#pragma once
+#include "block.cuh"
+
+namespace ns {
+
+// Interpolation codes, as numbers.
+enum { CODE0 = 0, CODE1 = 1, CODE2 = 2, CODE4 = 4 };
+
+struct Plan {
+    int n_params, n_bins, n_aux, n_blocks;
+    int n_cells, n_terms, n_gauss, n_pois;
+    int n_slices, n_reacting, n_binwise;
+    int histosys, normsys, padding;
+    // Blocks (one sample in one channel); starts have one more entry than blocks.
+    const int* block_cell;
+    const int* block_norm;
+    const int* block_factor;
+    const int* block_binwise;
+    const int* factor_param;
+    // Parameter of the channel's first bin, per per-bin factor.
+    const int* binwise_first;
+    // normsys terms, block after block; coefficient k of term i at [k n_terms + i].
+    const int* norm_param;
+    const double* norm_coefficient;
+    const double* norm_log_hi;
+    const double* norm_log_lo;
+    // Cells (one bin of one block).
+    const int* cell_block;
+    const int* cell_bin;
+    const double* nominal;
+    // histosys for the forward sum: slices of 32 cells, term after term, a cell per place.
+    const int* slice_start;
+    const int* slice_cell;
+    const int* slice_param;
+    const double* slice_slope;
+    const double* slice_curve;
+    // Cells of each bin.
+    const int* bin_start;
+    const int* bin_cell;
+    // Scalar parameters that act on yields, most work first, with their three lists.
+    const int* reacting_param;
+    const int* reacting_hist;
+    const int* hist_cell;
+    const double* hist_slope;
+    const double* hist_curve;
+    const int* reacting_norm;
+    const int* norm_term;
+    const int* norm_block;
+    const int* reacting_factor;
+    const int* factor_block;
+    const int* factor_place;
+    // Per-bin factors by parameter: cells, and the place of the factor within its block's list.
+    const int* binwise_param;
+    const int* binwise_start;
+    const int* binwise_cell;
+    const int* binwise_place;
+    // Constraints by parameter: 0 none, 1 Gaussian, 2 Poisson; auxiliary datum; 1/sigma or tau.
+    const int* constraint;
+    const int* constraint_aux;
+    const double* constraint_scale;
+    // Box, and width of the constraint (0: none).
+    const double* lower;
+    const double* upper;
+    const double* width;
+    const double* init;
+};
+
+// The shared part of the Gauss-Newton metric of one kind of fit (see lanes/metric.rs).
+struct Metric {
+    int n_free, n_local, n_dual, n_primal;
+    const int* free;
+    // Parameters that act on one bin: derivative there, curvature of the constraint, auxiliary count or -1;
+    // `local_factor` where they are per-bin factors and nothing else.
+    // They are sorted by bin; `local_start` has one more entry than bins.
+    const int* local_start;
+    const int* local_param;
+    const int* local_bin;
+    const int* local_factor;
+    const int* local_count;
+    const double* local_reaction;
+    const double* local_stiffness;
+    const int* dual_param;
+    const double* dual_inverse;
+    const double* dual_rows;
+    // J D^-1 J' over dual parameters, n_bins x n_bins.
+    const double* kernel;
+    const int* primal_param;
+    const double* primal_stiffness;
+    const double* primal_rows;
+};
+
+// A parameter that a request treats unlike the model: its box, and where it is held (lower = upper).
+struct Override {
+    int param;
+    int held;
+    double lower, upper;
+};
+
+enum { START_AT = 0, START_EARLIER = 1, START_ALONG = 2 };
+
+// One minimisation.
+struct Request {
+    int start, earlier;
+    // Start point, or direction from an earlier fit; the first held parameter and its value.
+    const double* point;
+    int held_param, n_overrides;
+    double held_value;
+    const Override* overrides;
+    // Done only if parameter `condition_param` of fit `condition_fit` lies within the range; -1: always.
+    int condition_fit, condition_param;
+    double condition_low, condition_high;
+    const Metric* metric;
+    // Further start points, and the parameters whose mirror image may hide another minimum.
+    int n_first, n_second, n_bendable, padding;
+    const double* first;
+    const double* second;
+    const int* bendable;
+};
+
+// Fits that share one set of data.
+struct Item {
+    int first_request, n_requests;
+    int first_outcome, padding;
+    // Main counts, then auxiliary data.
+    const double* data;
+};
+
+enum { CONVERGED = 0, LEFT = 1, NOT_NEEDED = 2 };
+
+// What is known of a fit besides its parameters.
+struct Outcome {
+    double value, saturated, edm;
+    int status, iterations, evaluations, usable;
+};
+
+// Arrays of one block, in the order in which shared memory is given out.
+enum Array {
+    ROOM, TRIAL, GRADIENT, CURVED, CURVED_FIRST, SLOPE, DIRECTION, THETA, HELD, FROM, TO,
+    LAMBDA, BIN_SLOPE, WEIGHT, BINS, ROOT, MAIN, AUX,
+    NORM, SCALE, TOTAL, ADDITIVE, BINWISE, CELL_WEIGHT,
+    PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, COLUMNS, REACTION,
+    RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES,
+    N_ARRAYS
+};
+
+// Offsets of arrays in numbers; this bit says: from the block's slab in device memory.
+constexpr uint32_t IN_SLAB = 0x80000000u;
+
+struct Draws;
+
+// The parameter of `ns_fit`.
+struct FitLaunch {
+    Plan plan;
+    uint32_t offset[N_ARRAYS];
+    int n_items, n_requests, padding;
+    double* slab;
+    uint64_t slab_stride;
+    int* queue;
+    const Request* requests;
+    // Null for toys: then item `i` is toy `first_toy + i`, with all requests.
+    const Item* items;
+    const Draws* draws;
+    uint64_t first_toy;
+    Outcome* outcomes;
+    // n_params per outcome; flags: n_params (held) + n_bins (nothing expected) bytes per outcome.
+    double* parameters;
+    uint8_t* flags;
+};
+
+// The parameter of `ns_evaluate`.
+struct EvaluateLaunch {
+    Plan plan;
+    uint32_t offset[N_ARRAYS];
+    int n_points, padding, padding2;
+    double* slab;
+    uint64_t slab_stride;
+    const double* data;
+    const double* points;
+    // Main part and constraint part from the saturated value, per point.
+    double* values;
+    // Null, or n_params per point.
+    double* gradients;
+};
+
+// The parameter of `ns_draw`.
+struct DrawLaunch {
+    const Draws* draws;
+    uint64_t first_toy;
+    int n_toys, n_data;
+    double* data;
+};
+
+}  // namespace ns
