@@ -30,10 +30,11 @@
 //! there, and one of [`FitResult::warnings`] says why.
 
 mod analysis;
-mod device;
+pub mod device;
 mod error;
 pub mod fit;
 pub mod goodness;
+pub mod gpu_session;
 pub mod hypotest;
 pub mod limit;
 mod lookup;
@@ -48,7 +49,10 @@ pub mod significance;
 pub mod toys;
 pub mod yields;
 
-pub use device::{DeviceInfo, devices, open_session, open_session_sharing};
+pub use device::{
+    Choice, DeviceInfo, ModelSize, Opened, Work, choose_device, devices, open_session, open_session_for,
+    open_session_sharing,
+};
 pub use error::InferenceError;
 pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};
 pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};

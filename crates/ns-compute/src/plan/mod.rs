@@ -5,6 +5,7 @@
 //! padded lanes contribute exactly zero.
 
 mod compile;
+mod count;
 mod structure;
 
 use ns_core::{HistosysCode, NormsysCode, ParameterTable};

@@ -1,40 +1,84 @@
-//! Which devices this build and this machine have, and sessions on them.
+//! Sessions on the device asked for, and the choice between devices.
+
+mod auto;
+mod costs;
+mod list;
+mod work;
 
 use std::sync::{Arc, OnceLock};
 
 use ns_compute::CpuSession;
 use ns_core::{Device, Execution, Model, Session, SessionError};
-use serde::Serialize;
 
-/// One place where a session could run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeviceInfo {
-    /// The name that `--device` takes.
-    pub name: String,
-    /// Whether a session can be opened on it.
-    pub available: bool,
-    /// What it is: cores and instruction set of a processor, model of a GPU.
-    pub description: Option<String>,
-    /// Why it is not available.
+pub(crate) use auto::Card;
+pub use auto::{Choice, ModelSize};
+pub use list::{DeviceInfo, devices};
+pub use work::Work;
+
+use crate::gpu_session::{self, cuda_session, metal_session};
+
+/// A session, and why it is on its device.
+pub struct Opened {
+    /// The session.
+    pub session: Box<dyn Session>,
+    /// Where `auto` chose: the work, the predicted times, and what decided.
     pub reason: Option<String>,
-    /// What to do about that.
-    pub remedy: Option<String>,
 }
 
-/// Compiles `model` for the device that `execution` names. `auto` takes the processor.
+/// Compiles `model` for the device that `execution` names. `auto` takes the processor here;
+/// [`open_session_for`] chooses.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] with reason and remedy for a device that this build or
 /// machine does not have; [`SessionError::TooLarge`] if the model does not fit the memory limit.
 pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-    match missing(execution.device) {
-        None => Ok(Box::new(CpuSession::open(model, execution)?)),
-        Some((reason, remedy)) => Err(SessionError::DeviceUnavailable {
-            device: execution.device,
-            reason: reason.to_owned(),
-            remedy: remedy.to_owned(),
-        }),
+    match execution.device {
+        Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
+        Device::Cuda(_) => cuda_session(model, execution),
+        Device::Metal => metal_session(model, execution),
+        Device::Vulkan => Err(gpu_session::no_vulkan()),
+        device => Err(gpu_session::unknown(device)),
     }
+}
+
+/// As [`open_session`], but `auto` takes the device that is predicted to be done first with `work`. A GPU
+/// that is there and cannot be used is no error then: the reason says so, and the processor does the work.
+///
+/// # Errors
+/// As [`open_session`].
+pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Result<Opened, SessionError> {
+    if execution.device != Device::Auto {
+        return Ok(Opened { session: open_session(model, execution)?, reason: None });
+    }
+    let cpu = CpuSession::open(model, execution)?;
+    let (gpu, reason) = resolve(&cpu, execution, work, |device| {
+        cuda_session(model, &Execution { device, ..execution.clone() })
+    });
+    Ok(Opened { session: gpu.unwrap_or_else(|| Box::new(cpu)), reason: Some(reason) })
+}
+
+/// Opens a GPU session if `auto` takes one for `work`; `None` is for the processor. The text says why.
+pub fn resolve<S>(
+    cpu: &CpuSession,
+    execution: &Execution,
+    work: Work,
+    open_gpu: impl FnOnce(Device) -> Result<S, SessionError>,
+) -> (Option<S>, String) {
+    let choice = choose_device(cpu, execution, work);
+    if choice.device == Device::Cpu {
+        return (None, choice.reason);
+    }
+    match open_gpu(choice.device) {
+        Ok(session) => (Some(session), choice.reason),
+        Err(error) => (None, format!("{}; but {error}", choice.reason)),
+    }
+}
+
+/// The device that `auto` takes for `work`, and why, without opening a session there.
+#[must_use]
+pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
+    let size = ModelSize::of(cpu.plan());
+    auto::choose(&size, work, execution.resolved_threads(), gpu_session::is_warm(), gpu_session::best_card)
 }
 
 /// As [`open_session`], but sessions of one model with different thread counts share what was
@@ -47,97 +91,24 @@ pub fn open_session_sharing(
     execution: &Execution,
     compiled: &OnceLock<CpuSession>,
 ) -> Result<Arc<dyn Session>, SessionError> {
-    if missing(execution.device).is_some() || execution.memory_limit.is_some() {
+    if !matches!(execution.device, Device::Auto | Device::Cpu) || execution.memory_limit.is_some() {
         return Ok(Arc::from(open_session(model, execution)?));
     }
-    let base = match compiled.get() {
-        Some(base) => base,
-        None => {
-            let opened = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
-            opened.prepare();
-            compiled.get_or_init(|| opened)
-        }
-    };
-    Ok(Arc::new(base.with_threads(execution.threads)?))
+    Ok(Arc::new(compiled_session(model, compiled)?.with_threads(execution.threads)?))
 }
 
-/// Every kind of device that NextStat knows, available here or not.
-#[must_use]
-pub fn devices() -> Vec<DeviceInfo> {
-    [Device::Cpu, Device::Cuda(0), Device::Metal, Device::Vulkan]
-        .into_iter()
-        .map(|device| {
-            let missing = missing(device);
-            DeviceInfo {
-                name: match device {
-                    Device::Cuda(_) => "cuda".to_owned(),
-                    other => other.to_string(),
-                },
-                available: missing.is_none(),
-                description: missing.is_none().then(describe_cpu),
-                reason: missing.map(|(reason, _)| reason.to_owned()),
-                remedy: missing.map(|(_, remedy)| remedy.to_owned()),
-            }
-        })
-        .collect()
-}
-
-/// Why a device cannot be used, and what to do; `None` if it can.
-fn missing(device: Device) -> Option<(&'static str, &'static str)> {
-    const USE_CPU: &str = "Use --device cpu: it supports every model";
-    match device {
-        Device::Auto | Device::Cpu => None,
-        Device::Cuda(_) => Some(("this build has no CUDA backend", USE_CPU)),
-        Device::Metal => Some(("this build has no Metal backend", USE_CPU)),
-        Device::Vulkan => Some(("this build has no Vulkan backend", USE_CPU)),
-        _ => Some(("this build does not know it", USE_CPU)),
+/// The model compiled for the processor, once.
+///
+/// # Errors
+/// As [`CpuSession::open`].
+pub fn compiled_session<'a>(
+    model: &Model,
+    compiled: &'a OnceLock<CpuSession>,
+) -> Result<&'a CpuSession, SessionError> {
+    if let Some(base) = compiled.get() {
+        return Ok(base);
     }
-}
-
-/// Cores and instruction set in one line.
-fn describe_cpu() -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let plural = if cores == 1 { "" } else { "s" };
-    format!("{} ({}), {cores} core{plural}, f64", std::env::consts::ARCH, simd_level())
-}
-
-/// The widest vector instructions of this processor that the kernels can use.
-fn simd_level() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512dq") {
-            return "AVX-512";
-        }
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-            return "AVX2";
-        }
-        "SSE2"
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        "NEON"
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        "scalar"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_missing_device_says_why_and_what_to_do() {
-        let list = devices();
-        assert_eq!(
-            list.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(),
-            ["cpu", "cuda", "metal", "vulkan"]
-        );
-        for device in list {
-            assert_eq!(device.available, device.reason.is_none());
-            assert_eq!(device.available, device.description.is_some());
-            assert_eq!(device.reason.is_some(), device.remedy.is_some());
-        }
-    }
+    let opened = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
+    opened.prepare();
+    Ok(compiled.get_or_init(|| opened))
 }

@@ -1,0 +1,39 @@
+//! How much work an evaluation is, counted: for predictions of time, and for rooflines.
+
+use ns_core::NormsysCode;
+
+use super::Plan;
+
+/// Operations of an elementary function: the length of the polynomials behind `exp` and `log1p`.
+const ELEMENTARY: usize = 25;
+
+impl Plan {
+    /// Number of parameters that the model does not fix.
+    #[must_use]
+    pub fn n_free(&self) -> usize {
+        self.table.fixed.iter().filter(|fixed| !**fixed).count()
+    }
+
+    /// Floating-point operations of one value of `-ln L` with its gradient, all parameters free; a fused
+    /// multiply-add is two.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        let norm = match self.normsys {
+            // Value and slope of a polynomial of degree six, the product over terms, and the gradient.
+            NormsysCode::Code4 => 28,
+            // A term of the exponent, and the gradient.
+            NormsysCode::Code1 => 6,
+        };
+        let mut count = norm * self.norm_of_block.len() + ELEMENTARY * self.blocks.len();
+        for block in &self.blocks {
+            let terms = |(from, to): (usize, usize)| to - from;
+            // A template is read for the yields and for the gradient.
+            let templates = terms(block.hist) + (block.hist_curved - block.hist.0);
+            let of_a_bin = 4 * templates + 4 * terms(block.binwise) + 7;
+            count += of_a_bin * block.n_bins + 3 * terms(block.factor);
+        }
+        count += (ELEMENTARY + 8) * self.n_bins;
+        count += 6 * self.gaussian.param.len() + (ELEMENTARY + 8) * self.poisson.param.len();
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+}

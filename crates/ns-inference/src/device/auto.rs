@@ -1,0 +1,246 @@
+//! `--device auto`: the processor or a GPU, by predicted time.
+//!
+//! A prediction is good to a factor of two or so, and more is not needed: where both take about as long, it
+//! does not matter which is taken. The choice never changes what a result means, only where it comes from.
+
+use std::fmt;
+
+use ns_compute::Plan;
+use ns_core::Device;
+use serde::Serialize;
+
+use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
+use super::work::Work;
+
+/// What the time of a fit depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ModelSize {
+    /// All parameters.
+    pub n_parameters: usize,
+    /// Parameters that fits move.
+    pub n_free: usize,
+    /// Main bins.
+    pub n_bins: usize,
+    /// Floating-point operations of one value of the likelihood with its gradient.
+    pub operations: u64,
+}
+
+impl ModelSize {
+    /// Counts a compiled model.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            n_parameters: plan.n_parameters(),
+            n_free: plan.n_free(),
+            n_bins: plan.n_bins(),
+            operations: plan.operations(),
+        }
+    }
+}
+
+/// A GPU that could be taken.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Card {
+    pub(super) device: Device,
+    pub(super) name: String,
+    /// f64 multiply-adds per clock of all its multiprocessors.
+    pub(super) lanes: f64,
+    /// Whether this process has a context already.
+    pub(super) warm: bool,
+}
+
+impl Card {
+    pub(crate) fn new(
+        index: usize,
+        name: &str,
+        capability: (u32, u32),
+        multiprocessors: usize,
+        warm: bool,
+    ) -> Self {
+        let lanes = lanes_per_multiprocessor(capability) * multiprocessors.max(1) as f64;
+        Self { device: Device::Cuda(index), name: name.to_owned(), lanes, warm }
+    }
+}
+
+/// The device for a piece of work, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// The work in words.
+    pub job: String,
+    /// The device: `cpu` or `cuda:I`.
+    #[serde(serialize_with = "as_text")]
+    pub device: Device,
+    /// Predicted seconds on the processor.
+    pub cpu_s: f64,
+    /// Predicted seconds on the GPU, its start included if it has not been used by this process; `None`
+    /// without one, or where it was not looked for.
+    pub gpu_s: Option<f64>,
+    /// Both in words.
+    pub reason: String,
+}
+
+fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(device)
+}
+
+/// Seconds on so many threads of the processor.
+fn on_processor(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
+    let load = work.load(size.n_free);
+    let operations = size.operations as f64;
+    let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
+    // Fits of one batch run side by side.
+    let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
+    let others = load.near * costs.near.seconds(operations) + load.toys * costs.toy.seconds(operations);
+    load.first * costs.first.seconds(operations) / share(load.first) + others / share(load.near + load.toys)
+}
+
+/// Seconds on a GPU. A fit of another kind is as much longer than a toy's as it is on the processor.
+fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, card: &Card) -> f64 {
+    let load = work.load(size.n_free);
+    let operations = size.operations as f64;
+    let longer = |fit: Fit| fit.operation / costs.toy.operation;
+    let lengths = load.first * longer(costs.first) + load.near * longer(costs.near) + load.toys;
+    // A batch takes as long as its longest fit.
+    let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, 1.0)];
+    let length = present.iter().filter(|(n, _)| *n > 0.0).map(|(_, length)| *length).fold(0.0, f64::max);
+    let start = if card.warm { 0.0 } else { costs.gpu_start };
+    let waiting = load.batches * (costs.gpu_launch + costs.gpu_latency * operations * length);
+    let busy = load.fits() * costs.gpu_fit + lengths * costs.gpu_operation * operations;
+    start + waiting + busy * costs.gpu_lanes / card.lanes
+}
+
+/// Chooses. `look` finds a GPU, or says why there is none; it is called only if one could be worth its
+/// start, because looking alone takes a driver a good part of a second.
+pub(super) fn choose(
+    size: &ModelSize,
+    work: Work,
+    threads: usize,
+    warm: bool,
+    look: impl FnOnce() -> Result<Card, String>,
+) -> Choice {
+    let cpu_s = on_processor(&COSTS, size, work, threads);
+    let on_cpu = format!("{work}: about {} on the processor with {}", Time(cpu_s), Threads(threads));
+    let choice = |device, gpu_s, why: String| Choice {
+        job: work.to_string(),
+        device,
+        cpu_s,
+        gpu_s,
+        reason: format!("{on_cpu}, {why}"),
+    };
+    if !warm && cpu_s <= COSTS.gpu_start {
+        let why = format!("and a GPU takes {} to start", Time(COSTS.gpu_start));
+        return choice(Device::Cpu, None, why);
+    }
+    match look() {
+        Err(why) => choice(Device::Cpu, None, format!("and there is no GPU: {why}")),
+        Ok(card) => {
+            let gpu_s = on_gpu(&COSTS, size, work, &card);
+            let start = if card.warm { "" } else { ", its start included" };
+            let why = format!("{} on {} ({}{start})", Time(gpu_s), card.device, card.name);
+            choice(if gpu_s < cpu_s { card.device } else { Device::Cpu }, Some(gpu_s), why)
+        }
+    }
+}
+
+/// A duration of two digits.
+struct Time(f64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            t if t < 1e-3 => (1e6 * t, "us"),
+            t if t < 1.0 => (1e3 * t, "ms"),
+            t => (t, "s"),
+        };
+        if value < 10.0 { write!(f, "{value:.1} {unit}") } else { write!(f, "{value:.0} {unit}") }
+    }
+}
+
+/// A number of threads.
+struct Threads(usize);
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} thread{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(operations: u64) -> ModelSize {
+        ModelSize { n_parameters: 184, n_free: 184, n_bins: 41, operations }
+    }
+
+    fn h200(warm: bool) -> Card {
+        Card::new(0, "NVIDIA H200", (9, 0), 132, warm)
+    }
+
+    const TOYS: fn(u64) -> Work = |toys| Work::Toys { toys, fits: 2 };
+
+    #[test]
+    fn times_grow_with_the_work_and_shrink_with_threads_and_cards() {
+        for work in [
+            Work::Fit,
+            Work::Test,
+            Work::Limit,
+            Work::Scan { points: 101 },
+            Work::Ranking { per_parameter: 2 },
+        ] {
+            for card in [h200(false), h200(true)] {
+                assert!(
+                    on_gpu(&COSTS, &size(200_000), work, &card) > on_gpu(&COSTS, &size(100_000), work, &card)
+                );
+            }
+            let at = |operations, threads| on_processor(&COSTS, &size(operations), work, threads);
+            assert!(at(200_000, 1) > at(100_000, 1));
+            assert!(at(100_000, 4) <= at(100_000, 2) && at(100_000, 2) <= at(100_000, 1));
+        }
+        let mut last = (0.0, 0.0);
+        for n in [1, 10, 1_000, 100_000, 10_000_000] {
+            let now = (
+                on_processor(&COSTS, &size(100_000), TOYS(n), 8),
+                on_gpu(&COSTS, &size(100_000), TOYS(n), &h200(false)),
+            );
+            assert!(now.0 > last.0 && now.1 > last.1);
+            last = now;
+        }
+        let graphics = Card::new(0, "NVIDIA GeForce", (8, 9), 128, false);
+        assert!(
+            on_gpu(&COSTS, &size(100_000), TOYS(100_000), &graphics)
+                > on_gpu(&COSTS, &size(100_000), TOYS(100_000), &h200(false))
+        );
+    }
+
+    #[test]
+    fn small_work_stays_on_the_processor_and_no_driver_is_woken() {
+        let never = || -> Result<Card, String> { unreachable!("nobody should look for a card") };
+        let choice = choose(&size(100_000), Work::Fit, 1, false, never);
+        assert_eq!((choice.device, choice.gpu_s), (Device::Cpu, None));
+        assert!(choice.reason.starts_with("one fit: about ") && choice.reason.contains("to start"));
+        // Nor is a card that is ready worth it for one fit.
+        assert_eq!(choose(&size(100_000), Work::Fit, 1, true, || Ok(h200(true))).device, Device::Cpu);
+    }
+
+    #[test]
+    fn many_toys_go_to_a_card_if_there_is_one() {
+        let toys = TOYS(200_000);
+        let choice = choose(&size(100_000), toys, 16, false, || Ok(h200(false)));
+        assert_eq!(choice.device, Device::Cuda(0));
+        assert!(choice.gpu_s.is_some_and(|gpu_s| gpu_s < choice.cpu_s));
+        assert!(choice.reason.contains("cuda:0 (NVIDIA H200, its start included)"), "{}", choice.reason);
+        let without = choose(&size(100_000), toys, 16, false, || Err("no driver".to_owned()));
+        assert_eq!((without.device, without.gpu_s), (Device::Cpu, None));
+        assert!(without.reason.ends_with("no GPU: no driver"), "{}", without.reason);
+    }
+
+    #[test]
+    fn once_a_card_is_chosen_more_toys_do_not_bring_the_processor_back() {
+        let chosen: Vec<bool> = (0..24)
+            .map(|k| choose(&size(100_000), TOYS(1 << k), 2, false, || Ok(h200(false))).device != Device::Cpu)
+            .collect();
+        assert!(!chosen[0] && chosen[23]);
+        assert_eq!(chosen.windows(2).filter(|w| w[0] != w[1]).count(), 1, "{chosen:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Which devices this build and this machine have.
+
+use ns_core::SessionError;
+use serde::Serialize;
+
+use crate::gpu_session;
+
+/// One place where a session could run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeviceInfo {
+    /// The name that `--device` takes.
+    pub name: String,
+    /// Whether a session can be opened on it.
+    pub available: bool,
+    /// What it is: cores and instruction set of a processor, model of a GPU.
+    pub description: Option<String>,
+    /// Memory of a GPU, in bytes.
+    pub memory: Option<u64>,
+    /// Compute capability of an NVIDIA GPU, such as 9.0.
+    pub capability: Option<String>,
+    /// The newest CUDA version that the driver knows, such as 13.0.
+    pub driver: Option<String>,
+    /// Why it is not available.
+    pub reason: Option<String>,
+    /// What to do about that.
+    pub remedy: Option<String>,
+}
+
+impl DeviceInfo {
+    fn there(name: String, description: String) -> Self {
+        Self {
+            name,
+            available: true,
+            description: Some(description),
+            memory: None,
+            capability: None,
+            driver: None,
+            reason: None,
+            remedy: None,
+        }
+    }
+
+    fn missing(name: &str, error: &SessionError) -> Self {
+        let (reason, remedy) = match error {
+            SessionError::DeviceUnavailable { reason, remedy, .. } => (reason.clone(), remedy.clone()),
+            other => (other.to_string(), gpu_session::USE_CPU.to_owned()),
+        };
+        Self {
+            name: name.to_owned(),
+            available: false,
+            description: None,
+            memory: None,
+            capability: None,
+            driver: None,
+            reason: Some(reason),
+            remedy: Some(remedy),
+        }
+    }
+}
+
+/// Every kind of device that NextStat knows, available here or not; of NVIDIA GPUs every card.
+#[must_use]
+pub fn devices() -> Vec<DeviceInfo> {
+    let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];
+    match gpu_session::cuda_cards() {
+        Err(error) => list.push(DeviceInfo::missing("cuda", &error)),
+        Ok(cards) => list.extend(cards.into_iter().map(|card| DeviceInfo {
+            memory: Some(card.memory),
+            capability: Some(format!("{}.{}", card.capability.0, card.capability.1)),
+            driver: Some(format!("{}.{}", card.driver / 1000, card.driver % 1000 / 10)),
+            ..DeviceInfo::there(format!("cuda:{}", card.index), describe_card(&card))
+        })),
+    }
+    list.push(DeviceInfo::missing("metal", &gpu_session::no_metal()));
+    list.push(DeviceInfo::missing("vulkan", &gpu_session::no_vulkan()));
+    list
+}
+
+/// A card in one line.
+fn describe_card(card: &gpu_session::Card) -> String {
+    format!(
+        "{}, {:.0} GiB, compute capability {}.{}, driver for CUDA {}.{}, f64",
+        card.name,
+        card.memory as f64 / f64::from(1 << 30),
+        card.capability.0,
+        card.capability.1,
+        card.driver / 1000,
+        card.driver % 1000 / 10
+    )
+}
+
+/// Cores and instruction set in one line.
+fn describe_cpu() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let plural = if cores == 1 { "" } else { "s" };
+    format!("{} ({}), {cores} core{plural}, f64", std::env::consts::ARCH, simd_level())
+}
+
+/// The widest vector instructions of this processor that the kernels can use.
+fn simd_level() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512dq") {
+            return "AVX-512";
+        }
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            return "AVX2";
+        }
+        "SSE2"
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        "NEON"
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        "scalar"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_missing_device_says_why_and_what_to_do() {
+        let list = devices();
+        let kinds: Vec<&str> = list.iter().filter_map(|d| d.name.split(':').next()).collect();
+        assert_eq!(kinds.first(), Some(&"cpu"));
+        assert!(kinds.ends_with(&["cuda", "metal", "vulkan"]), "{kinds:?}");
+        for device in list {
+            assert_eq!(device.available, device.reason.is_none());
+            assert_eq!(device.available, device.description.is_some());
+            assert_eq!(device.reason.is_some(), device.remedy.is_some());
+            let card = device.available && device.name.starts_with("cuda:");
+            assert_eq!(
+                card,
+                device.memory.is_some() && device.capability.is_some() && device.driver.is_some()
+            );
+        }
+    }
+}

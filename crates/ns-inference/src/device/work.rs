@@ -1,0 +1,100 @@
+//! What a session is opened for: how many fits, of which kind, in how many batches.
+
+use std::fmt;
+
+/// The work that waits for a session. It decides nothing but the device that `auto` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Work {
+    /// A fit with its uncertainties.
+    Fit,
+    /// A profile likelihood scan of so many points.
+    Scan {
+        /// Tested values.
+        points: u64,
+    },
+    /// A ranking by refits: so many for each free parameter.
+    Ranking {
+        /// 2 after the fit, 4 with impacts before it too, fewer for other definitions.
+        per_parameter: u64,
+    },
+    /// An asymptotic test, a significance or a goodness of fit.
+    Test,
+    /// Asymptotic limits: some tested values, one after another.
+    Limit,
+    /// Toys, drawn and fitted so many times each.
+    Toys {
+        /// Toys of all hypotheses together.
+        toys: u64,
+        /// 2 for a test (free and conditional), 1 for a study.
+        fits: u64,
+    },
+    /// Fits of given data sets from the model's start values.
+    Batch {
+        /// Data sets.
+        fits: u64,
+    },
+}
+
+/// The same in numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Load {
+    /// Fits from the model's start values, with uncertainties.
+    pub(super) first: f64,
+    /// Fits that start from the minimum of a neighbour.
+    pub(super) near: f64,
+    /// Fits of toys.
+    pub(super) toys: f64,
+    /// Batches that wait for each other.
+    pub(super) batches: f64,
+}
+
+impl Load {
+    /// Fits in all.
+    pub(super) fn fits(self) -> f64 {
+        self.first + self.near + self.toys
+    }
+}
+
+/// Fits that a test starts with: free, conditional, and those of the Asimov set.
+const FITS_OF_A_TEST: f64 = 4.0;
+
+/// Further fits of the search for a limit, observed and expected, and the rounds that they come in.
+const FITS_OF_A_LIMIT: f64 = 60.0;
+const ROUNDS_OF_A_LIMIT: f64 = 8.0;
+
+/// Rounds of a scan: chunks of points that start from the points before them.
+const ROUNDS_OF_A_SCAN: f64 = 8.0;
+
+impl Work {
+    /// Counts fits for a model with so many free parameters.
+    pub(super) fn load(self, n_free: usize) -> Load {
+        let load = |first, near, toys, batches| Load { first, near, toys, batches };
+        match self {
+            Self::Fit => load(1.0, 0.0, 0.0, 1.0),
+            Self::Scan { points } => {
+                load(1.0, points as f64, 0.0, 1.0 + (points as f64).min(ROUNDS_OF_A_SCAN))
+            }
+            Self::Ranking { per_parameter } => load(1.0, per_parameter as f64 * n_free as f64, 0.0, 2.0),
+            Self::Test => load(FITS_OF_A_TEST, 0.0, 0.0, 3.0),
+            Self::Limit => load(FITS_OF_A_TEST, FITS_OF_A_LIMIT, 0.0, 3.0 + ROUNDS_OF_A_LIMIT),
+            Self::Toys { toys, fits } => load(FITS_OF_A_TEST, 0.0, toys as f64 * fits as f64, 5.0),
+            Self::Batch { fits } => load(fits as f64, 0.0, 0.0, 1.0),
+        }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |n: u64| if n == 1 { "" } else { "s" };
+        match *self {
+            Self::Fit => f.write_str("one fit"),
+            Self::Scan { points } => write!(f, "a scan of {points} point{}", plural(points)),
+            Self::Ranking { .. } => f.write_str("a ranking"),
+            Self::Test => f.write_str("an asymptotic test"),
+            Self::Limit => f.write_str("an asymptotic limit"),
+            Self::Toys { toys, .. } => write!(f, "{toys} toy{}", plural(toys)),
+            Self::Batch { fits } => write!(f, "{fits} fit{}", plural(fits)),
+        }
+    }
+}
