@@ -101,7 +101,7 @@ impl CliError {
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
             Self::Write { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
-                InferenceError::Session(SessionError::DeviceUnavailable { .. }) => Exit::Device,
+                InferenceError::Session(error) if error.is_of_device() => Exit::Device,
                 InferenceError::Session(SessionError::TooLarge { .. }) | InferenceError::FitFailed { .. } => {
                     Exit::Failed
                 }

@@ -1,6 +1,8 @@
 //! Compiled models, their evaluation and optimisation on each device.
 
 pub mod cpu;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub mod cuda;
 mod curvature;
 mod eval;
 mod interp;

@@ -110,6 +110,104 @@ pub enum SessionError {
         /// What the parity contract allows.
         tolerance: f64,
     },
+    /// NVIDIA's driver is not installed, or not visible from a container.
+    #[error(
+        "no CUDA device can be used: NVIDIA's driver library (libcuda.so.1; nvcuda.dll on Windows) is not found. \
+         Install the driver, in a container pass the GPUs through, or choose the device cpu"
+    )]
+    CudaDriverMissing,
+    /// NVIDIA's driver is older than the embedded code can be loaded by.
+    #[error(
+        "no CUDA device can be used: the driver supports CUDA {}.{}, and {}.{} is the least that will do. \
+         Update NVIDIA's driver, or choose the device cpu",
+        .found / 1000, .found % 1000 / 10, .needed / 1000, .needed % 1000 / 10
+    )]
+    CudaDriverTooOld {
+        /// CUDA version of the driver, 11040 for 11.4.
+        found: u32,
+        /// The least version, likewise.
+        needed: u32,
+    },
+    /// There is no CUDA device, or none of this index.
+    #[error(
+        "there is no device cuda:{index}: NVIDIA's driver shows {}. {}", show_devices(*count),
+        if *count == 0 { "See what nvidia-smi lists and whether CUDA_VISIBLE_DEVICES hides it, or choose the device cpu" }
+        else { "`nextstat devices` lists them; CUDA_VISIBLE_DEVICES may hide some" }
+    )]
+    NoSuchCudaDevice {
+        /// The index asked for, from 0.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A card that is too old.
+    #[error(
+        "cuda:{index} ({name}) has compute capability {}.{}; {}.{} is the least that will do. \
+         Choose another card, or the device cpu",
+        .found.0, .found.1, .needed.0, .needed.1
+    )]
+    UnsupportedCard {
+        /// Index of the device.
+        index: usize,
+        /// Name of the card.
+        name: String,
+        /// Its compute capability.
+        found: (u32, u32),
+        /// The least compute capability.
+        needed: (u32, u32),
+    },
+    /// Memory of the device is used up.
+    #[error(
+        "{device} is out of memory: {needed} bytes are needed, {free} are free. Results handed over before this \
+         are complete and kept. Free memory that other programs hold, ask for a lower memory limit so that \
+         the batch is cut smaller, or choose the device cpu"
+    )]
+    OutOfDeviceMemory {
+        /// The device.
+        device: Device,
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes free then.
+        free: u64,
+    },
+    /// The device stopped working while it was used; nothing more can be done with it in this session.
+    #[error(
+        "{device} was lost while {doing}: {error}. Results handed over before this are complete and kept. {remedy}"
+    )]
+    DeviceLost {
+        /// The device.
+        device: Device,
+        /// What was being done.
+        doing: &'static str,
+        /// The driver's name for the error.
+        error: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The device refuses a request.
+    #[error(
+        "{device} refuses while {doing}: {error}. Results handed over before this are complete and kept. {remedy}"
+    )]
+    DeviceRefused {
+        /// The device.
+        device: Device,
+        /// What was being done.
+        doing: &'static str,
+        /// The driver's name for the error.
+        error: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// None of the embedded code runs on the device.
+    #[error("the code of this build cannot be loaded on {device}: {error}. {remedy}")]
+    KernelImage {
+        /// The device.
+        device: Device,
+        /// What the driver says of each piece of code tried.
+        error: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The session does not know this kind of data.
     #[error("this session cannot use data of this kind; {remedy}")]
     ForeignData {
@@ -126,4 +224,32 @@ pub enum SessionError {
         /// Bytes allowed.
         limit: u64,
     },
+}
+
+impl SessionError {
+    /// Whether the device is the reason, not the input: another device may do what this one does not.
+    #[must_use]
+    pub const fn is_of_device(&self) -> bool {
+        matches!(
+            self,
+            Self::DeviceUnavailable { .. }
+                | Self::CudaDriverMissing
+                | Self::CudaDriverTooOld { .. }
+                | Self::NoSuchCudaDevice { .. }
+                | Self::UnsupportedCard { .. }
+                | Self::OutOfDeviceMemory { .. }
+                | Self::DeviceLost { .. }
+                | Self::DeviceRefused { .. }
+                | Self::KernelImage { .. }
+        )
+    }
+}
+
+/// "no device", "1 device", "2 devices".
+fn show_devices(count: usize) -> String {
+    match count {
+        0 => "no device".to_owned(),
+        1 => "1 device".to_owned(),
+        n => format!("{n} devices"),
+    }
 }

@@ -1,0 +1,168 @@
+//! NVIDIA's driver: whether it is there, which version, which devices it shows.
+//!
+//! The library is looked for when it is first needed, never when the program starts.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
+use ns_core::{Device, SessionError};
+
+use super::failure::{Doing, explain};
+use super::images::LEAST_DRIVER;
+
+/// A card that the driver shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CudaDevice {
+    /// The index that `cuda:I` takes.
+    pub index: usize,
+    /// "NVIDIA H200".
+    pub name: String,
+    /// Compute capability, (9, 0) for 9.0.
+    pub capability: (u32, u32),
+    /// Memory in all, bytes.
+    pub memory: u64,
+    /// Version of the driver's CUDA, 13000 for 13.0.
+    pub driver: u32,
+}
+
+/// A driver that has been started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Driver {
+    /// 13000 for CUDA 13.0.
+    pub(super) version: u32,
+    /// Devices it shows.
+    pub(super) devices: usize,
+}
+
+/// The CUDA devices of this machine. An empty list where there is a driver but no card; usable or not is told when a
+/// session is opened.
+///
+/// Nothing is made ready on any of them; the first call starts the driver.
+///
+/// # Errors
+/// [`SessionError::CudaDriverMissing`], [`SessionError::CudaDriverTooOld`], [`SessionError::DeviceUnavailable`] with
+/// the driver's own reason.
+pub fn found() -> Result<Vec<CudaDevice>, SessionError> {
+    let driver = driver()?;
+    (0..driver.devices).map(|index| guarded(Device::Cuda(index), || describe(driver, index))).collect()
+}
+
+/// Starts the driver, once.
+pub(super) fn driver() -> Result<Driver, SessionError> {
+    static DRIVER: OnceLock<Result<Driver, SessionError>> = OnceLock::new();
+    DRIVER.get_or_init(|| guarded(Device::Cuda(0), start)).clone()
+}
+
+fn start() -> Result<Driver, SessionError> {
+    // SAFETY: it opens and closes the library, whose initialisers belong to the driver.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(SessionError::CudaDriverMissing);
+    }
+    let failed = |error: DriverError| explain(Device::Cuda(0), Doing::Starting, error.0);
+    let mut version = 0;
+    // SAFETY: the pointer is to an integer of ours; this function needs no initialisation.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed)?;
+    let version = u32::try_from(version).unwrap_or(0);
+    // First of all, since only from then on every function that is used exists.
+    if version < LEAST_DRIVER {
+        return Err(SessionError::CudaDriverTooOld { found: version, needed: LEAST_DRIVER });
+    }
+    let devices = match result::init().and_then(|()| result::device::get_count()) {
+        Ok(count) => usize::try_from(count).unwrap_or(0),
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+        Err(error) => return Err(failed(error)),
+    };
+    Ok(Driver { version, devices })
+}
+
+/// What a device is.
+pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, SessionError> {
+    let device = handle(driver, index)?;
+    let name = result::device::get_name(device)
+        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))?;
+    let capability = (
+        attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    );
+    // SAFETY: the device is one that the driver gave.
+    let memory = unsafe { result::device::total_mem(device) }
+        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))?;
+    Ok(CudaDevice { index, name, capability, memory: memory as u64, driver: driver.version })
+}
+
+/// The driver's handle of a device.
+pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, SessionError> {
+    let missing = SessionError::NoSuchCudaDevice { index, count: driver.devices };
+    if index >= driver.devices {
+        return Err(missing);
+    }
+    let ordinal = i32::try_from(index).map_err(|_| missing)?;
+    result::device::get(ordinal).map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))
+}
+
+/// A number that describes a device.
+pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -> Result<u32, SessionError> {
+    // SAFETY: the device is one that the driver gave.
+    let value = unsafe { result::device::get_attribute(device, which) }
+        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}
+
+/// Runs what calls the driver. The bindings panic where the library or one of its functions is missing, which the
+/// checks before should make impossible: here that becomes an error all the same.
+pub(super) fn guarded<T>(
+    device: Device,
+    call: impl FnOnce() -> Result<T, SessionError>,
+) -> Result<T, SessionError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        Err(SessionError::DeviceUnavailable {
+            device,
+            reason: "NVIDIA's driver library lacks a function".to_owned(),
+            remedy: "Install NVIDIA's driver anew, or choose the device cpu".to_owned(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a driver or without: an answer, never a panic.
+    #[test]
+    fn devices_are_listed_or_an_error_says_why_not() {
+        // SAFETY: as in `start`.
+        let present = unsafe { sys::is_culib_present() };
+        match found() {
+            Ok(devices) => {
+                assert!(present);
+                for (index, device) in devices.iter().enumerate() {
+                    assert_eq!(device.index, index);
+                    assert!(device.memory > 0 && device.driver >= LEAST_DRIVER, "{device:?}");
+                }
+            }
+            Err(SessionError::CudaDriverMissing) => assert!(!present),
+            Err(error) => assert!(present && error.is_of_device(), "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_missing_device_says_how_many_there_are() {
+        let two = Driver { version: 13_000, devices: 2 };
+        let error = SessionError::NoSuchCudaDevice { index: 2, count: 2 };
+        assert!(error.to_string().starts_with("there is no device cuda:2: NVIDIA's driver shows 2 devices."));
+        assert_eq!(handle(two, 2), Err(error));
+        let none = Driver { version: 13_000, devices: 0 };
+        let error = SessionError::NoSuchCudaDevice { index: 0, count: 0 };
+        assert!(error.to_string().contains("shows no device. See what nvidia-smi lists"), "{error}");
+        assert_eq!(handle(none, 0), Err(error));
+    }
+
+    #[test]
+    fn a_panic_of_the_bindings_is_an_error() {
+        let result: Result<(), SessionError> =
+            guarded(Device::Cuda(0), || std::panic::resume_unwind(Box::new("missing symbol")));
+        assert!(matches!(result, Err(SessionError::DeviceUnavailable { .. })), "{result:?}");
+    }
+}

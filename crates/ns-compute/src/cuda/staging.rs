@@ -1,0 +1,114 @@
+//! Page-locked memory of the host through which copies go.
+//!
+//! A card reads and writes such memory by itself, at the full speed of the bus, while the processor copies the next
+//! piece from or to the memory of the program.
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+
+/// Bytes of a piece.
+const PIECE: usize = 2 << 20;
+
+/// Two pieces, used in turn.
+pub(super) struct Staging {
+    pieces: [Piece; 2],
+}
+
+/// Page-locked memory, and an event that says when the card is done with it.
+struct Piece {
+    memory: *mut u8,
+    done: CUevent,
+}
+
+// SAFETY: the memory belongs to the `Staging` alone, and the driver's handles are good on any thread.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// Takes the memory. The device's context must be current, here as in all other functions.
+    pub(super) fn new() -> Result<Self, DriverError> {
+        Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
+    }
+
+    /// Copies to the device, in order with the stream. When it returns, `from` may change.
+    ///
+    /// # Safety
+    /// At `to` there must be as many bytes of device memory.
+    pub(super) unsafe fn write(&mut self, stream: CUstream, to: u64, from: &[u8]) -> Result<(), DriverError> {
+        let mut at = to;
+        for (i, chunk) in from.chunks(PIECE).enumerate() {
+            let piece = &mut self.pieces[i % 2];
+            piece.wait()?;
+            piece.content(chunk.len()).copy_from_slice(chunk);
+            // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
+            unsafe { result::memcpy_htod_async(at, piece.content(chunk.len()), stream) }?;
+            piece.mark(stream)?;
+            at += chunk.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies from the device after everything the stream has been given, and waits for that.
+    ///
+    /// # Safety
+    /// At `from` there must be as many bytes of device memory.
+    pub(super) unsafe fn read(
+        &mut self,
+        stream: CUstream,
+        from: u64,
+        to: &mut [u8],
+    ) -> Result<(), DriverError> {
+        let mut at = from;
+        // One chunk is on its way while the one before is copied out.
+        let mut coming: Option<(usize, &mut [u8])> = None;
+        for (i, chunk) in to.chunks_mut(PIECE).enumerate() {
+            let piece = &mut self.pieces[i % 2];
+            // A write that still reads from this piece comes first in the stream.
+            // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
+            unsafe { result::memcpy_dtoh_async(piece.content(chunk.len()), at, stream) }?;
+            piece.mark(stream)?;
+            at += chunk.len() as u64;
+            if let Some((before, chunk)) = coming.replace((i % 2, chunk)) {
+                self.pieces[before].copy_out(chunk)?;
+            }
+        }
+        if let Some((last, chunk)) = coming {
+            self.pieces[last].copy_out(chunk)?;
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn new() -> Result<Self, DriverError> {
+        // SAFETY: the memory lives as long as the context, and zero is a value of every byte.
+        let memory: *mut u8 = unsafe {
+            let memory = result::malloc_host(PIECE, 0)?.cast::<u8>();
+            memory.write_bytes(0, PIECE);
+            memory
+        };
+        Ok(Self { memory, done: result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)? })
+    }
+
+    /// The first `bytes` of the memory.
+    fn content(&mut self, bytes: usize) -> &mut [u8] {
+        // SAFETY: there are `PIECE` bytes, all initialised, which nobody else has.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, bytes.min(PIECE)) }
+    }
+
+    /// Everything the stream has been given so far is before this piece is free again.
+    fn mark(&self, stream: CUstream) -> Result<(), DriverError> {
+        // SAFETY: event and stream are of the current context.
+        unsafe { result::event::record(self.done, stream) }
+    }
+
+    fn wait(&self) -> Result<(), DriverError> {
+        // SAFETY: the event is of the current context; one never recorded counts as done.
+        unsafe { result::event::synchronize(self.done) }
+    }
+
+    fn copy_out(&mut self, to: &mut [u8]) -> Result<(), DriverError> {
+        self.wait()?;
+        to.copy_from_slice(self.content(to.len()));
+        Ok(())
+    }
+}
