@@ -77,7 +77,17 @@ pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     }
     let device = Arc::new(guarded(Device::Cuda(index), || CudaDriver::new(index))?);
     open.insert(index, Arc::clone(&device));
+    WARM.store(true, Ordering::Relaxed);
     Ok(device)
+}
+
+/// Set once a device has been made ready.
+static WARM: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has made a device ready before: the next session then opens at once.
+#[must_use]
+pub fn is_warm() -> bool {
+    WARM.load(Ordering::Relaxed)
 }
 
 impl CudaDriver {
@@ -92,7 +102,7 @@ impl CudaDriver {
             name: found.name,
             capability: found.capability,
             driver: driver.version,
-            multiprocessors: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize,
+            multiprocessors: found.multiprocessors,
             shared_per_block: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
                 as usize,
             shared_per_multiprocessor: number(

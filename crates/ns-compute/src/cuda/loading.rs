@@ -23,6 +23,8 @@ pub struct CudaDevice {
     pub capability: (u32, u32),
     /// Memory in all, bytes.
     pub memory: u64,
+    /// Multiprocessors.
+    pub multiprocessors: usize,
     /// Version of the driver's CUDA, 13000 for 13.0.
     pub driver: u32,
 }
@@ -86,10 +88,12 @@ pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, Sessi
         attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
         attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
     );
+    let multiprocessors =
+        attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
     // SAFETY: the device is one that the driver gave.
     let memory = unsafe { result::device::total_mem(device) }
-        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))?;
-    Ok(CudaDevice { index, name, capability, memory: memory as u64, driver: driver.version })
+        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))? as u64;
+    Ok(CudaDevice { index, name, capability, memory, multiprocessors, driver: driver.version })
 }
 
 /// The driver's handle of a device.

@@ -15,4 +15,6 @@ mod pool;
 mod staging;
 
 #[cfg(feature = "cuda")]
+pub use driver::is_warm;
+#[cfg(feature = "cuda")]
 pub use loading::{CudaDevice, found};
