@@ -9,7 +9,7 @@ use crate::BinnedData;
 use crate::random::{Normal, Poisson, Stream};
 
 /// The distribution of one auxiliary datum.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AuxiliarySource {
     /// Of a Gaussian constraint.
     Gaussian(Normal),
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn eight_toys_at_once_are_those_of_one_at_a_time() {
-        let means = [0.0, 1e-8, 0.3, 5.0, 9.99, 10.0, 14.0, 31.0, 200.5, 1e4, 1e9, 1e15];
+        let means = [0.0, 1e-8, 0.3, 5.0, 9.99, 10.0, 14.0, 31.0, 200.5, 1e4, 10_000.5, 3e5, 1e9, 1e15];
         let poisson: Vec<Poisson> = means.iter().filter_map(|&mean| Poisson::new(mean).ok()).collect();
         assert_eq!(poisson.len(), means.len());
         let mut auxiliary: Vec<AuxiliarySource> =
-            poisson.iter().map(|&poisson| AuxiliarySource::Poisson(poisson)).collect();
+            poisson.iter().cloned().map(AuxiliarySource::Poisson).collect();
         auxiliary.extend(Normal::new(1.0, 0.2).ok().map(AuxiliarySource::Gaussian));
         let source = ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main: poisson, auxiliary };
         let (mut main, mut aux) = (vec![0.0; 8 * means.len()], vec![0.0; 8 * (means.len() + 1)]);

@@ -1,5 +1,8 @@
 //! What toys are drawn from: expectations at a point, computed once.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Data, EvaluationRequest, SessionError, ToySource};
 
@@ -27,8 +30,13 @@ impl CpuSession {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
         let (main, aux) = expected.split_at(plan.n_bins);
-        let poisson = |what, index, mean: f64| {
-            Poisson::new(mean).map_err(|_| SessionError::BadMean { what, index, mean })
+        // Equal means, as of symmetric models and of auxiliary data with one relative uncertainty, share a table.
+        let mut known: HashMap<u64, Poisson> = HashMap::new();
+        let mut poisson = |what, index, mean: f64| match known.entry(mean.to_bits()) {
+            Entry::Occupied(found) => Ok(found.get().clone()),
+            Entry::Vacant(place) => Poisson::new(mean)
+                .map(|made| place.insert(made).clone())
+                .map_err(|_| SessionError::BadMean { what, index, mean }),
         };
         let main = main
             .iter()

@@ -187,14 +187,10 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
                 continue;
             }
             if let Some(place) = arrivals.get_mut(lane.job) {
-                let of_lane = |all: &[f64], test: &dyn Fn(f64) -> bool| -> Vec<usize> {
-                    let all = all.iter().skip(l).step_by(WIDTH).enumerate();
-                    all.filter(|(_, x)| test(**x)).map(|(i, _)| i).collect()
-                };
                 *place = Some(Arrival {
-                    theta: walk.group.theta.iter().skip(l).step_by(WIDTH).copied().collect(),
-                    held: of_lane(&walk.group.held, &|held| held != 0.0),
-                    empty: of_lane(&walk.scratch.lambda, &|lambda| !(lambda > 0.0)),
+                    theta: of_lane(&walk.group.theta, l).collect(),
+                    held: places(of_lane(&walk.group.held, l).map(|held| held != 0.0)),
+                    empty: places(of_lane(&walk.scratch.lambda, l).map(|lambda| !(lambda > 0.0))),
                     value: lane.value,
                     edm: lane.edm,
                     converged,
@@ -213,11 +209,21 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
     arrivals.into_iter().flatten().collect()
 }
 
+/// What belongs to a lane.
+fn of_lane(all: &[f64], lane: usize) -> impl ExactSizeIterator<Item = f64> {
+    all.as_chunks::<WIDTH>().0.iter().map(move |eight| eight[lane])
+}
+
+/// Where something holds.
+fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
+    holds.enumerate().filter(|(_, holds)| *holds).map(|(i, _)| i).collect()
+}
+
 /// Puts a job into a lane.
 fn load(job: &Job<'_>, lane: usize, group: &mut Group) {
     let spread = |from: &[f64], to: &mut [f64]| {
-        for (to, from) in to.iter_mut().skip(lane).step_by(WIDTH).zip(from) {
-            *to = *from;
+        for (to, from) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from) {
+            to[lane] = *from;
         }
     };
     spread(job.main, &mut group.main);

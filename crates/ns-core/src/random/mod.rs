@@ -11,7 +11,7 @@
 //! | [`philox4x32_10`] | counter and key | Salmon et al., SC11 |
 //! | [`open_uniform`], [`centred_uniform`] | two words | 53 bits |
 //! | [`Normal`] | one block | inversion, Wichura's AS 241 |
-//! | [`Poisson`] | one block per attempt | inversion below a mean of 10, Hörmann's PTRS above |
+//! | [`Poisson`] | one block per attempt | inversion by a [`CountTable`] up to a mean of 1e4, Hörmann's PTRS above |
 //!
 //! # The same bits everywhere
 //!
@@ -23,19 +23,26 @@
 //! without the instruction computes it in software, many times slower, and the accuracy here does not need
 //! it. 32-bit x86 without SSE2 is not supported: it rounds twice.
 
+mod count_table;
 mod elementary;
 mod normal;
 mod philox;
 mod poisson;
+mod probability;
 mod uniform;
 
 use thiserror::Error;
 
+pub use count_table::CountTable;
 pub use elementary::{exp, ln};
 pub use normal::{Normal, normal_quantile};
 pub use philox::philox4x32_10;
 pub use poisson::Poisson;
 pub use uniform::{centred_uniform, open_uniform};
+
+/// Which numbers belong to a place: another number for every change of a bit of any sampler, so that toys drawn
+/// before and after it are never taken for one run. 2: Poisson counts by tables.
+pub const SAMPLERS: u32 = 2;
 
 /// A distribution that cannot be drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]

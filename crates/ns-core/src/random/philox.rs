@@ -8,6 +8,8 @@
 //! One round multiplies two of the four words by constants, to 64 bits each, and mixes the high halves
 //! into the other two words and the key; the key grows by Weyl constants between rounds.
 
+use std::array::from_fn;
+
 /// Multiplier of word 0.
 const MULTIPLIER_0: u32 = 0xD251_1F53;
 /// Multiplier of word 2.
@@ -55,19 +57,25 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 /// and the result.
 #[inline(always)]
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {
-    let [mut c0, mut c1, mut c2, mut c3] = counters;
+    // Words in integers of twice their length, as the products are: a vector of eight has one multiplication for these.
+    let wide = |words: [u32; 8]| words.map(u64::from);
+    let [mut c0, mut c1, mut c2, mut c3] = counters.map(wide);
     let [mut k0, mut k1] = keys;
     for _ in 0..ROUNDS {
-        for l in 0..8 {
-            let (high_0, low_0) = multiply(MULTIPLIER_0, c0[l]);
-            let (high_2, low_2) = multiply(MULTIPLIER_2, c2[l]);
-            (c0[l], c1[l], c2[l], c3[l]) = (high_2 ^ c1[l] ^ k0[l], low_2, high_0 ^ c3[l] ^ k1[l], low_0);
-            k0[l] = k0[l].wrapping_add(WEYL_0);
-            k1[l] = k1[l].wrapping_add(WEYL_1);
-        }
+        let product_0: [u64; 8] = from_fn(|l| c0[l] * u64::from(MULTIPLIER_0));
+        let product_2: [u64; 8] = from_fn(|l| c2[l] * u64::from(MULTIPLIER_2));
+        c0 = from_fn(|l| (product_2[l] >> 32) ^ c1[l] ^ u64::from(k0[l]));
+        c1 = from_fn(|l| product_2[l] & LOW);
+        c2 = from_fn(|l| (product_0[l] >> 32) ^ c3[l] ^ u64::from(k1[l]));
+        c3 = from_fn(|l| product_0[l] & LOW);
+        k0 = from_fn(|l| k0[l].wrapping_add(WEYL_0));
+        k1 = from_fn(|l| k1[l].wrapping_add(WEYL_1));
     }
-    [c0, c1, c2, c3]
+    [c0, c1, c2, c3].map(|words| words.map(|word| word as u32))
 }
+
+/// The lower word of a product.
+const LOW: u64 = 0xffff_ffff;
 
 #[cfg(test)]
 mod tests {

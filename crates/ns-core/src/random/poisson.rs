@@ -1,78 +1,38 @@
 //! Poisson counts for any mean from 0 to 1e15.
 //!
-//! **Mean below 10: inversion.** One uniform number is looked for in the distribution function, summed up
-//! from 0. The probabilities carry the rounding of that sum and the spacing 2<sup>-53</sup> of the uniform
-//! number: about 1e-16 each, absolute.
+//! **Mean up to 1e4: inversion**, by a table of the distribution function ([`CountTable`]).
 //!
-//! **Mean from 10: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
+//! **Above: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
 //! for generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
 //! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u`
 //! in (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
 //! accepted with a probability of its Poisson probability times `dx/du`, over a constant that keeps the
 //! product below 1. A second uniform number decides; for most it is below a bound that needs no probability
-//! (the *squeeze*). It takes 1.13 attempts for a large mean, 1.34 at a mean of 10.
+//! (the *squeeze*). It takes 1.13 attempts.
 //!
 //! Two things differ from the method as it is usually implemented. Its constants let the product exceed 1 by up to
 //! 0.6 % (near a mean of 14) and the squeeze accepts up to 0.4 % too much (near 31), which distorts
-//! the distribution by about 1e-6; here the constants are widened until both hold strictly. And the
-//! probability is not `exp(k ln(mean) - mean - ln k!)`, which rounding leaves with five digits at a mean of
-//! 1e9, but the saddle-point form of C. Loader, "Fast and accurate computation of binomial probabilities" (2000):
-//! `exp(-D - s) / sqrt(2 pi k)` with the deviance `D = k ln(k/mean) + mean - k` and the error `s` of
-//! Stirling's formula, both computed without cancellation: 2e-13 of the probability at any mean.
+//! the distribution by about 1e-6; here the constants are widened until both hold strictly, at every mean from 10.
+//! And the probability is that of the saddle-point form (see `probability`).
 
 use std::array::from_fn;
+use std::sync::Arc;
 
-use super::{RandomError, Stream, centred_uniform, exp, ln, open_uniform};
+use super::count_table::CountTable;
+use super::probability::{TWO_PI, deviance, stirling_error};
+use super::{RandomError, Stream, centred_uniform, ln, open_uniform};
 
-/// From this mean on counts are drawn by rejection.
-const REJECTION_FROM: f64 = 10.0;
-/// Inversion gives up beyond this count, which has a probability of 1e-30 at a mean of 10: the uniform
-/// number lies above the sum because the sum is rounded, and another one is drawn.
-const LARGEST_INVERTED: f64 = 64.0;
-
-/// 2 pi.
-const TWO_PI: f64 = std::f64::consts::TAU;
-
-/// `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]` for k = 0 to 15; nothing uses the entry of 0.
-const STIRLING_ERROR: [f64; 16] = [
-    0.0,
-    0.08106146679532726,
-    0.0413406959554093,
-    0.02767792568499834,
-    0.020790672103765093,
-    0.016644691189821193,
-    0.013876128823070748,
-    0.01189670994589177,
-    0.010411265261972096,
-    0.009255462182712733,
-    0.00833056343336287,
-    0.007573675487951841,
-    0.00694284010720953,
-    0.006408994188004207,
-    0.0059513701127588475,
-    0.005554733551962801,
-];
-
-/// Coefficients of Stirling's series in 1/k^2, after the factor 1/k: `B_2j / (2j (2j-1))` for j = 5 to 1.
-const STIRLING_SERIES: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
-
-/// 1/(2j+1) for j = 8 down to 1.
-const ATANH: [f64; 8] =
-    [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
-
-/// A Poisson distribution to draw from; what depends on the mean alone is computed once.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A Poisson distribution to draw from; what depends on the mean alone is computed once, and copies share it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Poisson {
     mean: f64,
     method: Method,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Method {
-    /// A mean of 0.
-    Zero,
-    /// Inversion, from the probability of no count.
-    Inversion { none: f64 },
+    /// Inversion.
+    Table(Arc<CountTable>),
     /// PTRS.
     Rejection(Rejection),
 }
@@ -80,6 +40,9 @@ enum Method {
 impl Poisson {
     /// The largest mean: 1e15, so that every count is an integer that a double holds exactly.
     pub const MAX_MEAN: f64 = 1e15;
+
+    /// The largest mean of which a table is made: 2000 numbers, which take some microseconds.
+    pub const MAX_TABLE_MEAN: f64 = 1e4;
 
     /// The distribution with this mean; a mean of 0 always gives 0.
     ///
@@ -90,10 +53,8 @@ impl Poisson {
         if !(0.0..=Self::MAX_MEAN).contains(&mean) {
             return Err(RandomError::PoissonMean { mean, limit: Self::MAX_MEAN });
         }
-        let method = if mean == 0.0 {
-            Method::Zero
-        } else if mean < REJECTION_FROM {
-            Method::Inversion { none: exp(-mean) }
+        let method = if mean <= Self::MAX_TABLE_MEAN {
+            Method::Table(Arc::new(CountTable::new(mean)))
         } else {
             Method::Rejection(Rejection::new(mean))
         };
@@ -106,44 +67,54 @@ impl Poisson {
         self.mean
     }
 
+    /// The table that counts are looked up in; `None` where the mean is above [`Self::MAX_TABLE_MEAN`] and counts
+    /// are drawn by rejection.
+    #[must_use]
+    pub fn table(&self) -> Option<&CountTable> {
+        match &self.method {
+            Method::Table(table) => Some(table),
+            Method::Rejection(_) => None,
+        }
+    }
+
     /// The count, an integer, that belongs to this slot of this stream.
     ///
-    /// Attempt 0, 1, ... are tried in turn until one gives a count. Inversion uses words 0 and 1 of a
-    /// block and practically always attempt 0; rejection uses words 0 and 1 for `u`, 2 and 3 to decide.
+    /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one gives a count:
+    /// words 0 and 1 for `u`, 2 and 3 to decide.
     #[must_use]
     #[inline]
     pub fn draw(&self, stream: &Stream, slot: u32) -> f64 {
-        let mut attempt = 0;
-        loop {
-            let block = || stream.block(slot, attempt);
-            let count = match &self.method {
-                Method::Zero => Some(0.0),
-                Method::Inversion { none } => {
-                    let [low, high, _, _] = block();
-                    invert(self.mean, *none, open_uniform(low, high))
-                }
-                Method::Rejection(rejection) => {
-                    let [low, high, low_2, high_2] = block();
-                    rejection.attempt(centred_uniform(low, high), open_uniform(low_2, high_2))
-                }
-            };
-            if let Some(count) = count {
-                return count;
+        match &self.method {
+            Method::Table(table) => {
+                let [low, high, _, _] = stream.block(slot, 0);
+                table.count(low, high)
             }
-            attempt += 1;
+            Method::Rejection(rejection) => {
+                let mut attempt = 0;
+                loop {
+                    let [low, high, low_2, high_2] = stream.block(slot, attempt);
+                    let (u, v) = (centred_uniform(low, high), open_uniform(low_2, high_2));
+                    if let Some(count) = rejection.attempt(u, v) {
+                        return count;
+                    }
+                    attempt += 1;
+                }
+            }
         }
     }
-}
 
-impl Poisson {
     /// The counts of eight toys at one slot: the same bits as [`Self::draw`] gives one by one.
     ///
-    /// Attempts are made side by side. Whether one is accepted is decided with approximate probabilities where
+    /// Attempts of a rejection are made side by side. Whether one is accepted is decided with approximate probabilities where
     /// their error cannot change the decision, which is almost always; the rest goes through [`Self::draw`].
     #[inline(always)]
     pub(crate) fn draw_eight(&self, streams: &[Stream; 8], slot: u32) -> [f64; 8] {
-        let Method::Rejection(rejection) = &self.method else {
-            return streams.map(|stream| self.draw(&stream, slot));
+        let rejection = match &self.method {
+            Method::Table(table) => {
+                let [low, high, _, _] = Stream::blocks(streams, slot, 0);
+                return table.count_eight(&low, &high);
+            }
+            Method::Rejection(rejection) => rejection,
         };
         let mut counts = [0.0; 8];
         // 1 where a count has been found, 2 where only the exact test can tell.
@@ -255,23 +226,6 @@ fn floor(x: f64) -> f64 {
     if whole > x { whole - 1.0 } else { whole }
 }
 
-/// The least count whose distribution function exceeds `uniform`.
-#[inline]
-fn invert(mean: f64, none: f64, uniform: f64) -> Option<f64> {
-    let mut count = 0.0;
-    let mut probability = none;
-    let mut sum = none;
-    while uniform >= sum {
-        count += 1.0;
-        if count > LARGEST_INVERTED {
-            return None;
-        }
-        probability = probability * mean / count;
-        sum += probability;
-    }
-    Some(count)
-}
-
 /// What PTRS needs of the mean, named as in the paper where it has a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Rejection {
@@ -345,79 +299,11 @@ impl Rejection {
     }
 }
 
-/// `k ln(k/mean) + mean - k` for k > 0, where `difference` is `k - mean`.
-///
-/// Near the mean from `k ln(k/mean) = 2 k atanh(w)`, `w = (k - mean)/(k + mean)`, without the terms that
-/// cancel; the series is cut at 1e-17 of the result. Farther away the absolute error is 1e-16 of k, and the
-/// probability that it enters is negligible unless k is below a few thousand.
-#[inline]
-fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
-    let w = difference / (k + mean);
-    if w.abs() < 0.1 {
-        let z = w * w;
-        let mut series = 0.0;
-        for c in ATANH {
-            series = (series + c) * z;
-        }
-        difference * w + 2.0 * k * w * series
-    } else {
-        k * ln(k / mean) - difference
-    }
-}
-
-/// `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]` for an integer k > 0.
-///
-/// A table below 16, Stirling's series to 1/k^9 from there, cut at 1.1e-16 (absolute, at 16).
-#[inline]
-fn stirling_error(k: f64) -> f64 {
-    if let Some(error) = STIRLING_ERROR.get(k as usize) {
-        return *error;
-    }
-    let inverse = 1.0 / k;
-    let z = inverse * inverse;
-    let mut series = 0.0;
-    for c in STIRLING_SERIES {
-        series = series * z + c;
-    }
-    series * inverse
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::exp;
+    use super::super::probability::ln_probability;
     use super::*;
-
-    /// ln of the Poisson probability, as `attempt` has it.
-    fn ln_probability(k: f64, difference: f64, mean: f64) -> f64 {
-        if k == 0.0 {
-            return -mean;
-        }
-        -deviance(k, difference, mean) - stirling_error(k) - 0.5 * ln(TWO_PI * k)
-    }
-
-    #[test]
-    fn probabilities_agree_with_log_gamma() {
-        for mean in [10.0, 12.5, 50.0, 333.25, 1000.0] {
-            for k in 0..2000 {
-                let k = f64::from(k);
-                let expected = k * f64::ln(mean) - mean - libm::lgamma(k + 1.0);
-                let got = ln_probability(k, k - mean, mean);
-                let scale = 1.0 + k * f64::ln(mean) + mean + libm::lgamma(k + 1.0);
-                assert!((got - expected).abs() <= 1e-15 * scale, "k = {k}, mean {mean}: {got} != {expected}");
-            }
-        }
-    }
-
-    #[test]
-    fn stirling_table_and_series_meet() {
-        for k in 1..40 {
-            let k = f64::from(k);
-            // ln k! as a sum: exact enough without any gamma function.
-            let factorial: f64 = (1..=k as u32).map(|i| f64::from(i).ln()).sum();
-            let formula = (k + 0.5) * k.ln() - k + 0.5 * TWO_PI.ln();
-            let tolerance = 1e-15 * (1.0 + factorial);
-            assert!((stirling_error(k) - (factorial - formula)).abs() < tolerance, "k = {k}");
-        }
-    }
 
     /// The count that is proposed is accepted with a probability between the squeeze and 1: the method is
     /// exact only then. The usual constants fail here.
@@ -447,29 +333,6 @@ mod tests {
                     assert!(accept < edge, "quick rejection below {accept} at mean {mean}, u = {u}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn small_means_keep_their_probability_of_a_count() {
-        for mean in [1e-8, 3e-7, 1e-5, 1e-3, 0.1] {
-            let none = exp(-mean);
-            // The number of values of the uniform number that give a count, over all of them.
-            let some = 1.0 - none;
-            assert!((some - -f64::exp_m1(-mean)).abs() <= f64::EPSILON, "mean {mean}: {some}");
-            assert_eq!(invert(mean, none, none.next_down()), Some(0.0));
-            assert_eq!(invert(mean, none, none), Some(1.0));
-        }
-    }
-
-    #[test]
-    fn inversion_ends_at_the_last_uniform_number() {
-        let last = open_uniform(u32::MAX, u32::MAX);
-        assert!(last < 1.0);
-        for i in 1..=10_000 {
-            let mean = 1e-3 * f64::from(i).min(9999.0);
-            let count = invert(mean, exp(-mean), last);
-            assert!(count.is_none_or(|count| count <= LARGEST_INVERTED), "mean {mean}: {count:?}");
         }
     }
 }

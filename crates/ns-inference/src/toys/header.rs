@@ -23,6 +23,10 @@ pub struct ToyOrigin {
     pub data_digest: String,
     /// Interpolation codes.
     pub interpolation: String,
+    /// Version of the samplers ([`ns_core::random::SAMPLERS`]); headers written before there was a second one do
+    /// not say it.
+    #[serde(default = "first_samplers")]
+    pub samplers: u32,
     /// Key of the random numbers.
     pub seed: u64,
     /// Toys of the whole run; of each hypothesis, where there are two.
@@ -40,6 +44,11 @@ pub struct ToyOrigin {
     pub sigmas: Vec<f64>,
 }
 
+/// The samplers of a header that does not say.
+const fn first_samplers() -> u32 {
+    1
+}
+
 impl ToyOrigin {
     /// Checks that toys from `other` and these are parts of one run.
     ///
@@ -50,6 +59,7 @@ impl ToyOrigin {
         same("the model's digest", &self.model_digest, &other.model_digest)?;
         same("the digest of the data", &self.data_digest, &other.data_digest)?;
         same("the interpolation", &self.interpolation, &other.interpolation)?;
+        same("the version of the samplers", &self.samplers, &other.samplers)?;
         same("the seed", &self.seed, &other.seed)?;
         same("the number of toys of the whole run", &self.n_toys, &other.n_toys)?;
         same("the set of fixed parameters", &Held(&self.fixed), &Held(&other.fixed))?;

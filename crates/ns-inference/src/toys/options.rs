@@ -129,6 +129,7 @@ pub(super) fn origin(
         model_digest: model.digest(),
         data_digest: digest(model, &analysis.data),
         interpolation: model.interpolation.to_string(),
+        samplers: ns_core::random::SAMPLERS,
         seed,
         n_toys,
         shard,

@@ -284,6 +284,7 @@ mod tests {
                 model_digest: "m".into(),
                 data_digest: "d".into(),
                 interpolation: "smooth".into(),
+                samplers: 2,
                 seed: 1,
                 n_toys: 10,
                 shard: Shard::WHOLE,

@@ -22,6 +22,7 @@ fn origin(shard: Shard) -> ToyOrigin {
         model_digest: "model".into(),
         data_digest: "data".into(),
         interpolation: "smooth".into(),
+        samplers: 2,
         seed: 7,
         n_toys: N_TOYS,
         shard,
@@ -271,6 +272,27 @@ fn sets_with_gaps_doubles_and_strangers() -> Tested {
     );
     let message = said(begin(&at("seed.parquet"), Shard { index: 2, count: 3 }, true));
     assert!(message.contains("from another run than this one: the seed is 8 there and 7 here"), "{message}");
+    Ok(())
+}
+
+/// Headers from before the samplers had a version are those of the first.
+#[test]
+fn toys_of_earlier_samplers_are_not_continued() -> Tested {
+    let mut text = serde_json::to_value(header(Shard::WHOLE))?;
+    let removed = text.get_mut("origin").and_then(|origin| origin.as_object_mut()?.remove("samplers"));
+    assert_eq!(removed, Some(2.into()));
+    let old: ToyHeader = serde_json::from_value(text)?;
+    assert_eq!(old.origin.samplers, 1);
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("toys.parquet");
+    let mut recording = Place::claim(&path, false)?.begin::<ToyRow>(&old)?;
+    recording.add(&all(Shard::WHOLE))?;
+    finish(recording)?;
+    let message = said(begin(&path, Shard::WHOLE, true));
+    assert!(
+        message.contains("from another run than this one: the version of the samplers is 1 there and 2 here"),
+        "{message}"
+    );
     Ok(())
 }
 
