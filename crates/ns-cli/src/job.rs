@@ -4,14 +4,14 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
-use ns_inference::open_session;
+use ns_inference::{Opened, Work, open_session_for};
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::record::Record;
+use crate::record::{Ran, Record};
 use crate::{interrupt, load};
 
 /// One command at work.
@@ -20,11 +20,13 @@ pub(crate) struct Job {
     output: Output,
     quiet: bool,
     pub(crate) model: Model,
-    pub(crate) session: Box<dyn Session>,
+    session: Box<dyn Session>,
+    /// Why it is on its device, where `auto` chose.
+    reason: Option<String>,
 }
 
 impl Job {
-    /// Opens everything that can be wrong, the cheapest first.
+    /// Opens everything that can be wrong, the cheapest first. `work` is what waits for the session.
     ///
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not there.
@@ -32,13 +34,14 @@ impl Job {
         model: &ModelArgs,
         execution: &ExecutionArgs,
         output: &OutputArgs,
+        work: Work,
     ) -> Result<Self, CliError> {
         let started = Instant::now();
         let quiet = output.quiet;
         let output = Output::open(output)?;
         let model = load::model(model)?;
-        let session = open_session(&model, &execution.execution())?;
-        Ok(Self { started, output, quiet, model, session })
+        let Opened { session, reason } = open_session_for(&model, &execution.execution(), work)?;
+        Ok(Self { started, output, quiet, model, session, reason })
     }
 
     /// Calls the library with a progress bar and a flag that the first Ctrl-C sets.
@@ -71,12 +74,14 @@ impl Job {
         warnings: &[String],
         table: impl FnOnce(&Model) -> String,
     ) -> Result<(), CliError> {
-        let record = Record::new(result, self.session.device(), Some(&self.model), self.started);
+        let ran = Ran::on(self.session.as_ref(), self.reason.as_ref());
+        let device = ran.device();
+        let record = Record::new(result, ran, Some(&self.model), self.started);
         let closing = format!(
             "measurement {}, {:.1} ms on {}\ninterpolation: {}",
             self.model.measurement,
             1e3 * record.seconds(),
-            self.session.device(),
+            device,
             self.model.interpolation
         );
         self.output.write(&record, warnings, || format!("{}\n{closing}", table(&self.model)))

@@ -80,6 +80,17 @@ pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 
+/// A model of a file as it stands.
+///
+/// # Errors
+/// As [`model`].
+pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, CliError> {
+    let options = ModelOptions { measurement, ..ModelOptions::default() };
+    read(input)
+        .and_then(|text| Workspace::from_slice(&text)?.model(&options))
+        .map_err(|source| CliError::Workspace { origin: shown(input), source })
+}
+
 /// How the flags want the workspace read.
 pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
     ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }

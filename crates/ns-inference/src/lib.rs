@@ -50,8 +50,8 @@ pub mod toys;
 pub mod yields;
 
 pub use device::{
-    Choice, DeviceInfo, ModelSize, Opened, Work, choose_device, devices, open_session, open_session_for,
-    open_session_sharing,
+    Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
+    open_session_for, open_session_sharing,
 };
 pub use error::InferenceError;
 pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};

@@ -94,6 +94,17 @@ pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     }
 }
 
+/// A time of two digits: `3.1 us`, `12 ms`, `260 ms`, `1.4 s`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        t if t < 9.95e-4 => (1e6 * t, "us"),
+        t if t < 0.995 => (1e3 * t, "ms"),
+        t => (t, "s"),
+    };
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
 /// Six significant digits, without trailing zeros; powers of ten only where they save space.
 #[must_use]
 pub fn significant(value: f64) -> String {

@@ -1,51 +1,128 @@
-//! `nextstat devices`: where fits can run here, and why not elsewhere.
+//! `nextstat devices`: where fits can run here, why not elsewhere, and what `auto` would choose.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::Device;
-use ns_inference::{DeviceInfo, devices};
+use ns_core::{Device, Execution};
+use ns_inference::device::{Choice, ModelSize, explain_device};
+use ns_inference::present::duration;
+use ns_inference::{CpuSession, DeviceInfo, Work, devices};
 use serde::Serialize;
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
 use crate::output::Output;
-use crate::record::Record;
-use crate::table;
+use crate::record::{Ran, Record};
+use crate::{load, table};
 
 /// Flags of `devices`.
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
+    /// Say what `--device auto` chooses for jobs of several kinds on the model of `--input`, with the
+    /// predicted times
+    #[arg(long, requires = "input")]
+    explain: bool,
+    /// Threads for independent fits that the choice reckons with; 0 takes all cores
+    #[arg(long, value_name = "N", requires = "explain")]
+    threads: Option<usize>,
+    /// Workspace file in pyhf's JSON, for --explain; `-` reads standard input
+    #[arg(short, long, value_name = "FILE", requires = "explain")]
+    input: Option<PathBuf>,
+    /// Measurement to use [default: the first]
+    #[arg(long, value_name = "NAME", requires = "explain")]
+    measurement: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
+/// Jobs whose devices are explained: one fit, a scan, a ranking, and toys of a test, few and many.
+const JOBS: [Work; 5] = [
+    Work::Fit,
+    Work::Scan { points: 101 },
+    Work::Ranking { per_parameter: 2 },
+    Work::Toys { toys: 1_000, fits: 2 },
+    Work::Toys { toys: 100_000, fits: 2 },
+];
+
 #[derive(Serialize)]
 struct Devices {
     devices: Vec<DeviceInfo>,
+    #[serde(flatten)]
+    explained: Option<Explained>,
     warnings: Vec<String>,
+}
+
+/// What `auto` chooses for one model.
+#[derive(Serialize)]
+struct Explained {
+    model: ModelSize,
+    threads: usize,
+    choices: Vec<Choice>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// If the result cannot be written.
+/// For an invalid workspace, or a result that cannot be written.
 pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     let output = Output::open(&args.output)?;
-    let found = Devices { devices: devices(), warnings: Vec::new() };
-    let record = Record::new(&found, Device::Cpu, None, started);
-    output.write(&record, &[], || {
-        let mut t = table::table(&["device", "available", "what it is, or why not"], &[]);
-        for device in &found.devices {
-            let about = match (&device.description, &device.reason, &device.remedy) {
-                (Some(description), ..) => description.clone(),
-                (None, Some(reason), Some(remedy)) => format!("{reason}. {remedy}."),
-                (None, reason, _) => reason.clone().unwrap_or_default(),
-            };
-            t.add_row([device.name.as_str(), if device.available { "yes" } else { "no" }, &about]);
+    let model =
+        args.input.as_deref().map(|input| load::plain(input, args.measurement.clone())).transpose()?;
+    let execution = Execution { threads: args.threads.unwrap_or(0), ..Execution::default() };
+    let explained = match &model {
+        Some(model) => {
+            let session = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
+            let choices = explain_device(&session, &execution, &JOBS);
+            let threads = execution.resolved_threads();
+            Some(Explained { model: ModelSize::of(session.plan()), threads, choices })
         }
-        table::text(&t)
+        None => None,
+    };
+    let found = Devices { devices: devices(), explained, warnings: Vec::new() };
+    let record = Record::new(&found, Ran::HERE, model.as_ref(), started);
+    output.write(&record, &[], || {
+        let list = listed(&found.devices);
+        match &found.explained {
+            Some(explained) => format!("{list}\n\n{}", explanation(explained)),
+            None => list,
+        }
     })?;
     Ok(Exit::Done)
+}
+
+/// All devices for people.
+fn listed(devices: &[DeviceInfo]) -> String {
+    let mut t = table::table(&["device", "available", "what it is, or why not"], &[]);
+    for device in devices {
+        let about = match (&device.description, &device.reason, &device.remedy) {
+            (Some(description), ..) => description.clone(),
+            (None, Some(reason), Some(remedy)) => format!("{reason}. {remedy}."),
+            (None, reason, _) => reason.clone().unwrap_or_default(),
+        };
+        t.add_row([device.name.as_str(), if device.available { "yes" } else { "no" }, &about]);
+    }
+    table::text(&t)
+}
+
+/// The choices for people.
+fn explanation(explained: &Explained) -> String {
+    let mut t = table::table(&["job", "auto takes", "processor", "GPU"], &[2, 3]);
+    for choice in &explained.choices {
+        let gpu = choice.gpu_s.map_or_else(|| "-".to_owned(), duration);
+        t.add_row([choice.job.clone(), choice.device.to_string(), duration(choice.cpu_s), gpu]);
+    }
+    let size = explained.model;
+    let why = explained.choices.iter().find(|choice| choice.device != Device::Cpu);
+    let why = why.or(explained.choices.last()).map_or("", |choice| choice.reason.as_str());
+    format!(
+        "predicted times on a model of {} ({} free), {} and {} operations per value and gradient, with {}\n{}\n{why}",
+        table::count(size.n_parameters, "parameter"),
+        size.n_free,
+        table::count(size.n_bins, "bin"),
+        size.operations,
+        table::count(explained.threads, "thread"),
+        table::text(&t),
+    )
 }

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::{Control, Model, Session};
+use ns_core::{Control, Model};
 use ns_inference::present::{fit_rows, significant};
-use ns_inference::{FitOptions, FitResult, fit, open_session, picture, postfit_yields, prefit_yields};
+use ns_inference::{
+    FitOptions, FitResult, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields,
+};
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -14,7 +16,7 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile};
 use crate::plot::Plots;
-use crate::record::{Record, to_json};
+use crate::record::{Ran, Record, to_json};
 use crate::{interrupt, load, table};
 
 /// Largest model whose covariance is part of the result without being asked for.
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
     let model = load::model(&args.model)?;
     let options = options(args, &model, &plots)?;
-    let session = open_session(&model, &args.execution.execution())?;
+    let Opened { session, reason } = open_session_for(&model, &args.execution.execution(), Work::Fit)?;
     let stop = interrupt::listen();
     let control = Control { observer: None, cancel: Some(stop) };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
@@ -105,9 +107,10 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
             ),
         });
     }
-    let record = Record::new(&result, session.device(), Some(&model), started);
-    output
-        .write(&record, &result.warnings, || report(&model, session.as_ref(), &result, record.seconds()))?;
+    let ran = Ran::on(session.as_ref(), reason.as_ref());
+    let device = ran.device();
+    let record = Record::new(&result, ran, Some(&model), started);
+    output.write(&record, &result.warnings, || report(&model, &device, &result, record.seconds()))?;
     let exit = match (result.interrupted, result.converged) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,
@@ -152,7 +155,7 @@ fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, C
 }
 
 /// The fit for people.
-fn report(model: &Model, session: &dyn Session, result: &FitResult, seconds: f64) -> String {
+fn report(model: &Model, device: &str, result: &FitResult, seconds: f64) -> String {
     let rows = fit_rows(result);
     let intervals = rows.iter().any(|row| !row.interval.is_empty());
     let mut header = vec!["parameter", "best fit", "pull", ""];
@@ -184,7 +187,7 @@ fn report(model: &Model, session: &dyn Session, result: &FitResult, seconds: f64
         result.termination_reason,
         result.n_iter,
         1e3 * seconds,
-        session.device(),
+        device,
         model.interpolation,
     )
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ns_inference::present::significant;
-use ns_inference::{GoodnessResult, goodness_of_fit, goodness_of_fit_toys};
+use ns_inference::{GoodnessResult, Work, goodness_of_fit, goodness_of_fit_toys};
 
 use super::hypotest_toys::with_error;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -33,7 +33,8 @@ pub(crate) struct GofArgs {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let work = args.toys.map_or(Work::Test, |toys| Work::Toys { toys, fits: 1 });
+    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let options = args.data.options(&job.model)?;
     let what = if args.toys.is_some() { "toys" } else { "fit" };
     let result = job.work(what, |model, session, control| match args.toys {

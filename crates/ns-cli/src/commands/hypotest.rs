@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use ns_inference::present::significant;
-use ns_inference::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
+use ns_inference::{HypotestOptions, HypotestResult, TestStatistic, Work, hypotest};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &HypotestArgs) -> Result<Exit, CliError> {
     if !args.mu.is_finite() {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let job = Job::open(&args.model, &args.execution, &args.output, Work::Test)?;
     let options =
         HypotestOptions::default().fit(args.data.options(&job.model)?).statistic(args.test_stat.into());
     let result =

@@ -1,10 +1,9 @@
 //! `nextstat hypotest-toys`: test of a value of the parameter of interest with toys.
 
 use clap::Args;
-use ns_inference::HypotestToysOptions;
-use ns_inference::HypotestToysResult;
 use ns_inference::present::{measurement, significant};
 use ns_inference::toys::{Summary, ToyTest};
+use ns_inference::{HypotestToysOptions, HypotestToysResult, Work};
 
 use super::hypotest::StatisticName;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -64,7 +63,9 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
     let place = args.save.claim()?;
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let shard = args.save.shard().range(args.n_toys);
+    let work = Work::Toys { toys: 2 * shard.end.saturating_sub(shard.start), fits: 2 };
+    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let options = HypotestToysOptions::default()
         .fit(args.data.options(&job.model)?)
         .statistic(args.test_stat.into())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use comfy_table::Table;
 use ns_inference::ranking::{group_rows, ranking_rows, ranking_summary};
-use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, ranking};
+use ns_inference::{Group, Impact, RankingOptions, RankingResult, Work, picture, ranking};
 use ns_viz::Ranking;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -67,7 +67,10 @@ const DRAWN: usize = 30;
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.output.output.as_deref())?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    // The covariance needs no further fits.
+    let refitted = args.impact.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;
+    let work = Work::Ranking { per_parameter: refitted * if args.prefit { 4 } else { 2 } };
+    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let mut options = RankingOptions::default()
         .fit(args.data.options(&job.model)?)
         .impacts(args.impact.iter().copied())

@@ -3,7 +3,7 @@
 use clap::Args;
 use ns_inference::present::significant;
 use ns_inference::scan::SecondAxis;
-use ns_inference::{ScanAxis, ScanOptions, ScanResult, picture, scan};
+use ns_inference::{ScanAxis, ScanOptions, ScanResult, Work, picture, scan};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
@@ -61,7 +61,9 @@ pub(crate) struct ScanArgs {
 /// result that cannot be written.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.output.output.as_deref())?;
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let second = args.param2.as_ref().map_or(1, |_| args.points2.unwrap_or(21));
+    let work = Work::Scan { points: u64::from(args.points) * u64::from(second) };
+    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
     let axis = axis.range(args.start, args.stop).points(args.points as usize);
     let mut options = ScanOptions::new(axis).fit(args.data.options(&job.model)?);

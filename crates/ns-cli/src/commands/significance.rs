@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ns_inference::present::significant;
-use ns_inference::{SignificanceResult, significance};
+use ns_inference::{SignificanceResult, Work, significance};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
@@ -29,7 +29,7 @@ pub(crate) struct SignificanceArgs {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &SignificanceArgs) -> Result<Exit, CliError> {
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let job = Job::open(&args.model, &args.execution, &args.output, Work::Test)?;
     let options = args.data.options(&job.model)?;
     let result =
         job.work("test", |model, session, control| significance(model, session, &options, control))?;

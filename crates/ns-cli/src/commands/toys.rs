@@ -6,7 +6,7 @@ use clap::Args;
 use ns_core::Model;
 use ns_inference::present::significant;
 use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
-use ns_inference::{FitToysOptions, FitToysResult};
+use ns_inference::{FitToysOptions, FitToysResult, Work};
 
 use super::hypotest_toys::with_error;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -83,7 +83,9 @@ impl Point {
 /// saved run that is another one, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let place = args.save.claim()?;
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let shard = args.save.shard().range(args.n_toys);
+    let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
+    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let options = FitToysOptions::default()
         .fit(args.data.options(&job.model)?)
         .point(args.at.read(&job.model)?)

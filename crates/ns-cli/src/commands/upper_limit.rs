@@ -3,7 +3,7 @@
 use clap::Args;
 use ns_inference::limit::LimitScan;
 use ns_inference::present::significant;
-use ns_inference::{LimitOptions, LimitResult, ToyLimitOptions, picture, upper_limit};
+use ns_inference::{LimitOptions, LimitResult, ToyLimitOptions, Work, picture, upper_limit};
 
 use super::hypotest::StatisticName;
 use super::upper_limit_toys;
@@ -82,7 +82,11 @@ pub(crate) struct UpperLimitArgs {
 pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
     let plots = args.plot.open(args.output.output.as_deref())?;
-    let job = Job::open(&args.model, &args.execution, &args.output)?;
+    let work = match args.toys {
+        None => Work::Limit,
+        Some(toys) => Work::toys_of_limit(toys),
+    };
+    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     if let Some(n_toys) = args.toys {
         let options = ToyLimitOptions::default()
             .fit(args.data.options(&job.model)?)

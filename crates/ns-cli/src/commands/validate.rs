@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::{Device, Model};
+use ns_core::Model;
 use ns_translate::pyhf::{Report, Severity, WorkspaceError};
 
 use crate::args::{ModelArgs, OutputArgs};
@@ -11,7 +11,7 @@ use crate::contents::{Contents, ProblemRow};
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
-use crate::record::Record;
+use crate::record::{Ran, Record};
 use crate::table::count as count_of;
 
 /// Flags of `validate`.
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     let output = Output::open(&args.output)?;
     let (contents, model) = contents(&args.model)?;
-    let record = Record::new(&contents, Device::Cpu, model.as_ref(), started);
+    let record = Record::new(&contents, Ran::HERE, model.as_ref(), started);
     output.write(&record, &[], || report(&load::origin(&args.model), &contents))?;
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }

@@ -1,25 +1,123 @@
-//! `nextstat devices`.
+//! `nextstat devices`, and devices that are not there.
 
 use serde_json::Value;
 
-use crate::{run, shown, snapshot};
+use crate::{fixture, has_cuda, run, shown, snapshot};
+
+fn json(args: &[&str]) -> Value {
+    let output = run(args);
+    assert!(output.status.success(), "{}", shown(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
 
 #[test]
 fn what_is_missing_has_a_reason_and_a_remedy() {
-    let output = run(&["devices"]);
-    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let value = json(&["devices"]);
     assert_eq!(value["device"], "cpu");
     let devices = value["devices"].as_array().unwrap();
     assert!(devices.iter().any(|d| d["name"] == "cpu" && d["available"] == true));
     for device in devices {
         let missing = device["available"] == false;
         assert_eq!(device["reason"].is_string() && device["remedy"].is_string(), missing, "{device}");
+        let card = device["name"].as_str().unwrap().starts_with("cuda:");
+        for key in ["memory", "capability", "driver"] {
+            assert_eq!(device[key].is_null(), !card, "{device}");
+        }
     }
 }
 
 #[test]
 fn table_and_wrong_usage() {
     let table = shown(&run(&["devices", "--format", "table"]));
-    assert!(table.starts_with("exit 0") && table.contains("cuda     no"), "{table}");
+    assert!(table.starts_with("exit 0") && table.contains("cpu      yes"), "{table}");
     snapshot!(shown(&run(&["devices", "--input", "x"])));
+    snapshot!(shown(&run(&["devices", "--explain"])));
+    snapshot!(shown(&run(&["devices", "--explain", "-i", "no/such/file.json"])));
+}
+
+#[test]
+fn without_a_card_the_table_says_what_to_do() {
+    if !has_cuda() {
+        snapshot!(
+            shown(&run(&["devices", "--format", "table"]))
+                .lines()
+                .filter(|line| !line.starts_with(" cpu"))
+                .collect::<Vec<_>>()
+                .join("\n")
+        );
+    }
+}
+
+#[test]
+fn without_a_card_cuda_is_exit_three() {
+    if has_cuda() {
+        return;
+    }
+    let input = fixture("simple_workspace.json");
+    let refused = shown(&run(&["fit", "-i", &input, "--device", "cuda"]));
+    snapshot!(refused.clone());
+    // Other spellings and other commands say the same.
+    for args in [
+        &["fit", "-i", &input, "--gpu", "cuda"][..],
+        &["scan", "-i", &input, "--device", "cuda"],
+        &["ranking", "-i", &input, "--gpu", "cuda"],
+        &["hypotest", "-i", &input, "--mu", "1", "--gpu", "cuda"],
+        &["hypotest-toys", "-i", &input, "--mu", "1", "--n-toys", "10", "--device", "cuda:0"],
+        &["toys", "-i", &input, "--n-toys", "10", "--device", "cuda"],
+        &["upper-limit", "-i", &input, "--device", "cuda"],
+        &["significance", "-i", &input, "--device", "cuda"],
+        &["gof", "-i", &input, "--device", "cuda"],
+    ] {
+        assert_eq!(shown(&run(args)), refused, "{args:?}");
+    }
+}
+
+#[test]
+fn auto_runs_and_says_why_it_chose() {
+    let input = fixture("simple_workspace.json");
+    let fit = json(&["fit", "-i", &input]);
+    assert_eq!(fit["device"], "cpu");
+    assert!(
+        fit["device_reason"].as_str().unwrap().starts_with("one fit: about "),
+        "{}",
+        fit["device_reason"]
+    );
+    assert_eq!(fit["gpu_check"], Value::Null);
+    let toys = json(&["hypotest-toys", "-i", &input, "--mu", "1", "--n-toys", "50", "--shard", "1/5"]);
+    assert!(
+        toys["device_reason"].as_str().unwrap().starts_with("20 toys: about "),
+        "{}",
+        toys["device_reason"]
+    );
+    // Nothing was chosen where the device was named.
+    assert_eq!(json(&["fit", "-i", &input, "--device", "cpu"])["device_reason"], Value::Null);
+}
+
+#[test]
+fn explain_predicts_a_time_for_each_kind_of_job() {
+    let value = json(&["devices", "--explain", "-i", &fixture("all_modifiers.json"), "--threads", "4"]);
+    assert_eq!(value["threads"], 4);
+    assert_eq!(value["model"]["n_parameters"], 13);
+    let choices = value["choices"].as_array().unwrap();
+    let jobs: Vec<&str> = choices.iter().map(|c| c["job"].as_str().unwrap()).collect();
+    assert_eq!(jobs, ["one fit", "a scan of 101 points", "a ranking", "1000 toys", "100000 toys"]);
+    for choice in choices {
+        assert!(choice["cpu_s"].as_f64().unwrap() > 0.0);
+        let gpu = choice["gpu_s"].as_f64();
+        let better = gpu.is_some_and(|gpu| gpu < choice["cpu_s"].as_f64().unwrap());
+        assert_eq!(choice["device"].as_str().unwrap().starts_with("cuda"), better, "{choice}");
+    }
+    assert_eq!(choices[0]["device"], "cpu");
+    assert!(choices[4]["cpu_s"].as_f64().unwrap() > 50.0 * choices[3]["cpu_s"].as_f64().unwrap());
+}
+
+#[test]
+fn explain_for_people() {
+    if !has_cuda() {
+        let input = fixture("all_modifiers.json");
+        let explained = run(&["devices", "--explain", "-i", &input, "--threads", "4", "--format", "table"]);
+        let text = shown(&explained);
+        let at = text.find("predicted times").unwrap();
+        snapshot!(text[at..].to_owned());
+    }
 }

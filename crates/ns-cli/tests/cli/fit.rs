@@ -163,7 +163,6 @@ fn patches_and_patchsets() {
 
 #[test]
 fn wrong_usage_and_missing_devices() {
-    snapshot!(shown(&fit(&["--device", "cuda"])));
     snapshot!(shown(&fit(&["--gpu", "metal"])));
     snapshot!(shown(&fit(&["--device", "abacus"])));
     snapshot!(shown(&fit(&["--fix", "mu"])));

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
 use super::work::Work;
+use crate::present::duration;
 
 /// What the time of a fit depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,42 +119,32 @@ pub(super) fn choose(
     warm: bool,
     look: impl FnOnce() -> Result<Card, String>,
 ) -> Choice {
-    let cpu_s = on_processor(&COSTS, size, work, threads);
-    let on_cpu = format!("{work}: about {} on the processor with {}", Time(cpu_s), Threads(threads));
-    let choice = |device, gpu_s, why: String| Choice {
-        job: work.to_string(),
-        device,
-        cpu_s,
-        gpu_s,
-        reason: format!("{on_cpu}, {why}"),
-    };
-    if !warm && cpu_s <= COSTS.gpu_start {
-        let why = format!("and a GPU takes {} to start", Time(COSTS.gpu_start));
-        return choice(Device::Cpu, None, why);
+    if warm || on_processor(&COSTS, size, work, threads) > COSTS.gpu_start {
+        return weigh(size, work, threads, look());
     }
-    match look() {
-        Err(why) => choice(Device::Cpu, None, format!("and there is no GPU: {why}")),
+    let why = format!("and a GPU takes {} to start", duration(COSTS.gpu_start));
+    choice(size, work, threads, None, &why)
+}
+
+/// Chooses between the processor and the GPU that is there, if any.
+pub(super) fn weigh(size: &ModelSize, work: Work, threads: usize, found: Result<Card, String>) -> Choice {
+    match found {
+        Err(why) => choice(size, work, threads, None, &format!("and there is no GPU: {why}")),
         Ok(card) => {
             let gpu_s = on_gpu(&COSTS, size, work, &card);
             let start = if card.warm { "" } else { ", its start included" };
-            let why = format!("{} on {} ({}{start})", Time(gpu_s), card.device, card.name);
-            choice(if gpu_s < cpu_s { card.device } else { Device::Cpu }, Some(gpu_s), why)
+            let why = format!("{} on {} ({}{start})", duration(gpu_s), card.device, card.name);
+            choice(size, work, threads, Some((card.device, gpu_s)), &why)
         }
     }
 }
 
-/// A duration of two digits.
-struct Time(f64);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = match self.0 {
-            t if t < 1e-3 => (1e6 * t, "us"),
-            t if t < 1.0 => (1e3 * t, "ms"),
-            t => (t, "s"),
-        };
-        if value < 10.0 { write!(f, "{value:.1} {unit}") } else { write!(f, "{value:.0} {unit}") }
-    }
+fn choice(size: &ModelSize, work: Work, threads: usize, gpu: Option<(Device, f64)>, why: &str) -> Choice {
+    let cpu_s = on_processor(&COSTS, size, work, threads);
+    let reason =
+        format!("{work}: about {} on the processor with {}, {why}", duration(cpu_s), Threads(threads));
+    let device = gpu.filter(|(_, gpu_s)| *gpu_s < cpu_s).map_or(Device::Cpu, |(device, _)| device);
+    Choice { job: work.to_string(), device, cpu_s, gpu_s: gpu.map(|(_, gpu_s)| gpu_s), reason }
 }
 
 /// A number of threads.

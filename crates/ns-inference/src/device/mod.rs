@@ -1,6 +1,7 @@
 //! Sessions on the device asked for, and the choice between devices.
 
 mod auto;
+mod check;
 mod costs;
 mod list;
 mod work;
@@ -12,6 +13,7 @@ use ns_core::{Device, Execution, Model, Session, SessionError};
 
 pub(crate) use auto::Card;
 pub use auto::{Choice, ModelSize};
+pub use check::{Compared, GpuCheck};
 pub use list::{DeviceInfo, devices};
 pub use work::Work;
 
@@ -79,6 +81,16 @@ pub fn resolve<S>(
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
     let size = ModelSize::of(cpu.plan());
     auto::choose(&size, work, execution.resolved_threads(), gpu_session::is_warm(), gpu_session::best_card)
+}
+
+/// What `auto` takes for each piece of work in a fresh process, with predictions for a GPU even where it
+/// could not be worth its start.
+#[must_use]
+pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
+    let size = ModelSize::of(cpu.plan());
+    let found = gpu_session::best_card();
+    let weigh = |work: &Work| auto::weigh(&size, *work, execution.resolved_threads(), found.clone());
+    jobs.iter().map(weigh).collect()
 }
 
 /// As [`open_session`], but sessions of one model with different thread counts share what was

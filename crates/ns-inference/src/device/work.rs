@@ -66,7 +66,16 @@ const ROUNDS_OF_A_LIMIT: f64 = 8.0;
 /// Rounds of a scan: chunks of points that start from the points before them.
 const ROUNDS_OF_A_SCAN: f64 = 8.0;
 
+/// Values that a limit with toys tests.
+const VALUES_OF_A_TOY_LIMIT: u64 = 10;
+
 impl Work {
+    /// A limit with so many toys of each hypothesis at every value tested.
+    #[must_use]
+    pub const fn toys_of_limit(n_toys: u64) -> Self {
+        Self::Toys { toys: n_toys.saturating_mul(2 * VALUES_OF_A_TOY_LIMIT), fits: 2 }
+    }
+
     /// Counts fits for a model with so many free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
         let load = |first, near, toys, batches| Load { first, near, toys, batches };
