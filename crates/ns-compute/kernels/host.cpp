@@ -2,6 +2,13 @@
 #include "ns.cu"
 
 extern "C" {
+// Sizes of the structures that both languages describe.
+void ns_host_sizes(uint64_t* sizes) {
+    const uint64_t all[] = {sizeof(ns::Plan),    sizeof(ns::Metric),    sizeof(ns::Override),
+                            sizeof(ns::Request), sizeof(ns::Item),      sizeof(ns::Outcome),
+                            sizeof(ns::FitLaunch), sizeof(ns::EvaluateLaunch), sizeof(ns::DrawLaunch)};
+    for (int i = 0; i < 9; i++) sizes[i] = all[i];
+}
 void ns_host_fit(const ns::FitLaunch* launch, double* shared, int blocks) {
     for (int block = 0; block < blocks; block++) ns::fit_block(*launch, shared, block);
 }

@@ -36,10 +36,11 @@ NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, double* shared, int 
     const Plan& plan = launch.plan;
     State state = state_of(launch.offset, shared, launch.slab, launch.slab_stride, block);
     Sums sums = {state[ROOM], 0};
-    NS_EACH(i, plan.n_bins) state[MAIN][i] = launch.data[i];
-    NS_EACH(i, plan.n_aux) state[AUX][i] = launch.data[plan.n_bins + i];
     for (int point = block; point < launch.n_points; point += blocks) {
+        const double* data = launch.data + (size_t)point * launch.data_stride;
         barrier();
+        NS_EACH(i, plan.n_bins) state[MAIN][i] = data[i];
+        NS_EACH(i, plan.n_aux) state[AUX][i] = data[plan.n_bins + i];
         NS_EACH(p, plan.n_params) state[TRIAL][p] = launch.points[(size_t)point * plan.n_params + p];
         barrier();
         Value value = evaluate(plan, state, state[TRIAL], sums);

@@ -155,7 +155,7 @@ struct Draws;
 struct FitLaunch {
     Plan plan;
     uint32_t offset[N_ARRAYS];
-    int n_items, n_requests, padding;
+    int n_items, n_requests;
     double* slab;
     uint64_t slab_stride;
     int* queue;
@@ -174,10 +174,12 @@ struct FitLaunch {
 struct EvaluateLaunch {
     Plan plan;
     uint32_t offset[N_ARRAYS];
-    int n_points, padding, padding2;
+    int n_points, padding;
     double* slab;
     uint64_t slab_stride;
+    // Main counts, then auxiliary data; numbers from one point's data to the next one's (0: the same for all).
     const double* data;
+    uint64_t data_stride;
     const double* points;
     // Main part and constraint part from the saturated value, per point.
     double* values;

@@ -1,5 +1,5 @@
-// Poisson counts: the same operations in the same order as `random/poisson.rs` and `random/probability.rs` of
-// ns-core, where the methods and their sources are described. What depends on the mean alone is computed there.
+// Poisson counts: the same numbers as `random/poisson.rs`, `random/probability.rs` and `random/count_table.rs` of
+// ns-core give, where the methods and their sources are described. What depends on the mean alone is computed there.
 #pragma once
 
 #include "philox.cuh"
@@ -107,24 +107,31 @@ NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream,
     }
 }
 
-// Inversion by summing up probabilities from no count on, whose probability is `none`.
-NS_DEVICE double draw_inverted(double mean, double none, const Stream& stream, uint32_t slot) {
-    for (uint32_t attempt = 0;; ++attempt) {
-        const RandomBlock block = random_block(stream, slot, attempt);
-        const Exact uniform = open_uniform(block.words[0], block.words[1]);
-        Exact count = 0.0;
-        Exact probability = none;
-        Exact sum = none;
-        while (uniform >= sum && count <= 64.0) {
-            count = count + 1.0;
-            probability = probability * mean / count;
-            sum = sum + probability;
-        }
-        // Above the last sum: practically never, and another block decides.
-        if (count <= 64.0) {
-            return count.value;
+// The table of one mean: thresholds of the distribution function times 2^63, and for each value of the upper eight
+// bits of an integer how many thresholds are at or below all integers that begin so.
+struct CountTable {
+    const uint64_t* thresholds;
+    const uint16_t* guide;
+    double first;
+};
+
+// Inversion: the first count plus the number of thresholds at most a uniform integer of 63 bits.
+NS_DEVICE double draw_from_table(const CountTable& table, const Stream& stream, uint32_t slot) {
+    const RandomBlock block = random_block(stream, slot, 0);
+    const uint64_t u = (((uint64_t)block.words[1] << 32) | block.words[0]) >> 1;
+    const uint32_t cell = (uint32_t)(u >> 55);
+    uint32_t least = table.guide[cell];
+    uint32_t most = table.guide[cell + 1];
+    while (least < most) {
+        const uint32_t middle = (least + most) / 2;
+        if (table.thresholds[middle] <= u) {
+            least = middle + 1;
+        } else {
+            most = middle;
         }
     }
+    // Integers far below 2^53: exact.
+    return table.first + (double)least;
 }
 
 }  // namespace ns

@@ -12,19 +12,20 @@ namespace ns {
 
 // How a datum is drawn.
 enum DrawMethod : uint32_t {
-    // A mean of 0: always 0.
-    DRAW_ZERO = 0,
-    // Poisson by inversion: mean, probability of no count.
-    DRAW_INVERSION = 1,
-    // Poisson by transformed rejection: the fields of `PoissonRejection`.
-    DRAW_REJECTION = 2,
+    // Poisson by a table: numbers[0] is the least count.
+    DRAW_TABLE = 0,
+    // Poisson by transformed rejection: numbers are the fields of `PoissonRejection`.
+    DRAW_REJECTION = 1,
     // Normal: mean, sigma.
-    DRAW_NORMAL = 3,
+    DRAW_NORMAL = 2,
 };
 
-// The distribution of one datum. 64 bytes.
+// The distribution of one datum.
 struct DatumSource {
     uint32_t method;
+    // Where its table begins in `Draws::thresholds` and `Draws::guides`.
+    uint32_t thresholds;
+    uint32_t guide;
     uint32_t unused;
     double numbers[7];
 };
@@ -32,6 +33,8 @@ struct DatumSource {
 // The distributions of all data of a toy: main counts, then auxiliary data; the slot is the index.
 struct Draws {
     const DatumSource* sources;
+    const uint64_t* thresholds;
+    const uint16_t* guides;
     uint64_t seed;
     uint32_t hypothesis;
     uint32_t slots;
@@ -43,16 +46,16 @@ NS_DEVICE double draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {
     const double* n = source.numbers;
     const Stream stream = {draws.seed, toy, draws.hypothesis};
     switch (source.method) {
-        case DRAW_INVERSION:
-            return draw_inverted(n[0], n[1], stream, slot);
+        case DRAW_TABLE: {
+            const CountTable table = {draws.thresholds + source.thresholds, draws.guides + source.guide, n[0]};
+            return draw_from_table(table, stream, slot);
+        }
         case DRAW_REJECTION: {
             const PoissonRejection of = {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
             return draw_rejected(of, stream, slot);
         }
-        case DRAW_NORMAL:
-            return draw_normal(n[0], n[1], stream, slot);
         default:
-            return 0.0;
+            return draw_normal(n[0], n[1], stream, slot);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The CPU session: a plan, observed data, and threads that fit.
 
 mod evaluate;
-mod request;
+pub(crate) mod request;
 mod toys;
 mod unit;
 
@@ -27,15 +27,15 @@ const NUMBERS_WAITING: usize = 1 << 18;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
-    plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     /// The same physics with smooth interpolation: its minimum is a start point where
     /// the model has kinks.
     smooth: Option<Arc<Plan>>,
-    observed: Arc<Dataset>,
-    level: Level,
+    pub(crate) observed: Arc<Dataset>,
+    pub(crate) level: Level,
     threads: usize,
-    pool: Option<rayon::ThreadPool>,
-    workers: Arc<Mutex<Vec<Worker>>>,
+    pub(crate) pool: Option<rayon::ThreadPool>,
+    pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
 
@@ -118,6 +118,11 @@ impl CpuSession {
         self.level
     }
 
+    /// Start values, bounds and fixed flags.
+    pub(crate) fn table(&self) -> &ParameterTable {
+        &self.plan.table
+    }
+
     /// The compiled model.
     #[must_use]
     pub fn plan(&self) -> &Plan {
@@ -127,12 +132,12 @@ impl CpuSession {
 
 /// Takes a worker from the shelf, or makes one. A poisoned lock only means that another thread
 /// panicked between two fits; the workers themselves are reset by every fit.
-fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
+pub(crate) fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
     let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shelf.pop().unwrap_or_else(|| Worker::new(plan))
 }
 
-fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
+pub(crate) fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
     shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(worker);
 }
 

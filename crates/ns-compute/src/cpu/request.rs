@@ -11,7 +11,7 @@ use crate::optimise::{Problem, Worker, fit};
 use crate::plan::Plan;
 
 /// Refuses data that the likelihood cannot take.
-pub(super) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
+pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
     let length = |what, actual: usize, expected: usize| {
         if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
     };
@@ -38,7 +38,7 @@ pub(super) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
 }
 
 /// Refuses a task that the session cannot understand.
-pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
+pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {
         if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
@@ -94,7 +94,7 @@ pub(super) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
 }
 
 /// Whether the earlier fits of a task leave anything for this one to find out.
-pub(super) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
+pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
         Some(Ok(outcome)) if outcome.converged() => {
@@ -106,21 +106,21 @@ pub(super) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
 }
 
 /// Refuses NaN and infinity.
-pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
+pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
     values.iter().position(|x| !x.is_finite()).map_or(Ok(()), |index| {
         Err(SessionError::BadNumber { what, index, value: values[index], remedy: "give a finite number" })
     })
 }
 
 /// The box of one request: bounds and what it holds.
-pub(super) struct Frame {
-    pub(super) lower: Vec<f64>,
-    pub(super) upper: Vec<f64>,
-    pub(super) fixed: Vec<bool>,
+pub(crate) struct Frame {
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+    pub(crate) fixed: Vec<bool>,
 }
 
 impl Frame {
-    pub(super) fn new(table: &ParameterTable, request: &FitRequest) -> Self {
+    pub(crate) fn new(table: &ParameterTable, request: &FitRequest) -> Self {
         let mut frame = Self {
             lower: table.bounds.iter().map(|b| b.0).collect(),
             upper: table.bounds.iter().map(|b| b.1).collect(),
@@ -144,7 +144,7 @@ impl Frame {
 
     /// Makes a start point of `point`: along the request's direction if it has one, held parameters at their
     /// values, and in that case the others inside the bounds.
-    pub(super) fn place(&self, request: &FitRequest, point: &mut [f64]) {
+    pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];
             if length.is_finite() {
@@ -163,7 +163,7 @@ impl Frame {
 
 impl CpuSession {
     /// The data of a task, with their constants; `None` means the observed ones.
-    pub(super) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
+    pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
         match data {
             Data::Observed => Ok(None),
             Data::Binned(binned) => {
@@ -177,7 +177,7 @@ impl CpuSession {
     }
 
     /// Runs the fits of one task in order.
-    pub(super) fn run_task(
+    pub(crate) fn run_task(
         &self,
         task: &FitTask,
         data: &Dataset,
@@ -202,7 +202,7 @@ impl CpuSession {
     }
 
     /// The point that request `index` of a task names as its start, before its held parameters are set.
-    pub(super) fn start_of(
+    pub(crate) fn start_of(
         &self,
         requests: &[FitRequest],
         index: usize,
@@ -223,7 +223,7 @@ impl CpuSession {
     }
 
     /// The problem of one request on one data set.
-    pub(super) fn problem<'a>(&'a self, frame: Frame, data: &'a Dataset, drawn: bool) -> Problem<'a> {
+    pub(crate) fn problem<'a>(&'a self, frame: Frame, data: &'a Dataset, drawn: bool) -> Problem<'a> {
         Problem {
             plan: &self.plan,
             level: self.level,
@@ -235,7 +235,7 @@ impl CpuSession {
         }
     }
 
-    pub(super) fn run_fit(
+    pub(crate) fn run_fit(
         &self,
         request: &FitRequest,
         start: Vec<f64>,
@@ -258,7 +258,7 @@ impl CpuSession {
     }
 
     /// Start points besides the given one.
-    fn further_starts(&self, problem: &Problem<'_>, start: &[f64], effort: Search) -> Vec<Vec<f64>> {
+    pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64], effort: Search) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);

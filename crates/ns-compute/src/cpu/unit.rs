@@ -85,7 +85,7 @@ impl CpuSession {
     }
 
     /// What the fits of a run of toys share, request by request.
-    fn courses(&self, source: &ToySource, requests: &[FitRequest]) -> Vec<Option<Course>> {
+    pub(crate) fn courses(&self, source: &ToySource, requests: &[FitRequest]) -> Vec<Option<Course>> {
         let plan = &self.plan;
         let aux: Vec<f64> = source
             .auxiliary
@@ -234,7 +234,7 @@ impl CpuSession {
 
     /// A request that lanes have begun, by the scalar optimiser from `start` and, where there may be several
     /// minima, from `further` points and whatever they suggest.
-    fn again(
+    pub(crate) fn again(
         &self,
         request: &FitRequest,
         start: &[f64],

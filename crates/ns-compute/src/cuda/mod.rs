@@ -1,20 +1,38 @@
 //! NVIDIA GPUs.
 
+mod arena;
 mod backend;
+mod batch;
+mod check;
+mod draws;
 #[cfg(feature = "cuda")]
 mod driver;
 #[cfg(feature = "cuda")]
 mod failure;
+mod evaluate;
+#[cfg(feature = "cuda-on-host")]
+mod host;
 #[cfg(feature = "cuda")]
 mod images;
+mod kind;
+mod layout;
 #[cfg(feature = "cuda")]
 mod loading;
 #[cfg(feature = "cuda")]
 mod pool;
+mod session;
+mod settle;
+mod shape;
 #[cfg(feature = "cuda")]
 mod staging;
+mod upload;
 
 #[cfg(feature = "cuda")]
 pub use driver::is_warm;
 #[cfg(feature = "cuda")]
 pub use loading::{CudaDevice, found};
+pub use session::CudaSession;
+
+#[cfg(all(test, feature = "cuda", target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests;

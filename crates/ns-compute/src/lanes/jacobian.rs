@@ -5,7 +5,7 @@ use crate::plan::{LANES, Plan};
 use crate::simd::{Level, Separate};
 
 /// `d lambda_b / d theta_p` at `theta`, parameter after parameter (`n_parameters x n_bins`).
-pub(super) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Vec<f64> {
+pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Vec<f64> {
     let n_bins = plan.n_bins;
     let mut rows = vec![0.0; plan.n_parameters() * n_bins];
     forward(level, plan, theta, scratch);

@@ -24,43 +24,43 @@ const MOST_ELEMENTS: usize = 400_000;
 
 /// A constrained parameter that acts on one bin.
 #[derive(Debug, Clone)]
-pub(super) struct Local {
-    pub(super) param: usize,
-    pub(super) bin: usize,
+pub(crate) struct Local {
+    pub(crate) param: usize,
+    pub(crate) bin: usize,
     /// Derivative of the expectation there, at the point that all lanes share.
-    pub(super) reaction: f64,
+    pub(crate) reaction: f64,
     /// It is nothing but a per-bin factor: every lane knows the derivative at its own point.
-    pub(super) factor: bool,
+    pub(crate) factor: bool,
     /// Curvature of its constraint, where that is the same for all lanes.
-    pub(super) stiffness: f64,
+    pub(crate) stiffness: f64,
     /// The auxiliary count of a Poisson constraint, whose curvature is `a / theta^2`.
-    pub(super) count: Option<usize>,
+    pub(crate) count: Option<usize>,
 }
 
 /// The shared part.
 #[derive(Debug)]
-pub(super) struct Metric {
+pub(crate) struct Metric {
     /// Parameters that this fit moves.
-    pub(super) free: Vec<usize>,
-    pub(super) locals: Vec<Local>,
-    pub(super) dual: Vec<usize>,
+    pub(crate) free: Vec<usize>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) dual: Vec<usize>,
     /// Inverse curvature of the constraints of dual parameters.
-    pub(super) dual_inverse: Vec<f64>,
+    pub(crate) dual_inverse: Vec<f64>,
     /// Rows of the Jacobian of dual parameters.
-    pub(super) dual_rows: Vec<f64>,
+    pub(crate) dual_rows: Vec<f64>,
     /// `J D^-1 J'` over dual parameters: lower triangle, row by row. Empty without dual parameters.
-    pub(super) kernel: Vec<f64>,
-    pub(super) primal: Vec<usize>,
+    pub(crate) kernel: Vec<f64>,
+    pub(crate) primal: Vec<usize>,
     /// Curvature of the constraints of primal parameters; 0 where there is none.
-    pub(super) primal_stiffness: Vec<f64>,
-    pub(super) primal_rows: Vec<f64>,
+    pub(crate) primal_stiffness: Vec<f64>,
+    pub(crate) primal_rows: Vec<f64>,
 }
 
 impl Metric {
     /// Sorts the parameters that are not `fixed` by what they do, from the Jacobian at `theta` and the
     /// expected auxiliary data `aux`. `None` if lanes do not suit the model: it is too large, or an
     /// unconstrained parameter has no effect at `theta`.
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],
         aux: &[f64],
@@ -156,4 +156,4 @@ fn pure_factors(plan: &Plan) -> Vec<bool> {
 
 /// Counts below this are taken for this many in a metric: it has to push back a little where nothing was
 /// seen.
-pub(super) const FEWEST: f64 = 0.25;
+pub(crate) const FEWEST: f64 = 0.25;

@@ -12,13 +12,14 @@ mod descend;
 mod evaluate;
 mod group;
 mod jacobian;
-mod metric;
+pub(crate) mod metric;
 mod scratch;
 mod solver;
 #[cfg(test)]
 mod tests;
 mod toys;
 
+pub(crate) use jacobian::jacobian;
 pub(crate) use toys::{Course, End, Toy};
 
 /// Fits in one vector.

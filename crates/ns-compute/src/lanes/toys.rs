@@ -143,6 +143,21 @@ impl Course {
         arrivals.into_iter().zip(toys).map(|(arrival, toy)| self.describe(arrival, toy)).collect()
     }
 
+    /// The shared part of the metric.
+    pub(crate) fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// Start points that all fits share: those of every fit, and those of fits that may have several minima.
+    pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
+        (&self.first, &self.second)
+    }
+
+    /// Free parameters whose mirror image may hide another minimum.
+    pub(crate) fn bendable(&self) -> &[usize] {
+        &self.bendable
+    }
+
     /// Further start points for a fit that lanes could not finish, if there may be several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
         &self.first

@@ -1,0 +1,251 @@
+//! Compares the CUDA session with the processor's, and times it:
+//! `check_cuda DEVICE N_TOYS WS.json...`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled for the
+//! processor; needs the feature `cuda-on-host`).
+//!
+//! Prints a row per workspace and interpolation: the largest difference over what the parity contract allows.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ns_compute::cuda::CudaSession;
+use ns_compute::CpuSession;
+use ns_core::random::{Stream, centred_uniform};
+use ns_core::{
+    Condition, Control, Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,
+    Search, Session, SessionError, Start, TaskOutcome, Wanted,
+};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+fn open(device: &str, model: &Model) -> Result<CudaSession, SessionError> {
+    let execution = Execution { device: device.parse().unwrap_or_default(), threads: 0, ..Execution::default() };
+    if device == "host" {
+        #[cfg(feature = "cuda-on-host")]
+        return CudaSession::open_on_host(model, &execution);
+    }
+    #[cfg(feature = "cuda")]
+    return CudaSession::open(model, &execution);
+    #[cfg(not(feature = "cuda"))]
+    panic!("needs the feature cuda")
+}
+
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> (Vec<TaskOutcome>, f64) {
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    let began = Instant::now();
+    session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
+    (outcomes, began.elapsed().as_secs_f64() * 1e3)
+}
+
+/// Points scattered around `centre` by half a unit, within bounds.
+fn scatter(session: &dyn Session, centre: &[f64], count: u64, width: f64) -> Vec<f64> {
+    let bounds = &session.parameters().bounds;
+    let mut points = Vec::new();
+    for i in 0..count {
+        let stream = Stream::new(7, i, 0);
+        for (p, &x) in centre.iter().enumerate() {
+            let [low, high, ..] = stream.block(p as u32, 0);
+            let y = x + 2.0 * width * centred_uniform(low, high);
+            points.push(y.clamp(bounds[p].0, bounds[p].1));
+        }
+    }
+    points
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (device, n_toys) = (&args[0], args[1].parse::<u64>().unwrap());
+    for path in &args[2..] {
+        for interpolation in [Interpolation::SMOOTH, Interpolation::PIECEWISE] {
+            check(device, n_toys, path, interpolation);
+        }
+    }
+}
+
+fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let options = ModelOptions { interpolation, ..ModelOptions::default() };
+    let model = match Workspace::from_path(path).unwrap().model(&options) {
+        Ok(model) => model,
+        Err(error) => return println!("{name} {interpolation}: {error}"),
+    };
+    let cpu = CpuSession::open(&model, &Execution { threads: 0, ..Execution::default() }).unwrap();
+    let began = Instant::now();
+    let gpu = open(device, &model).unwrap();
+    println!("{name} {interpolation}: opened in {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
+    values(&cpu, &gpu);
+    fits(&cpu, &gpu, &model);
+    if n_toys > 0 && interpolation == Interpolation::SMOOTH {
+        toys(&cpu, &gpu, &model, n_toys);
+    }
+    if let Some(check) = gpu.check() {
+        println!(
+            "  check: {} fits, {} checked, nll {:.1e}/{:.1e}, gradient {:.1e}/{:.1e}, edm {:.1e}/{:.1e}",
+            check.n_fits,
+            check.n_checked,
+            check.nll.largest,
+            check.nll.tolerance,
+            check.gradient.largest,
+            check.gradient.tolerance,
+            check.edm.largest,
+            check.edm.tolerance
+        );
+    }
+}
+
+fn values(cpu: &CpuSession, gpu: &CudaSession) {
+    let init = cpu.parameters().init.clone();
+    let n = init.len();
+    let points = scatter(cpu, &init, 100, 0.5);
+    let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+    let here = cpu.evaluate(&Data::Observed, &points, request).unwrap();
+    let there = gpu.evaluate(&Data::Observed, &points, request).unwrap();
+    let (mut value, mut gradient, mut infinite) = (0.0_f64, 0.0_f64, 0);
+    for i in 0..100 {
+        let (a, b) = (here.nll[i], there.nll[i]);
+        if !a.is_finite() || !b.is_finite() {
+            infinite += usize::from(a.is_finite() != b.is_finite());
+            continue;
+        }
+        value = value.max((a - b).abs() / (1.0 + a.abs()));
+        for p in 0..n {
+            let (a, b) = (here.gradient[i * n + p], there.gradient[i * n + p]);
+            gradient = gradient.max((a - b).abs() / (1.0 + a.abs()));
+        }
+    }
+    let many = scatter(cpu, &init, 1000, 0.1);
+    let only = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    gpu.evaluate(&Data::Observed, &many, only).unwrap();
+    let began = Instant::now();
+    gpu.evaluate(&Data::Observed, &many, only).unwrap();
+    println!(
+        "  100 points: value {value:.1e}, gradient {gradient:.1e} (relative), {infinite} not finite on one side; 1000 values {:.2} ms",
+        began.elapsed().as_secs_f64() * 1e3
+    );
+}
+
+fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
+    let wanted = Wanted { uncertainties: true, covariance: true };
+    let single = || vec![FitTask { data: Data::Observed, fits: vec![FitRequest::default()] }];
+    let (mut here, _) = run(cpu, &single(), wanted);
+    let (_, time_cpu) = run(cpu, &single(), wanted);
+    run(gpu, &single(), wanted);
+    let (mut there, time_gpu) = run(gpu, &single(), wanted);
+    let (here, there) = (here.remove(0).fits.remove(0), there.remove(0).fits.remove(0));
+    let (Ok(here), Ok(there)) = (here, there) else { return println!("  the fit fails") };
+    let mut pull = 0.0_f64;
+    for (p, sigma) in here.uncertainties.iter().enumerate() {
+        if let Some(sigma) = sigma {
+            pull = pull.max((here.parameters[p] - there.parameters[p]).abs() / sigma.max(1.0));
+        }
+    }
+    println!(
+        "  fit: nll {:.3e} apart, parameters {pull:.1e}; {time_cpu:.2} ms on the processor, {time_gpu:.2} here",
+        there.nll - here.nll
+    );
+    // The refits of a ranking: every parameter moved by its uncertainty.
+    let best = Arc::<[f64]>::from(here.parameters.as_slice());
+    let mut tasks = Vec::new();
+    for (p, sigma) in here.uncertainties.iter().enumerate() {
+        let Some(sigma) = sigma.filter(|_| Some(p) != model.poi) else { continue };
+        for sign in [1.0, -1.0] {
+            let bounds = cpu.parameters().bounds[p];
+            let value = (best[p] + sign * sigma).clamp(bounds.0, bounds.1);
+            let mut start = best.to_vec();
+            if let Some(covariance) = &here.covariance {
+                let n = start.len();
+                for (q, x) in start.iter_mut().enumerate() {
+                    let (low, high) = cpu.parameters().bounds[q];
+                    let slope = covariance.values[p * n + q] / covariance.values[p * n + p];
+                    *x = (*x + slope * (value - best[p])).clamp(low, high);
+                }
+            }
+            start[p] = value;
+            let request = FitRequest {
+                start: Start::At(start.into()),
+                fixed: vec![(p, value)],
+                search: Search::Local,
+                metric: here.covariance.clone(),
+                ..FitRequest::default()
+            };
+            tasks.push(FitTask { data: Data::Observed, fits: vec![request] });
+        }
+    }
+    let (here, time_cpu) = run(cpu, &tasks, Wanted::default());
+    run(gpu, &tasks, Wanted::default());
+    let (there, time_gpu) = run(gpu, &tasks, Wanted::default());
+    let (mut worst, mut failed, mut iterations, mut higher) = (0.0_f64, 0, 0, 0.0_f64);
+    for (a, b) in here.iter().zip(&there) {
+        match (&a.fits[0], &b.fits[0]) {
+            (Ok(a), Ok(b)) if a.converged() && b.converged() => {
+                if let Some(poi) = model.poi {
+                    worst = worst.max((a.parameters[poi] - b.parameters[poi]).abs());
+                }
+                higher = higher.max((b.nll - a.nll).abs());
+                iterations += b.n_iterations;
+            }
+            _ => failed += 1,
+        }
+    }
+    println!(
+        "  {} refits: POI {worst:.1e}, nll {higher:.1e} apart, {failed} failed, {:.1} iterations; {time_cpu:.2} ms on the processor, {time_gpu:.2} here",
+        tasks.len(),
+        iterations as f64 / tasks.len().max(1) as f64
+    );
+}
+
+fn toys(cpu: &CpuSession, gpu: &CudaSession, model: &Model, n_toys: u64) {
+    let Some(poi) = model.poi else { return };
+    let task = |fixed: Vec<(usize, f64)>| FitTask {
+        data: Data::Observed,
+        fits: vec![FitRequest { fixed, ..FitRequest::default() }],
+    };
+    let parent = run(cpu, &[task(Vec::new())], Wanted::default()).0.remove(0).fits.remove(0).unwrap();
+    let at_one = run(cpu, &[task(vec![(poi, 1.0)])], Wanted::default()).0.remove(0).fits.remove(0).unwrap();
+    let free = FitRequest {
+        start: Start::At(parent.parameters.clone().into()),
+        search: Search::Local,
+        ..FitRequest::default()
+    };
+    let conditional = FitRequest {
+        start: Start::At(at_one.parameters.clone().into()),
+        fixed: vec![(poi, 1.0)],
+        only_if: Some(Condition { fit: 0, parameter: poi, range: (f64::NEG_INFINITY, 1.0) }),
+        ..free.clone()
+    };
+    for (name, point) in [("b", &parent.parameters), ("sb", &at_one.parameters)] {
+        let Ok(source) = cpu.toy_source(point, 11, u8::from(name == "sb")) else {
+            println!("  {name}: toys cannot be drawn");
+            continue;
+        };
+        let tasks = vec![FitTask {
+            data: Data::Drawn(Drawn { source, toys: 0..n_toys }),
+            fits: vec![free.clone(), conditional.clone()],
+        }];
+        let (here, time_cpu) = run(cpu, &tasks, Wanted::default());
+        let (there, first) = run(gpu, &tasks, Wanted::default());
+        let (_, time_gpu) = run(gpu, &tasks, Wanted::default());
+        let (mut apart, mut worst, mut failed, mut left, mut fits, mut its, mut evs) = (0, 0.0_f64, 0, 0, 0, 0, 0);
+        for (a, b) in here.iter().zip(&there) {
+            for (a, b) in a.fits.iter().zip(&b.fits) {
+                match (a, b) {
+                    (Ok(a), Ok(b)) => {
+                        fits += 1;
+                        its += b.n_iterations;
+                        evs += b.n_evaluations;
+                        failed += usize::from(!b.converged());
+                        let difference = (a.nll - b.nll).abs();
+                        worst = worst.max(difference);
+                        apart += usize::from(2.0 * difference > 1e-8);
+                    }
+                    (Err(_), Err(_)) => {}
+                    _ => left += 1,
+                }
+            }
+        }
+        println!(
+            "  {n_toys} toys {name}: {fits} fits, {apart} more than 1e-8 apart (worst nll {worst:.1e}), {failed} failed, {left} asked for on one side; {:.1} iterations, {:.1} evaluations; {time_cpu:.0} ms on the processor, {time_gpu:.1} here (first {first:.1})",
+            its as f64 / fits as f64,
+            evs as f64 / fits as f64
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Values and gradients at many points, on the device; what else is asked for, on the processor.
+
+use std::sync::Arc;
+
+use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
+
+use super::backend::{Backend, Buffer, Kernel, Shape};
+use super::kind::Size;
+use super::layout::EvaluateLaunch;
+use super::session::CudaSession;
+use super::shape;
+use crate::eval::Dataset;
+
+/// Values from the saturated model and gradients, point after point.
+#[derive(Debug, Default)]
+pub(super) struct Points {
+    /// Main part and constraint part, per point.
+    pub(super) values: Vec<[f64; 2]>,
+    pub(super) gradients: Vec<f64>,
+}
+
+impl CudaSession {
+    pub(super) fn evaluate_points(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let n = self.cpu.plan.n_parameters();
+        // Checks lengths and numbers, and does what only the processor does.
+        let here = EvaluationRequest { nll: false, gradient: false, ..request };
+        let mut out = self.cpu.evaluate(data, points, here)?;
+        if !(request.nll || request.gradient) {
+            return Ok(out);
+        }
+        let own = self.cpu.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.cpu.observed);
+        let found = self.at_points(&[data], points, points.len() / n, request.gradient)?;
+        if request.nll {
+            for [main, constraint] in found.values {
+                out.nll_main.push(main + data.saturated_main);
+                out.nll_constraint.push(constraint + data.saturated_constraint);
+                out.nll.push(main + constraint + data.saturated_main + data.saturated_constraint);
+            }
+        }
+        out.gradient = found.gradients;
+        Ok(out)
+    }
+
+    /// Evaluates `count` points, each with its data, or all with the one set of data given.
+    pub(super) fn at_points(
+        &self,
+        data: &[&Dataset],
+        points: &[f64],
+        count: usize,
+        gradient: bool,
+    ) -> Result<Points, SessionError> {
+        let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
+        let rooms = shape::rooms(&self.plan, Size::default(), false, self.budget());
+        let resident = backend.occupancy(Kernel::Evaluate, self.threads, rooms.shared as u32)?;
+        let blocks = (resident.max(1) * backend.properties().multiprocessors).min(count).max(1);
+        let numbers: Vec<f64> = data.iter().flat_map(|d| d.main.iter().chain(&d.aux).copied()).collect();
+        let per_point = if data.len() > 1 { self.cpu.plan.n_bins() + self.cpu.plan.n_aux() } else { 0 };
+        let (data, points) = (hold(backend, &numbers)?, hold(backend, points)?);
+        let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
+        let values = Buffer::new(backend, 16 * count)?;
+        let gradients = if gradient { Some(Buffer::new(backend, 8 * n * count)?) } else { None };
+        let launch = EvaluateLaunch {
+            plan: self.plan,
+            offset: rooms.offset,
+            n_points: count as i32,
+            padding: 0,
+            slab: slab.address(),
+            slab_stride: rooms.slab as u64,
+            data: data.address(),
+            data_stride: per_point as u64,
+            points: points.address(),
+            values: values.address(),
+            gradients: gradients.as_ref().map_or(0, Buffer::address),
+        };
+        let shape =
+            Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
+        backend.launch(Kernel::Evaluate, shape, bytemuck::bytes_of(&launch))?;
+        let mut found = Points { values: vec![[0.0; 2]; count], gradients: Vec::new() };
+        backend.read(values.address(), bytemuck::cast_slice_mut(&mut found.values))?;
+        if let Some(gradients) = gradients {
+            found.gradients = vec![0.0; n * count];
+            backend.read(gradients.address(), bytemuck::cast_slice_mut(&mut found.gradients))?;
+        }
+        Ok(found)
+    }
+}
+
+fn hold(backend: &Arc<dyn Backend>, numbers: &[f64]) -> Result<Buffer, SessionError> {
+    Buffer::holding(backend, bytemuck::cast_slice(numbers))
+}

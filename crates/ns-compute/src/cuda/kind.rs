@@ -1,0 +1,135 @@
+//! What all fits of one kind share, on the device: the metric and the further start points.
+
+use std::sync::Arc;
+
+use ns_core::SessionError;
+
+use super::arena::Arena;
+use super::backend::{Backend, Buffer};
+use super::layout;
+use crate::lanes::Course;
+use crate::lanes::metric::Metric;
+
+/// A [`Course`] on the device.
+pub(super) struct Kind {
+    _memory: Buffer,
+    /// Address of the metric.
+    pub(super) metric: u64,
+    pub(super) first: (u64, usize),
+    pub(super) second: (u64, usize),
+    pub(super) bendable: (u64, usize),
+    pub(super) size: Size,
+}
+
+/// What the working memory of a fit depends on besides the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) locals: usize,
+    pub(super) dual: usize,
+    pub(super) primal: usize,
+}
+
+impl Size {
+    /// Room for both.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            locals: self.locals.max(other.locals),
+            dual: self.dual.max(other.dual),
+            primal: self.primal.max(other.primal),
+        }
+    }
+}
+
+impl Kind {
+    /// Uploads what `course` has prepared; without further start points if its fits do not `search`.
+    pub(super) fn new(
+        backend: &Arc<dyn Backend>,
+        course: &Course,
+        n_bins: usize,
+        search: bool,
+    ) -> Result<Self, SessionError> {
+        let mut arena = Arena::default();
+        // The metric comes first: its address is that of the buffer.
+        let at = arena.put(&[layout::Metric::default()]);
+        let mut metric = metric(course.metric(), n_bins, &mut arena);
+        let (first, second) = if search { course.starts() } else { (&[][..], &[][..]) };
+        let bendable = if search { course.bendable() } else { &[] };
+        let starts = |starts: &[Vec<f64>], arena: &mut Arena| {
+            let all: Vec<f64> = starts.iter().flatten().copied().collect();
+            (arena.put(&all), starts.len())
+        };
+        let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
+        let bendable = (arena.put_indices(bendable.iter().copied()), bendable.len());
+        let memory = Buffer::new(backend, arena.bytes())?;
+        let base = memory.address();
+        relocate(&mut metric, METRIC_COUNTS, base);
+        arena.set(at, &metric);
+        arena.upload_into(backend, &memory)?;
+        let shared = course.metric();
+        Ok(Self {
+            metric: base + at,
+            first: (base + first.0, first.1),
+            second: (base + second.0, second.1),
+            bendable: (base + bendable.0, bendable.1),
+            size: Size {
+                locals: shared.locals.len(),
+                dual: shared.dual.len(),
+                primal: shared.primal.len(),
+            },
+            _memory: memory,
+        })
+    }
+}
+
+/// Words of `layout::Metric` and `layout::Plan` that hold counts, before the addresses.
+const METRIC_COUNTS: usize = 2;
+pub(super) const PLAN_COUNTS: usize = 7;
+
+/// Turns offsets into addresses: all words of `of` after the first `counts`.
+pub(super) fn relocate<T: bytemuck::Pod>(of: &mut T, counts: usize, base: u64) {
+    let words: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(of));
+    for word in words.iter_mut().skip(counts) {
+        *word += base;
+    }
+}
+
+/// Adds the shared part of a metric to `arena`; addresses are offsets.
+fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
+    let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
+    locals.sort_by_key(|local| local.bin);
+    let starts = (0..=n_bins).map(|b| locals.partition_point(|local| local.bin < b));
+    let counts: Vec<i32> = locals.iter().map(|local| local.count.map_or(-1, |a| a as i32)).collect();
+    let reactions: Vec<f64> = locals.iter().map(|local| local.reaction).collect();
+    let stiffness: Vec<f64> = locals.iter().map(|local| local.stiffness).collect();
+    // Both triangles: kernels read whole rows.
+    let mut kernel = Vec::new();
+    if !metric.dual.is_empty() {
+        for i in 0..n_bins {
+            for j in 0..n_bins {
+                let (low, high) = (i.min(j), i.max(j));
+                kernel.push(metric.kernel[high * (high + 1) / 2 + low]);
+            }
+        }
+    }
+    layout::Metric {
+        n_free: metric.free.len() as i32,
+        n_local: locals.len() as i32,
+        n_dual: metric.dual.len() as i32,
+        n_primal: metric.primal.len() as i32,
+        free: arena.put_indices(metric.free.iter().copied()),
+        local_start: arena.put_indices(starts),
+        local_param: arena.put_indices(locals.iter().map(|local| local.param)),
+        local_bin: arena.put_indices(locals.iter().map(|local| local.bin)),
+        local_factor: arena.put_indices(locals.iter().map(|local| usize::from(local.factor))),
+        local_count: arena.put(&counts),
+        local_reaction: arena.put(&reactions),
+        local_stiffness: arena.put(&stiffness),
+        dual_param: arena.put_indices(metric.dual.iter().copied()),
+        dual_inverse: arena.put(&metric.dual_inverse),
+        dual_rows: arena.put(&metric.dual_rows),
+        kernel: arena.put(&kernel),
+        primal_param: arena.put_indices(metric.primal.iter().copied()),
+        primal_stiffness: arena.put(&metric.primal_stiffness),
+        primal_rows: arena.put(&metric.primal_rows),
+    }
+}

@@ -1,0 +1,272 @@
+//! Structures that kernels read: twins of those in `kernels/plan.cuh`, field by field.
+//!
+//! Addresses are `u64`. `host.rs` has a test that both sides agree on all sizes.
+
+use bytemuck::{NoUninit, Pod, Zeroable};
+
+/// Arrays of one block, in the order in which shared memory is given out (`enum Array`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Array {
+    Room,
+    Trial,
+    Gradient,
+    Curved,
+    CurvedFirst,
+    Slope,
+    Direction,
+    Theta,
+    Held,
+    From,
+    To,
+    Lambda,
+    BinSlope,
+    Weight,
+    Bins,
+    Root,
+    Main,
+    Aux,
+    Norm,
+    Scale,
+    Total,
+    Additive,
+    Binwise,
+    CellWeight,
+    Parts,
+    BinsTo,
+    Column,
+    Matrix,
+    Local,
+    LocalReaction,
+    Dual,
+    Right,
+    Moves,
+    Inner,
+    Columns,
+    Reaction,
+    Ratio,
+    Lower,
+    Upper,
+    Start,
+    Best,
+    BestHeld,
+    Empty,
+    Snapshot,
+    Steps,
+    Changes,
+}
+
+/// Number of arrays.
+pub(super) const N_ARRAYS: usize = Array::Changes as usize + 1;
+
+/// Marks an offset into the block's slab in device memory.
+pub(super) const IN_SLAB: u32 = 0x8000_0000;
+
+/// Numbers that a block's sums take, with room for the number of its item.
+pub(super) const ROOM: usize = 2 * 8 * 4 + 2;
+
+/// Partial sums of a block.
+pub(super) const PARTS: usize = 256;
+
+/// `struct Plan`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Plan {
+    pub(super) n_params: i32,
+    pub(super) n_bins: i32,
+    pub(super) n_aux: i32,
+    pub(super) n_blocks: i32,
+    pub(super) n_cells: i32,
+    pub(super) n_terms: i32,
+    pub(super) n_gauss: i32,
+    pub(super) n_pois: i32,
+    pub(super) n_slices: i32,
+    pub(super) n_reacting: i32,
+    pub(super) n_binwise: i32,
+    pub(super) histosys: i32,
+    pub(super) normsys: i32,
+    pub(super) padding: i32,
+    pub(super) block_cell: u64,
+    pub(super) block_norm: u64,
+    pub(super) block_factor: u64,
+    pub(super) block_binwise: u64,
+    pub(super) factor_param: u64,
+    pub(super) binwise_first: u64,
+    pub(super) norm_param: u64,
+    pub(super) norm_coefficient: u64,
+    pub(super) norm_log_hi: u64,
+    pub(super) norm_log_lo: u64,
+    pub(super) cell_block: u64,
+    pub(super) cell_bin: u64,
+    pub(super) nominal: u64,
+    pub(super) slice_start: u64,
+    pub(super) slice_cell: u64,
+    pub(super) slice_param: u64,
+    pub(super) slice_slope: u64,
+    pub(super) slice_curve: u64,
+    pub(super) bin_start: u64,
+    pub(super) bin_cell: u64,
+    pub(super) reacting_param: u64,
+    pub(super) reacting_hist: u64,
+    pub(super) hist_cell: u64,
+    pub(super) hist_slope: u64,
+    pub(super) hist_curve: u64,
+    pub(super) reacting_norm: u64,
+    pub(super) norm_term: u64,
+    pub(super) norm_block: u64,
+    pub(super) reacting_factor: u64,
+    pub(super) factor_block: u64,
+    pub(super) factor_place: u64,
+    pub(super) binwise_param: u64,
+    pub(super) binwise_start: u64,
+    pub(super) binwise_cell: u64,
+    pub(super) binwise_place: u64,
+    pub(super) constraint: u64,
+    pub(super) constraint_aux: u64,
+    pub(super) constraint_scale: u64,
+    pub(super) lower: u64,
+    pub(super) upper: u64,
+    pub(super) width: u64,
+    pub(super) init: u64,
+}
+
+/// `struct Metric`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Metric {
+    pub(super) n_free: i32,
+    pub(super) n_local: i32,
+    pub(super) n_dual: i32,
+    pub(super) n_primal: i32,
+    pub(super) free: u64,
+    pub(super) local_start: u64,
+    pub(super) local_param: u64,
+    pub(super) local_bin: u64,
+    pub(super) local_factor: u64,
+    pub(super) local_count: u64,
+    pub(super) local_reaction: u64,
+    pub(super) local_stiffness: u64,
+    pub(super) dual_param: u64,
+    pub(super) dual_inverse: u64,
+    pub(super) dual_rows: u64,
+    pub(super) kernel: u64,
+    pub(super) primal_param: u64,
+    pub(super) primal_stiffness: u64,
+    pub(super) primal_rows: u64,
+}
+
+/// `struct Override`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Override {
+    pub(super) param: i32,
+    pub(super) held: i32,
+    pub(super) lower: f64,
+    pub(super) upper: f64,
+}
+
+/// Values of `Request::start`.
+pub(super) const START_AT: i32 = 0;
+pub(super) const START_EARLIER: i32 = 1;
+pub(super) const START_ALONG: i32 = 2;
+
+/// `struct Request`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Request {
+    pub(super) start: i32,
+    pub(super) earlier: i32,
+    pub(super) point: u64,
+    pub(super) held_param: i32,
+    pub(super) n_overrides: i32,
+    pub(super) held_value: f64,
+    pub(super) overrides: u64,
+    pub(super) condition_fit: i32,
+    pub(super) condition_param: i32,
+    pub(super) condition_low: f64,
+    pub(super) condition_high: f64,
+    pub(super) metric: u64,
+    pub(super) n_first: i32,
+    pub(super) n_second: i32,
+    pub(super) n_bendable: i32,
+    pub(super) padding: i32,
+    pub(super) first: u64,
+    pub(super) second: u64,
+    pub(super) bendable: u64,
+}
+
+/// `struct Item`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Item {
+    pub(super) first_request: i32,
+    pub(super) n_requests: i32,
+    pub(super) first_outcome: i32,
+    pub(super) padding: i32,
+    pub(super) data: u64,
+}
+
+/// Values of `Outcome::status`.
+pub(super) const CONVERGED: i32 = 0;
+pub(super) const NOT_NEEDED: i32 = 2;
+
+/// `struct Outcome`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Outcome {
+    pub(super) value: f64,
+    pub(super) saturated: f64,
+    pub(super) edm: f64,
+    pub(super) status: i32,
+    pub(super) iterations: i32,
+    pub(super) evaluations: i32,
+    pub(super) usable: i32,
+}
+
+/// `struct FitLaunch`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, NoUninit)]
+pub(super) struct FitLaunch {
+    pub(super) plan: Plan,
+    pub(super) offset: [u32; N_ARRAYS],
+    pub(super) n_items: i32,
+    pub(super) n_requests: i32,
+    pub(super) slab: u64,
+    pub(super) slab_stride: u64,
+    pub(super) queue: u64,
+    pub(super) requests: u64,
+    pub(super) items: u64,
+    pub(super) draws: u64,
+    pub(super) first_toy: u64,
+    pub(super) outcomes: u64,
+    pub(super) parameters: u64,
+    pub(super) flags: u64,
+}
+
+/// `struct EvaluateLaunch`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, NoUninit)]
+pub(super) struct EvaluateLaunch {
+    pub(super) plan: Plan,
+    pub(super) offset: [u32; N_ARRAYS],
+    pub(super) n_points: i32,
+    pub(super) padding: i32,
+    pub(super) slab: u64,
+    pub(super) slab_stride: u64,
+    pub(super) data: u64,
+    pub(super) data_stride: u64,
+    pub(super) points: u64,
+    pub(super) values: u64,
+    pub(super) gradients: u64,
+}
+
+/// `struct DrawLaunch`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, NoUninit)]
+pub(super) struct DrawLaunch {
+    pub(super) draws: u64,
+    pub(super) first_toy: u64,
+    pub(super) n_toys: i32,
+    pub(super) n_data: i32,
+    pub(super) data: u64,
+}

@@ -1,0 +1,225 @@
+//! The driver's wrapper against a stand-in for the driver's library.
+//!
+//! A process finds one library, once. So each test starts this program again, for itself alone, with the stand-in
+//! where the loader looks first and behaving as the test says.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+use ns_core::{Device, SessionError};
+
+use super::backend::{Buffer, Kernel, Shape};
+use super::{driver, loading};
+
+/// Set in the process that is to run a test's body.
+const BEHAVIOUR: &str = "FAKE_CUDA";
+
+/// Compiles the stand-in, once, and gives its folder.
+fn library() -> &'static PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/cuda/tests/fake_driver.c");
+        let folder = std::env::temp_dir().join(format!("nextstat-fake-cuda-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let compiled = Command::new("cc")
+            .args(["-std=c11", "-O1", "-shared", "-fPIC", "-D_DEFAULT_SOURCE", "-o"])
+            .arg(folder.join("libcuda.so"))
+            .arg(source)
+            .status()
+            .unwrap();
+        assert!(compiled.success());
+        folder
+    })
+}
+
+/// Runs `body` in a process of its own whose driver behaves as `behaviour`.
+fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
+    if std::env::var_os(BEHAVIOUR).is_some() {
+        return body();
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("cuda::tests::{test}"), "--nocapture", "--test-threads=1"])
+        .env(BEHAVIOUR, behaviour)
+        .env("LD_LIBRARY_PATH", library())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn bytes(n: usize) -> Vec<u8> {
+    (0..n).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as u8).collect()
+}
+
+#[test]
+fn copies_of_every_size_arrive() {
+    with_driver("copies_of_every_size_arrive", "", || {
+        let backend = driver::open(0).unwrap();
+        for n in [0, 1, 7, 65_536, 65_537, 2 << 20, (2 << 20) + 1, 9_999_999] {
+            let content = bytes(n);
+            let buffer = Buffer::holding(&backend, &content).unwrap();
+            let mut back = vec![0; n];
+            backend.read(buffer.address(), &mut back).unwrap();
+            assert_eq!(back, content, "{n} bytes");
+        }
+    });
+}
+
+#[test]
+fn kernels_run_in_order_with_copies() {
+    with_driver("kernels_run_in_order_with_copies", "", || {
+        let backend = driver::open(0).unwrap();
+        let buffer = Buffer::holding(&backend, &bytes(3_000_000)).unwrap();
+        let parameter: Vec<u8> =
+            [buffer.address(), 3_000_000, 0xAB].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        for shared in [0, 40_000, 100_000, 60_000] {
+            let shape = Shape { blocks: 7, threads: 128, shared };
+            assert!(backend.occupancy(Kernel::Fit, 128, shared).unwrap() > 0);
+            backend.launch(Kernel::Fit, shape, &parameter).unwrap();
+        }
+        let mut back = vec![0; 3_000_000];
+        backend.read(buffer.address(), &mut back).unwrap();
+        assert!(back.iter().all(|&byte| byte == 0xAB));
+        backend.wait().unwrap();
+        let too_much = Shape { blocks: 1, threads: 128, shared: 300_000 };
+        let error = backend.launch(Kernel::Fit, too_much, &parameter).unwrap_err();
+        assert!(matches!(error, SessionError::TooLarge { limit: 232_448, .. }), "{error}");
+        let nothing = Shape { blocks: 0, threads: 128, shared: 0 };
+        backend.launch(Kernel::Draw, nothing, &parameter).unwrap();
+    });
+}
+
+#[test]
+fn a_device_is_opened_once_and_memory_is_used_again() {
+    with_driver("a_device_is_opened_once_and_memory_is_used_again", "", || {
+        assert!(!driver::is_warm());
+        let backend = driver::open(0).unwrap();
+        assert!(driver::is_warm());
+        assert!(Arc::ptr_eq(&backend, &driver::open(0).unwrap()));
+        let before = backend.free_memory().unwrap();
+        let first = Buffer::new(&backend, 100_000).unwrap();
+        let address = first.address();
+        assert_eq!(address % 256, 0);
+        assert!(backend.free_memory().unwrap() < before);
+        drop(first);
+        assert_eq!(backend.free_memory().unwrap(), before);
+        assert_eq!(Buffer::new(&backend, 99_999).unwrap().address(), address);
+        let threads: Vec<_> = (0..4)
+            .map(|i| {
+                let backend = Arc::clone(&backend);
+                std::thread::spawn(move || {
+                    let content = vec![i as u8; 3_000_000];
+                    for _ in 0..5 {
+                        let buffer = Buffer::holding(&backend, &content).unwrap();
+                        let mut back = vec![0; content.len()];
+                        backend.read(buffer.address(), &mut back).unwrap();
+                        assert_eq!(back, content);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn cards_are_listed_and_old_ones_refused() {
+    with_driver("cards_are_listed_and_old_ones_refused", "", || {
+        let cards = loading::found().unwrap();
+        assert_eq!(cards.len(), 2);
+        assert_eq!(
+            (cards[0].name.as_str(), cards[0].capability, cards[0].driver),
+            ("Fake card", (9, 0), 13_000)
+        );
+        assert_eq!(cards[0].multiprocessors, 132);
+        let error = driver::open(1).err().unwrap();
+        assert!(matches!(error, SessionError::UnsupportedCard { index: 1, found: (6, 1), .. }), "{error}");
+        let error = driver::open(2).err().unwrap();
+        assert_eq!(error, SessionError::NoSuchCudaDevice { index: 2, count: 2 });
+    });
+}
+
+#[test]
+fn an_old_driver_is_named() {
+    with_driver("an_old_driver_is_named", "old", || {
+        let expected = SessionError::CudaDriverTooOld { found: 11_040, needed: 12_000 };
+        assert_eq!(loading::found(), Err(expected.clone()));
+        assert_eq!(driver::open(0).err(), Some(expected));
+    });
+}
+
+#[test]
+fn a_driver_without_cards_lists_none() {
+    with_driver("a_driver_without_cards_lists_none", "empty", || {
+        assert_eq!(loading::found(), Ok(Vec::new()));
+        assert_eq!(driver::open(0).err(), Some(SessionError::NoSuchCudaDevice { index: 0, count: 0 }));
+    });
+}
+
+#[test]
+fn a_card_that_another_process_holds_is_unavailable() {
+    with_driver("a_card_that_another_process_holds_is_unavailable", "busy", || {
+        let error = driver::open(0).err().unwrap();
+        assert!(matches!(error, SessionError::DeviceUnavailable { device: Device::Cuda(0), .. }), "{error}");
+    });
+}
+
+#[test]
+fn used_up_memory_says_how_much_was_free() {
+    with_driver("used_up_memory_says_how_much_was_free", "small", || {
+        let backend = driver::open(0).unwrap();
+        // What was given back and kept must not stand in the way of a request of another size.
+        drop(Buffer::new(&backend, 100_000).unwrap());
+        let most = Buffer::new(&backend, 1 << 20).unwrap();
+        let error = Buffer::new(&backend, 4096).err().unwrap();
+        let expected = SessionError::OutOfDeviceMemory { device: Device::Cuda(0), needed: 4096, free: 0 };
+        assert_eq!(error, expected);
+        drop(most);
+        assert!(Buffer::new(&backend, 4096).is_ok());
+    });
+}
+
+#[test]
+fn text_is_loaded_where_machine_code_is_not() {
+    with_driver("text_is_loaded_where_machine_code_is_not", "text", || {
+        let backend = driver::open(0).unwrap();
+        assert_eq!(backend.occupancy(Kernel::Draw, 256, 0), Ok(8));
+    });
+}
+
+#[test]
+fn code_that_cannot_be_loaded_is_listed() {
+    with_driver("code_that_cannot_be_loaded_is_listed", "deaf", || {
+        let backend = driver::open(0).unwrap();
+        let error = backend.occupancy(Kernel::Draw, 256, 0).unwrap_err();
+        assert!(matches!(error, SessionError::KernelImage { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("sm_90: CUDA_ERROR_INVALID_IMAGE (200)"), "{text}");
+        assert!(text.contains("PTX: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)"), "{text}");
+    });
+}
+
+#[test]
+fn a_lost_device_is_lost_until_it_is_opened_anew() {
+    with_driver("a_lost_device_is_lost_until_it_is_opened_anew", "broken", || {
+        let backend = driver::open(0).unwrap();
+        let buffer = Buffer::new(&backend, 4096).unwrap();
+        let shape = Shape { blocks: 1, threads: 32, shared: 0 };
+        backend.launch(Kernel::Fit, shape, &[0; 24]).unwrap();
+        for _ in 0..2 {
+            let error = backend.wait().unwrap_err();
+            assert!(matches!(error, SessionError::DeviceLost { device: Device::Cuda(0), .. }), "{error:?}");
+        }
+        drop(buffer);
+        drop(backend);
+        let backend = driver::open(0).unwrap();
+        backend.wait().unwrap();
+    });
+}
