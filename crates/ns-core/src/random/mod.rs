@@ -37,7 +37,7 @@ pub use count_table::CountTable;
 pub use elementary::{exp, ln};
 pub use normal::{Normal, normal_quantile};
 pub use philox::philox4x32_10;
-pub use poisson::Poisson;
+pub use poisson::{Poisson, Rejection};
 pub use uniform::{centred_uniform, open_uniform};
 
 /// Which numbers belong to a place: another number for every change of a bit of any sampler, so that toys drawn

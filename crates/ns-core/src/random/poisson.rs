@@ -77,6 +77,16 @@ impl Poisson {
         }
     }
 
+    /// What attempts of a rejection are made with; `None` where counts are looked up in a table. For devices, which
+    /// make the same attempts.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match &self.method {
+            Method::Table(_) => None,
+            Method::Rejection(rejection) => Some(rejection),
+        }
+    }
+
     /// The count, an integer, that belongs to this slot of this stream.
     ///
     /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one gives a count:
@@ -228,17 +238,21 @@ fn floor(x: f64) -> f64 {
 
 /// What PTRS needs of the mean, named as in the paper where it has a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Rejection {
-    /// The mean is `whole + part`, an integer and the rest: counts are found relative to `whole`.
-    whole: f64,
-    part: f64,
-    mean: f64,
-    a: f64,
-    b: f64,
+pub struct Rejection {
+    /// The largest integer not above the mean: counts are found relative to it.
+    pub whole: f64,
+    /// The rest of the mean.
+    pub part: f64,
+    /// The mean.
+    pub mean: f64,
+    /// a.
+    pub a: f64,
+    /// b.
+    pub b: f64,
     /// 1/alpha: attempts per count.
-    attempts: f64,
+    pub attempts: f64,
     /// v_r: the squeeze accepts up to here.
-    squeeze: f64,
+    pub squeeze: f64,
 }
 
 impl Rejection {
