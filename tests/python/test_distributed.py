@@ -32,7 +32,7 @@ needs_dask = pytest.mark.skipif(not HAS_DASK, reason="Dask is not installed (pip
 
 SIMPLE = "simple_workspace.json"
 # What differs between two runs of one machine, and where they ran.
-OF_THE_RUN = {"wall_s", "toys_per_s", "device"}
+OF_THE_RUN = {"wall_s", "toys_per_s", "device", "device_reason", "gpu_check"}
 
 
 @pytest.fixture(scope="module")

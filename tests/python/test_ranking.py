@@ -15,7 +15,7 @@ SIDES = ["up", "down", "prefit_up", "prefit_down"]
 # The JSON keys of `nextstat ranking`.
 KEYS = {
     "param", "mu_hat", "mu_uncertainty", "impacts", "prefit", "ranking", "n_ranked", "groups", "breakdown", "twice_nll",
-    "converged", "n_fits", "n_failed", "interrupted", "warnings", "device", "interpolation", "model_digest", "wall_s",
+    "converged", "n_fits", "n_failed", "interrupted", "warnings", "device", "device_reason", "gpu_check", "interpolation", "model_digest", "wall_s",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import nextstat
 # The JSON keys of `nextstat scan`, in one and in two parameters.
 COMMON = {
     "param", "mu_values", "twice_delta_nll", "mu_hat", "uncertainty", "twice_nll", "converged", "bestfit_converged",
-    "reasons", "n_iter", "device", "interpolation", "model_digest", "warnings", "wall_s",
+    "reasons", "n_iter", "device", "device_reason", "gpu_check", "interpolation", "model_digest", "warnings", "wall_s",
 }  # fmt: skip
 LINE = COMMON | {"q_mu_values", "intervals"}
 PLANE = COMMON | {"param2", "mu2_values", "mu2_hat", "uncertainty2", "levels"}

@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use ns_core::{Control, Session};
-use ns_inference::{FitOptions, InferenceError};
+use ns_inference::{FitOptions, InferenceError, Work};
 use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::device::execution;
+use crate::device::{Opened, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::options;
@@ -116,7 +116,7 @@ impl Common<'_, '_> {
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and hands its result to Python. `few_fits` says that it makes a handful.
+    /// Runs an analysis and hands its result to Python. `work` is what it asks of a device.
     ///
     /// # Errors
     /// Those of the analysis, and what a signal handler or the progress function raised.
@@ -124,19 +124,21 @@ impl Common<'_, '_> {
         &self,
         py: Python<'_>,
         model: &Model,
-        few_fits: bool,
+        work: Work,
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
         table: impl FnOnce(&T) -> (Table, String),
     ) -> PyResult<Record> {
         let started = Instant::now();
-        let session = model.session(py, &execution(self.device, self.threads)?)?;
+        let opened = model.open(py, &execution(self.device, self.threads)?, work)?;
+        let session = opened.session.as_ref();
         let progress = Progress::read(self.progress)?;
         let core = &model.inner;
-        let work = |control: Control<'_>| analysis(core, session.as_ref(), control);
+        let few_fits = matches!(work, Work::Fit | Work::Test);
+        let work = |control: Control<'_>| analysis(core, session, control);
         let short = few_fits && matches!(progress, Progress::Silent) && core.parameters.len() <= SHORT_FIT;
         let result = if short { run_short(py, work)? } else { run(py, &progress, work)? }
             .map_err(|error| inference_error(&error))?;
-        record(py, model, session.as_ref(), started, &result, table(&result))
+        record(py, model, &opened, started, &result, table(&result))
     }
 
     /// The same for analyses that count what is done when they are stopped: the exception then has the result
@@ -148,23 +150,24 @@ impl Common<'_, '_> {
         &self,
         py: Python<'_>,
         model: &Model,
+        work: Work,
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
         table: impl FnOnce(&T) -> (Table, String),
         wrap: impl FnOnce(Record) -> C,
     ) -> PyResult<Py<C>> {
         let started = Instant::now();
-        let session = model.session(py, &execution(self.device, self.threads)?)?;
+        let opened = model.open(py, &execution(self.device, self.threads)?, work)?;
+        let session = opened.session.as_ref();
         let progress = Progress::read(self.progress)?;
         let core = &model.inner;
-        let (raised, result) =
-            run_keeping(py, &progress, |control| analysis(core, session.as_ref(), control));
+        let (raised, result) = run_keeping(py, &progress, |control| analysis(core, session, control));
         let result = match (result, &raised) {
             (Some(Ok(result)), _) => result,
             (Some(Err(error)), None) => return Err(inference_error(&error)),
             (_, Some(error)) => return Err(error.clone_ref(py)),
             (None, None) => return Err(without_result()),
         };
-        let record = record(py, model, session.as_ref(), started, &result, table(&result))?;
+        let record = record(py, model, &opened, started, &result, table(&result))?;
         let object = Py::new(py, wrap(record))?;
         match raised {
             None => Ok(object),
@@ -183,7 +186,7 @@ impl Common<'_, '_> {
 pub(crate) fn record<T: Serialize>(
     py: Python<'_>,
     model: &Model,
-    session: &dyn Session,
+    opened: &Opened,
     started: Instant,
     result: &T,
     (table, summary): (Table, String),
@@ -191,12 +194,12 @@ pub(crate) fn record<T: Serialize>(
     let text = serde_json::to_string(result)
         .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
     let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-    let device = Session::device(session).to_string();
+    let ran = opened.ran(py)?;
     let wall_s = started.elapsed().as_secs_f64();
-    values.set_item("device", &device)?;
+    ran.add_to(py, &values)?;
     values.set_item("interpolation", model.inner.interpolation.to_string())?;
     values.set_item("model_digest", model.digest())?;
     values.set_item("wall_s", wall_s)?;
-    let summary = format!("{summary}, {:.1} ms on {device}", 1e3 * wall_s);
+    let summary = format!("{summary}, {:.1} ms on {}", 1e3 * wall_s, ran.device);
     Ok(Record { values: values.unbind(), table, summary })
 }

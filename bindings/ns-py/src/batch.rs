@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
-use ns_core::{Device, Session};
-use ns_inference::{BatchFit, FitOptions};
+use ns_inference::{BatchFit, FitOptions, Work};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, datasets as read_datasets, or_nan};
-use crate::device::execution;
+use crate::device::{Ran, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::work::{Progress, run};
@@ -33,6 +32,8 @@ pub(crate) struct BatchResult {
     n_converged: usize,
     n_error: usize,
     device: String,
+    device_reason: Option<String>,
+    gpu_check: Option<Py<PyDict>>,
     interpolation: String,
     model_digest: String,
     warnings: Vec<String>,
@@ -73,13 +74,15 @@ pub(crate) fn fit_batch(
         .search(options::search(search)?);
     wanted = options::fixed(wanted, fixed)?;
     wanted = options::init(wanted, &model.inner, init)?;
-    let session = model.session(py, &execution(device, threads)?)?;
+    let fits = batch.map_or(1, |n| n as u64);
+    let opened = model.open(py, &execution(device, threads)?, Work::Batch { fits })?;
+    let session = opened.session.as_ref();
     let core = &model.inner;
     let batch = run(py, &Progress::read(progress)?, |control| {
-        ns_inference::fit_batch(core, session.as_ref(), data, &wanted, control)
+        ns_inference::fit_batch(core, session, data, &wanted, control)
     })?
     .map_err(|error| inference_error(&error))?;
-    BatchResult::new(py, batch, &wanted, model, Session::device(session.as_ref()), started)
+    BatchResult::new(py, batch, &wanted, model, opened.ran(py)?, started)
 }
 
 impl BatchResult {
@@ -89,7 +92,7 @@ impl BatchResult {
         batch: BatchFit,
         options: &FitOptions,
         model: &Model,
-        device: Device,
+        ran: Ran,
         started: Instant,
     ) -> PyResult<Self> {
         let (n, width) = (batch.fits.len(), model.inner.parameters.len());
@@ -145,7 +148,9 @@ impl BatchResult {
             errors,
             n_converged,
             n_error,
-            device: device.to_string(),
+            device: ran.device,
+            device_reason: ran.device_reason,
+            gpu_check: ran.gpu_check,
             interpolation: model.inner.interpolation.to_string(),
             model_digest: model.digest().to_owned(),
             warnings,
@@ -234,6 +239,8 @@ impl BatchResult {
         dict.set_item("n_converged", self.n_converged)?;
         dict.set_item("n_error", self.n_error)?;
         dict.set_item("device", &self.device)?;
+        dict.set_item("device_reason", &self.device_reason)?;
+        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))?;
         dict.set_item("interpolation", &self.interpolation)?;
         dict.set_item("model_digest", &self.model_digest)?;
         dict.set_item("warnings", &self.warnings)?;

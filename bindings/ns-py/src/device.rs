@@ -1,6 +1,9 @@
 //! `devices()`, `has_cuda()`, `has_metal()`.
 
-use ns_core::{Device, Execution};
+use std::sync::Arc;
+
+use ns_core::{Device, Execution, Session};
+use ns_inference::GpuCheck;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,6 +14,9 @@ pub(crate) struct DeviceInfo {
     name: String,
     available: bool,
     description: Option<String>,
+    memory: Option<u64>,
+    capability: Option<String>,
+    driver: Option<String>,
     reason: Option<String>,
     remedy: Option<String>,
 }
@@ -31,6 +37,9 @@ impl DeviceInfo {
         dict.set_item("name", &self.name)?;
         dict.set_item("available", self.available)?;
         dict.set_item("description", &self.description)?;
+        dict.set_item("memory", self.memory)?;
+        dict.set_item("capability", &self.capability)?;
+        dict.set_item("driver", &self.driver)?;
         dict.set_item("reason", &self.reason)?;
         dict.set_item("remedy", &self.remedy)?;
         Ok(dict)
@@ -46,14 +55,17 @@ pub(crate) fn devices() -> Vec<DeviceInfo> {
             name: d.name,
             available: d.available,
             description: d.description,
+            memory: d.memory,
+            capability: d.capability,
+            driver: d.driver,
             reason: d.reason,
             remedy: d.remedy,
         })
         .collect()
 }
 
-fn has(name: &str) -> bool {
-    ns_inference::devices().iter().any(|d| d.name == name && d.available)
+fn has(kind: &str) -> bool {
+    ns_inference::devices().iter().any(|d| d.available && d.name.split(':').next() == Some(kind))
 }
 
 /// Whether fits can run on an NVIDIA GPU here.
@@ -75,4 +87,50 @@ pub(crate) fn has_metal() -> bool {
 pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     let device: Device = device.parse().map_err(PyValueError::new_err)?;
     Ok(Execution { device, threads, ..Execution::default() })
+}
+
+/// A session, and why it is on its device where `auto` chose.
+pub(crate) struct Opened {
+    pub(crate) session: Arc<dyn Session>,
+    pub(crate) reason: Option<String>,
+}
+
+impl Opened {
+    /// What results say of the device, once it has run.
+    ///
+    /// # Errors
+    /// If Python refuses.
+    pub(crate) fn ran(&self, py: Python<'_>) -> PyResult<Ran> {
+        let gpu_check = match GpuCheck::of(self.session.as_ref()) {
+            Some(check) => Some(as_dict(py, &check)?),
+            None => None,
+        };
+        let device = Session::device(self.session.as_ref()).to_string();
+        Ok(Ran { device, device_reason: self.reason.clone(), gpu_check })
+    }
+}
+
+/// What ran.
+pub(crate) struct Ran {
+    pub(crate) device: String,
+    pub(crate) device_reason: Option<String>,
+    pub(crate) gpu_check: Option<Py<PyDict>>,
+}
+
+impl Ran {
+    /// Adds the keys of the JSON.
+    ///
+    /// # Errors
+    /// If Python refuses.
+    pub(crate) fn add_to(&self, py: Python<'_>, dict: &Bound<'_, PyDict>) -> PyResult<()> {
+        dict.set_item("device", &self.device)?;
+        dict.set_item("device_reason", &self.device_reason)?;
+        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))
+    }
+}
+
+/// The check as a dictionary.
+fn as_dict(py: Python<'_>, check: &GpuCheck) -> PyResult<Py<PyDict>> {
+    let text = serde_json::to_string(check).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?.unbind())
 }

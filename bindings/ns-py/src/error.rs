@@ -66,6 +66,7 @@ pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
 pub(crate) fn session_error(error: &SessionError) -> PyErr {
     let text = error.to_string();
     match error {
+        SessionError::DeviceDisagrees { .. } => DeviceError::new_err(text),
         error if error.is_of_device() => DeviceError::new_err(text),
         SessionError::TooLarge { .. } => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use ns_core::{Control, Search, Session};
-use ns_inference::FitOptions;
+use ns_core::{Control, Search};
+use ns_inference::{FitOptions, Work};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -58,9 +58,10 @@ pub(crate) fn fit(
     for name in minos.into_iter().flatten() {
         wanted = wanted.minos(name);
     }
-    let session = model.session(py, &execution(device, threads)?)?;
+    let opened = model.open(py, &execution(device, threads)?, Work::Fit)?;
+    let session = opened.session.as_ref();
     let core = &model.inner;
-    let work = |control: Control<'_>| ns_inference::fit(core, session.as_ref(), &wanted, control);
+    let work = |control: Control<'_>| ns_inference::fit(core, session, &wanted, control);
     let short =
         core.parameters.len() <= SHORT_FIT && wanted.minos.is_empty() && wanted.search != Search::Thorough;
     let result = if short { run_short(py, work)? } else { run(py, &Progress::Silent, work)? }
@@ -70,5 +71,5 @@ pub(crate) fn fit(
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
         return Err(ConvergenceError::new_err(reasons.join("; ")));
     }
-    FitResult::new(py, result, model, wanted, Session::device(session.as_ref()), started)
+    FitResult::new(py, result, model, wanted, opened.ran(py)?, started)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ns_core::Execution;
 use ns_inference::present::significant;
-use ns_inference::{HypotestOptions, LimitOptions, TestStatistic, ToyLimitOptions};
+use ns_inference::{HypotestOptions, LimitOptions, TestStatistic, ToyLimitOptions, Work};
 use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -140,7 +140,7 @@ pub(crate) fn hypotest(
     let record = common.run(
         py,
         model,
-        true,
+        Work::Test,
         |core, session, control| ns_inference::hypotest(core, session, mu, &options, control),
         |result| {
             let mut rows = vec![vec![
@@ -229,7 +229,7 @@ pub(crate) fn upper_limit<'py>(
     let record = common.run(
         py,
         model,
-        false,
+        Work::Limit,
         |core, session, control| ns_inference::upper_limit(core, session, &options, control),
         |result| {
             limit = ns_inference::picture::limit(result);
@@ -279,7 +279,7 @@ pub(crate) fn significance(
     let record = common.run(
         py,
         model,
-        true,
+        Work::Test,
         |core, session, control| ns_inference::significance(core, session, &options, control),
         |result| {
             let rows = vec![
@@ -337,7 +337,7 @@ pub(crate) fn goodness_of_fit(
             let record = common.run(
                 py,
                 model,
-                true,
+                Work::Test,
                 |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
                 table,
             )?;
@@ -346,6 +346,7 @@ pub(crate) fn goodness_of_fit(
         Some(n_toys) => common.run_keeping(
             py,
             model,
+            Work::Toys { toys: n_toys, fits: 1 },
             |core, session, control| {
                 ns_inference::goodness_of_fit_toys(core, session, &options, n_toys, seed, control)
             },

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ns_core::{EvaluationRequest, Execution, Model as CoreModel, Session};
-use ns_inference::CpuSession;
+use ns_core::{Device, EvaluationRequest, Execution, Model as CoreModel, Session, SessionError};
+use ns_inference::device::{compiled_session, resolve};
+use ns_inference::{CpuSession, Work};
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::array;
+use crate::device::Opened;
 use crate::error::session_error;
 use crate::evaluate::{evaluate, shape};
 
@@ -51,16 +53,42 @@ impl Model {
         {
             return Ok(Arc::clone(session));
         }
-        py.detach(|| {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {
-                return Ok(Arc::clone(session));
-            }
-            let session = ns_inference::open_session_sharing(&self.inner, execution, &self.compiled)?;
-            sessions.push((execution.clone(), Arc::clone(&session)));
-            Ok(session)
-        })
-        .map_err(|error| session_error(&error))
+        py.detach(|| self.kept(execution)).map_err(|error| session_error(&error))
+    }
+
+    /// The model compiled for an execution; `auto` takes what suits the work.
+    ///
+    /// # Errors
+    /// As [`Self::session`].
+    pub(crate) fn open(&self, py: Python<'_>, execution: &Execution, work: Work) -> PyResult<Opened> {
+        if execution.device != Device::Auto {
+            return Ok(Opened { session: self.session(py, execution)?, reason: None });
+        }
+        let (gpu, reason) = py
+            .detach(|| {
+                let cpu = compiled_session(&self.inner, &self.compiled)?;
+                Ok(resolve(cpu, execution, work, |device| {
+                    let on_gpu = Execution { device, ..execution.clone() };
+                    self.kept(&on_gpu)
+                }))
+            })
+            .map_err(|error| session_error(&error))?;
+        let session = match gpu {
+            Some(session) => session,
+            None => self.session(py, execution)?,
+        };
+        Ok(Opened { session, reason: Some(reason) })
+    }
+
+    /// The session of an execution, opened if there is none yet.
+    fn kept(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {
+            return Ok(Arc::clone(session));
+        }
+        let session = ns_inference::open_session_sharing(&self.inner, execution, &self.compiled)?;
+        sessions.push((execution.clone(), Arc::clone(&session)));
+        Ok(session)
     }
 }
 

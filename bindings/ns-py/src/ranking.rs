@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ns_inference::ranking::{ranking_rows, ranking_summary};
-use ns_inference::{Group, Impact, RankingOptions};
+use ns_inference::{Group, Impact, RankingOptions, Work};
 use ns_viz::Ranking;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
@@ -215,7 +215,9 @@ pub(crate) fn ranking(
         ns_inference::ranking(core, session, &wanted, control)
     };
     let mut drawn = None;
-    let record = common.run(py, model, false, analysis, |result| {
+    let refitted = wanted.impacts.iter().filter(|impact| **impact != Impact::Covariance).count().max(1);
+    let work = Work::Ranking { per_parameter: refitted as u64 * if prefit { 4 } else { 2 } };
+    let record = common.run(py, model, work, analysis, |result| {
         drawn = Some(ns_inference::picture::ranking(result));
         let (header, rows) = ranking_rows(result);
         let header: Vec<&str> = header.iter().map(String::as_str).collect();

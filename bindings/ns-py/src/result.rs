@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ns_core::{Covariance, Device, Execution, Model as CoreModel};
+use ns_core::{Covariance, Execution, Model as CoreModel};
 use ns_inference::FitOptions;
 use ns_inference::present::{fit_rows, significant};
 use ns_viz::{Correlation, Drawing, PictureError, Yields};
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, or_nan};
+use crate::device::Ran;
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::picture::{self, Picture, check, replace};
@@ -71,6 +72,10 @@ pub(crate) struct FitResult {
     #[pyo3(get)]
     device: String,
     #[pyo3(get)]
+    device_reason: Option<String>,
+    #[pyo3(get)]
+    gpu_check: Option<Py<PyDict>>,
+    #[pyo3(get)]
     interpolation: String,
     #[pyo3(get)]
     model_digest: String,
@@ -88,7 +93,7 @@ impl FitResult {
         mut inner: ns_inference::FitResult,
         model: &Model,
         options: FitOptions,
-        device: Device,
+        ran: Ran,
         started: Instant,
     ) -> PyResult<Self> {
         let covariance = match inner.covariance.take() {
@@ -102,7 +107,9 @@ impl FitResult {
             inner,
             model: Arc::clone(&model.inner),
             options,
-            device: device.to_string(),
+            device: ran.device,
+            device_reason: ran.device_reason,
+            gpu_check: ran.gpu_check,
             interpolation: model.inner.interpolation.to_string(),
             model_digest: model.digest().to_owned(),
             wall_s: started.elapsed().as_secs_f64(),
@@ -340,6 +347,8 @@ impl FitResult {
             dict.set_item("covariance", table::rows(py, matrix.bind(py))?)?;
         }
         dict.set_item("device", &self.device)?;
+        dict.set_item("device_reason", &self.device_reason)?;
+        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))?;
         dict.set_item("interpolation", &self.interpolation)?;
         dict.set_item("model_digest", &self.model_digest)?;
         dict.set_item("wall_s", self.wall_s)?;

@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use ns_core::{Device, Session};
 use ns_inference::picture::Scanned;
 use ns_inference::present::{measurement, significant};
 use ns_inference::scan::ContourLevel;
-use ns_inference::{ScanAxis, ScanOptions};
+use ns_inference::{ScanAxis, ScanOptions, Work};
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, array, or_nan};
-use crate::device::execution;
+use crate::device::{Ran, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::picture::{self, Picture, check, replace};
@@ -70,6 +69,10 @@ pub(crate) struct ScanResult {
     #[pyo3(get)]
     device: String,
     #[pyo3(get)]
+    device_reason: Option<String>,
+    #[pyo3(get)]
+    gpu_check: Option<Py<PyDict>>,
+    #[pyo3(get)]
     interpolation: String,
     #[pyo3(get)]
     model_digest: String,
@@ -82,7 +85,7 @@ impl ScanResult {
         py: Python<'_>,
         inner: ns_inference::ScanResult,
         model: &Model,
-        device: Device,
+        ran: Ran,
         started: Instant,
     ) -> PyResult<Self> {
         let shape = match &inner.second {
@@ -99,7 +102,9 @@ impl ScanResult {
             },
             converged: array(py, inner.converged.clone(), &shape)?.unbind(),
             inner,
-            device: device.to_string(),
+            device: ran.device,
+            device_reason: ran.device_reason,
+            gpu_check: ran.gpu_check,
             interpolation: model.inner.interpolation.to_string(),
             model_digest: model.digest().to_owned(),
             wall_s: started.elapsed().as_secs_f64(),
@@ -307,6 +312,8 @@ impl ScanResult {
         let text = serde_json::to_string(&self.inner).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let dict = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
         dict.set_item("device", &self.device)?;
+        dict.set_item("device_reason", &self.device_reason)?;
+        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))?;
         dict.set_item("interpolation", &self.interpolation)?;
         dict.set_item("model_digest", &self.model_digest)?;
         dict.set_item("wall_s", self.wall_s)?;
@@ -376,12 +383,15 @@ pub(crate) fn profile_scan(
         }
     };
     question = question.fit(wanted);
-    let session = model.session(py, &execution(device, threads)?)?;
-    let result = run(py, &Progress::read(progress)?, |control| {
-        ns_inference::scan(core, session.as_ref(), &question, control)
-    })?
-    .map_err(|error| inference_error(&error))?;
-    ScanResult::new(py, result, model, Session::device(session.as_ref()), started)
+    let count = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;
+    let second = question.second.as_ref().map_or(1, count);
+    let work = Work::Scan { points: count(&question.first).saturating_mul(second) };
+    let opened = model.open(py, &execution(device, threads)?, work)?;
+    let session = opened.session.as_ref();
+    let result =
+        run(py, &Progress::read(progress)?, |control| ns_inference::scan(core, session, &question, control))?
+            .map_err(|error| inference_error(&error))?;
+    ScanResult::new(py, result, model, opened.ran(py)?, started)
 }
 
 /// The axis of one parameter.

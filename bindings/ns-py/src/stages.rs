@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ns_core::{Control, Model as CoreModel, Session};
+use ns_inference::Work;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -16,7 +17,7 @@ use crate::error::inference_error;
 use crate::hypotest::statistic;
 use crate::load;
 use crate::table::Table;
-use crate::toys::{HypotestToysResult, shard as read_shard, table};
+use crate::toys::{HypotestToysResult, shard as read_shard, table, work};
 use crate::work::{Progress, run};
 
 /// A toy-based test whose observed fits are done. `header` is JSON text that `toys_from_header` takes up in
@@ -149,7 +150,7 @@ pub(crate) fn toys_prepare(
         .n_toys(n_toys)
         .seed(seed)
         .shard(read_shard(shard)?);
-    let session = model.session(py, &execution(device, threads)?)?;
+    let session = model.open(py, &execution(device, threads)?, work(&options))?.session;
     let core = Arc::clone(&model.inner);
     let plan = run(py, &Progress::Silent, |control: Control<'_>| {
         ns_inference::toys::ToyTest::prepare(&core, session.as_ref(), mu, &options, control)
@@ -172,7 +173,9 @@ pub(crate) fn toys_from_header(
     let model = load::model(py, model)?;
     let model = model.get();
     let header = from_json(header)?;
-    let session = model.session(py, &execution(device, threads)?)?;
+    let range = header.origin.shard.range(header.origin.n_toys);
+    let work = Work::Toys { toys: 2 * range.end.saturating_sub(range.start), fits: 2 };
+    let session = model.open(py, &execution(device, threads)?, work)?.session;
     let core = Arc::clone(&model.inner);
     let plan = run(py, &Progress::Silent, |control: Control<'_>| {
         ns_inference::toys::ToyTest::from_header(&core, session.as_ref(), header, control)
@@ -248,7 +251,9 @@ pub(crate) fn toys_summarise(
     let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
     values.set_item("interpolation", &header.origin.interpolation)?;
     values.set_item("model_digest", &header.origin.model_digest)?;
-    values.set_item("device", py.None())?;
+    for key in ["device", "device_reason", "gpu_check"] {
+        values.set_item(key, py.None())?;
+    }
     values.set_item("wall_s", wall_s)?;
     let (table, text): (Table, String) = table(&result);
     Ok(HypotestToysResult(crate::analysis::Record { values: values.unbind(), table, summary: text }))

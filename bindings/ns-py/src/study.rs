@@ -1,6 +1,7 @@
 //! `nextstat.fit_toys`, and `Model.toy_data`.
 
 use ns_core::Execution;
+use ns_inference::Work;
 use ns_inference::present::significant;
 use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS};
 use numpy::PyArrayDyn;
@@ -74,9 +75,11 @@ pub(crate) fn fit_toys(
         .n_toys(n_toys)
         .seed(seed)
         .shard(toys::shard(shard)?);
+    let range = options.shard.range(n_toys);
     common.run_keeping(
         py,
         model,
+        Work::Toys { toys: range.end.saturating_sub(range.start), fits: 1 },
         |core, session, control| ns_inference::fit_toys(core, session, &options, control),
         |result| {
             let rows = result

@@ -2,7 +2,7 @@
 
 use ns_inference::present::significant;
 use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};
-use ns_inference::{ToyLimitOptions, ToyLimitResult as Limit};
+use ns_inference::{ToyLimitOptions, ToyLimitResult as Limit, Work};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -36,6 +36,12 @@ fn with_error(x: Option<f64>, error: Option<f64>) -> String {
 /// Reads `shard`: "K/N".
 pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
     text.map_or(Ok(Shard::WHOLE), |text| text.parse().map_err(|error| inference_error(&error)))
+}
+
+/// What a test asks of a device.
+pub(crate) fn work(options: &HypotestToysOptions) -> Work {
+    let range = options.shard.range(options.n_toys);
+    Work::Toys { toys: 2 * range.end.saturating_sub(range.start), fits: 2 }
 }
 
 /// The table of a test.
@@ -109,6 +115,7 @@ pub(crate) fn hypotest_toys(
     common.run_keeping(
         py,
         model,
+        work(&options),
         |core, session, control| ns_inference::hypotest_toys(core, session, mu, &options, control),
         table,
         HypotestToysResult,
@@ -144,6 +151,7 @@ pub(crate) fn toy_limit(
     common.run_keeping(
         py,
         model,
+        Work::toys_of_limit(options.n_toys),
         |core, session, control| ns_inference::upper_limit_toys(core, session, options, control),
         table,
         ToyLimitResult,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ns_core::{Control, Session};
 use ns_inference::present::{measurement, significant};
-use ns_inference::{YieldsResult as Numbers, postfit_yields, prefit_yields};
+use ns_inference::{Work, YieldsResult as Numbers, postfit_yields, prefit_yields};
 use ns_viz::Yields;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -79,7 +79,7 @@ pub(crate) fn yields(
         let result = ns_inference::fit(core, session, &options, control)?;
         postfit_yields(core, session, &options, &result)
     };
-    let record = common.run(py, model, false, analysis, |result| {
+    let record = common.run(py, model, Work::Fit, analysis, |result| {
         drawn = Some(ns_inference::picture::yields(result));
         table(result)
     })?;

@@ -102,9 +102,10 @@ impl CliError {
             Self::Write { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
                 InferenceError::Session(error) if error.is_of_device() => Exit::Device,
-                InferenceError::Session(SessionError::TooLarge { .. }) | InferenceError::FitFailed { .. } => {
-                    Exit::Failed
-                }
+                InferenceError::Session(
+                    SessionError::TooLarge { .. } | SessionError::DeviceDisagrees { .. },
+                )
+                | InferenceError::FitFailed { .. } => Exit::Failed,
                 InferenceError::Cancelled => Exit::Interrupted,
                 _ => Exit::Input,
             },

@@ -6,7 +6,7 @@
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
 /// What always works.
-pub(crate) const USE_CPU: &str = "Use --device cpu: it supports every model";
+pub(crate) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// A card as the driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,13 +88,52 @@ fn unavailable(device: Device, reason: &str) -> SessionError {
     SessionError::DeviceUnavailable { device, reason: reason.to_owned(), remedy: USE_CPU.to_owned() }
 }
 
+#[cfg(feature = "cuda")]
+mod cuda {
+    //! NVIDIA GPUs through `ns_compute::cuda`.
+
+    use ns_compute::cuda::{CudaSession, found};
+
+    use super::{Card, Execution, Model, Session, SessionError};
+
+    pub(super) use ns_compute::cuda::is_warm;
+
+    pub(super) fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
+        Ok(Box::new(CudaSession::open(model, execution)?))
+    }
+
+    pub(super) fn cards() -> Result<Vec<Card>, SessionError> {
+        let cards = found()?;
+        if cards.is_empty() {
+            return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
+        }
+        Ok(cards
+            .into_iter()
+            .map(|card| Card {
+                index: card.index,
+                name: card.name,
+                memory: card.memory,
+                capability: card.capability,
+                driver: card.driver,
+                multiprocessors: card.multiprocessors,
+            })
+            .collect())
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
 mod cuda {
     //! What a build without CUDA says.
 
-    use super::{Card, Device, Execution, Model, Session, SessionError, unavailable};
+    use super::{Card, Device, Execution, Model, Session, SessionError};
 
     fn missing(device: Device) -> SessionError {
-        unavailable(device, "this build has no CUDA backend")
+        SessionError::DeviceUnavailable {
+            device,
+            reason: "this build has no CUDA backend".to_owned(),
+            remedy: "Use the device cpu, which supports every model, or build with the feature cuda"
+                .to_owned(),
+        }
     }
 
     pub(super) fn open(_model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {

@@ -35,16 +35,32 @@ def _named(function, name, what):
     return function
 
 
-fit_toys_batch_gpu = _named(_fit_toys("cuda"), "fit_toys_batch_gpu", "`fit_toys` with `device='cuda'`.")
+fit_toys_batch_gpu = _named(
+    _fit_toys("cuda"),
+    "fit_toys_batch_gpu",
+    """`fit_toys` with `device='cuda'`: toys drawn at `params` and fitted on the GPU.
+
+    `device` may name another card ("cuda:1"), "cpu" or "auto"; the toys are the same on all of them. Without a
+    card `DeviceError` says what is missing and what to do.""",
+)
 fit_toys_batch_metal = _named(_fit_toys("metal"), "fit_toys_batch_metal", "`fit_toys` with `device='metal'`.")
 fit_toys_from_data_gpu = _named(
-    _fit_toys_from_data("cuda"), "fit_toys_from_data_gpu", "`fit_batch` of given data with `device='cuda'`."
+    _fit_toys_from_data("cuda"),
+    "fit_toys_from_data_gpu",
+    """`fit_batch` with `device='cuda'`: one fit for each row of `data`, from `init` (by default the model's).
+
+    A row has main counts, or main counts followed by auxiliary data. Bounds belong to the model; `bounds` is
+    taken only where it repeats them. Without a card `DeviceError` says what is missing and what to do.""",
 )
 fit_toys_from_data_metal = _named(
     _fit_toys_from_data("metal"), "fit_toys_from_data_metal", "`fit_batch` of given data with `device='metal'`."
 )
 hypotest_qtilde_toys_gpu = _named(
-    _hypotest_qtilde_toys("cuda"), "hypotest_qtilde_toys_gpu", "`hypotest_toys` with `device='cuda'`."
+    _hypotest_qtilde_toys("cuda"),
+    "hypotest_qtilde_toys_gpu",
+    """`hypotest_toys` with `device='cuda'`: CLs of `mu` with the statistic qtilde, `n_toys` of each hypothesis.
+
+    Without a card `DeviceError` says what is missing and what to do.""",
 )
 hypotest_qtilde_toys_metal = _named(
     _hypotest_qtilde_toys("metal"), "hypotest_qtilde_toys_metal", "`hypotest_toys` with `device='metal'`."

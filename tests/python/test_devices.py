@@ -1,0 +1,90 @@
+"""Devices: what is there, what `auto` chooses and says, and what is raised where a device is missing."""
+
+import nextstat
+import pytest
+
+
+@pytest.fixture(scope="module")
+def model(fixtures):
+    return nextstat.load_workspace(fixtures / "simple_workspace.json")
+
+
+def missing(function):
+    """The error of a function that needs a CUDA card, or a skip where there is one."""
+    if nextstat.has_cuda():
+        pytest.skip("this machine has a CUDA card; what is raised without one is not compared")
+    with pytest.raises(nextstat.DeviceError) as raised:
+        function()
+    return str(raised.value)
+
+
+def test_has_cuda_and_has_metal_say_what_the_list_says():
+    there = {device.name.split(":")[0] for device in nextstat.devices() if device.available}
+    assert "cpu" in there
+    assert nextstat.has_cuda() is ("cuda" in there)
+    assert nextstat.has_metal() is ("metal" in there)
+
+
+def test_cards_are_described():
+    for device in nextstat.devices():
+        card = device.name.startswith("cuda:")
+        described = (device.memory, device.capability, device.driver)
+        assert all(x is not None for x in described) if card else described == (None, None, None), device
+        assert set(device.to_dict()) >= {"name", "available", "memory", "capability", "driver", "reason", "remedy"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, d: nextstat.fit(m, device=d),
+        lambda m, d: nextstat.profile_scan(m, points=3, device=d),
+        lambda m, d: nextstat.ranking(m, device=d),
+        lambda m, d: nextstat.hypotest(1.0, m, device=d),
+        lambda m, d: nextstat.upper_limit(m, device=d),
+        lambda m, d: nextstat.significance(m, device=d),
+        lambda m, d: nextstat.goodness_of_fit(m, device=d),
+        lambda m, d: nextstat.hypotest_toys(1.0, m, n_toys=3, device=d),
+        lambda m, d: nextstat.fit_toys(m, n_toys=3, device=d),
+        lambda m, d: nextstat.fit_batch(m, m.toy_data(m.suggested_init(), 2), device=d),
+    ],
+)
+def test_every_analysis_names_the_missing_card_and_the_remedy(model, call):
+    for device in ("cuda", "cuda:0"):
+        text = missing(lambda: call(model, device))
+        assert "CUDA" in text and "cpu" in text, text
+
+
+def test_a_card_that_no_machine_has(model):
+    with pytest.raises(nextstat.DeviceError, match="cuda:999|CUDA"):
+        nextstat.fit(model, device="cuda:999")
+    with pytest.raises(nextstat.DeviceError, match="Metal"):
+        nextstat.fit(model, device="metal")
+    with pytest.raises(ValueError, match="unknown device 'abacus'"):
+        nextstat.fit(model, device="abacus")
+
+
+def test_auto_says_why(model):
+    for result in (
+        nextstat.fit(model),
+        nextstat.hypotest(1.0, model),
+        nextstat.hypotest_toys(1.0, model, n_toys=5),
+        nextstat.profile_scan(model, points=3),
+        nextstat.fit_batch(model, model.toy_data(model.suggested_init(), 2)),
+    ):
+        assert result.device == "cpu"
+        assert "on the processor with" in result.device_reason, result.device_reason
+        assert result.gpu_check is None
+        assert result.to_dict()["device_reason"] == result.device_reason
+    assert nextstat.hypotest_toys(1.0, model, n_toys=5).device_reason.startswith("10 toys: about ")
+    assert nextstat.fit(model, device="cpu").device_reason is None
+
+
+def test_a_run_on_a_card_carries_its_check(model):
+    if not nextstat.has_cuda():
+        pytest.skip("no CUDA card: " + next(d.reason for d in nextstat.devices() if d.name == "cuda"))
+    result = nextstat.hypotest_toys(1.0, model, n_toys=100, device="cuda")
+    assert result.device == "cuda:0" and result.device_reason is None
+    check = result.gpu_check
+    assert 0 < check["n_checked"] <= check["n_fits"]
+    for what in ("nll", "gradient", "edm"):
+        assert 0 <= check[what]["difference"] <= check[what]["tolerance"]
