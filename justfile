@@ -12,6 +12,14 @@ ci:
 test *arguments:
     scripts/test {{arguments}}
 
+# Tests that need an NVIDIA card; says why where there is none. Arguments go to pytest.
+test-gpu *arguments:
+    scripts/test-gpu {{arguments}}
+
+# Compile the CUDA kernels into the code that every build embeds; installs the compilers under target/.
+kernels *arguments:
+    scripts/kernels {{arguments}}
+
 # Rust tests only; fast, no Python needed.
 test-rust *arguments:
     cargo test --locked {{arguments}}

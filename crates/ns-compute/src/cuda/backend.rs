@@ -84,9 +84,6 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Starts a kernel whose only parameter is a structure of these bytes. Returns before it is done.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
-
-    /// Waits for all work handed over.
-    fn wait(&self) -> Result<(), SessionError>;
 }
 
 /// Memory of a device, given back when dropped.

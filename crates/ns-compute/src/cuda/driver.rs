@@ -249,10 +249,11 @@ impl CudaDriver {
     /// Runs with the page-locked memory.
     fn staged(
         &self,
+        doing: Doing,
         copy: impl FnOnce(&mut Staging, sys::CUstream) -> Result<(), DriverError>,
     ) -> Result<(), SessionError> {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        self.inside(Doing::Copying, || {
+        self.inside(doing, || {
             let staging = match &mut *staging {
                 Some(staging) => staging,
                 empty => empty.insert(Staging::new()?),
@@ -347,15 +348,16 @@ impl Backend for CudaDriver {
                 .inside(Doing::Copying, || unsafe { result::memcpy_htod_async(to, from, self.stream.0) });
         }
         // SAFETY: as above.
-        self.staged(|staging, stream| unsafe { staging.write(stream, to, from) })
+        self.staged(Doing::Copying, |staging, stream| unsafe { staging.write(stream, to, from) })
     }
 
     fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError> {
         if to.is_empty() {
             return Ok(());
         }
+        // Errors of kernels started before come to light here.
         // SAFETY: `from` is device memory of that size.
-        self.staged(|staging, stream| unsafe { staging.read(stream, from, to) })
+        self.staged(Doing::Waiting, |staging, stream| unsafe { staging.read(stream, from, to) })
     }
 
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
@@ -409,11 +411,6 @@ impl Backend for CudaDriver {
                 )
             }
         })
-    }
-
-    fn wait(&self) -> Result<(), SessionError> {
-        // SAFETY: the stream lives as long as `self`.
-        self.inside(Doing::Waiting, || unsafe { result::stream::synchronize(self.stream.0) })
     }
 }
 

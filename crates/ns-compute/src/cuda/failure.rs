@@ -25,9 +25,9 @@ impl Doing {
             Self::Opening => "opening the device",
             Self::Asking => "asking for properties of the device",
             Self::Allocating => "taking device memory",
-            Self::Copying => "copying to or from the device",
+            Self::Copying => "copying to the device",
             Self::Launching => "starting a kernel",
-            Self::Waiting => "waiting for a kernel",
+            Self::Waiting => "waiting for results",
         }
     }
 }
@@ -164,7 +164,7 @@ mod tests {
             assert!(matches!(error, SessionError::DeviceLost { device: DEVICE, .. }), "{error:?}");
             assert!(error.is_of_device());
             let text = error.to_string();
-            assert!(text.contains("cuda:1") && text.contains("waiting for a kernel"), "{text}");
+            assert!(text.contains("cuda:1") && text.contains("waiting for results"), "{text}");
             assert!(text.contains("handed over before this are complete and kept"), "{text}");
             assert!(text.contains(&format!("{code:?} ({})", code as u32)), "{text}");
         }

@@ -111,10 +111,6 @@ impl Backend for Host {
         }
         Ok(())
     }
-
-    fn wait(&self) -> Result<(), SessionError> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ mod tests {
     fn sizes_are_little_more_than_asked_for() {
         for bytes in (1..100_000).step_by(37).chain([1 << 30, (1 << 30) + 1, 5_000_000_000]) {
             let size = Pool::size(bytes);
-            assert!(size >= bytes && size % GRAIN == 0, "{bytes} {size}");
+            assert!(size >= bytes && size.is_multiple_of(GRAIN), "{bytes} {size}");
             assert!(size <= bytes + bytes / 4 + GRAIN, "{bytes} {size}");
             assert_eq!(Pool::size(size), size);
         }

@@ -85,7 +85,6 @@ fn kernels_run_in_order_with_copies() {
         let mut back = vec![0; 3_000_000];
         backend.read(buffer.address(), &mut back).unwrap();
         assert!(back.iter().all(|&byte| byte == 0xAB));
-        backend.wait().unwrap();
         let too_much = Shape { blocks: 1, threads: 128, shared: 300_000 };
         let error = backend.launch(Kernel::Fit, too_much, &parameter).unwrap_err();
         assert!(matches!(error, SessionError::TooLarge { limit: 232_448, .. }), "{error}");
@@ -213,13 +212,16 @@ fn a_lost_device_is_lost_until_it_is_opened_anew() {
         let buffer = Buffer::new(&backend, 4096).unwrap();
         let shape = Shape { blocks: 1, threads: 32, shared: 0 };
         backend.launch(Kernel::Fit, shape, &[0; 24]).unwrap();
+        let mut back = [0; 8];
         for _ in 0..2 {
-            let error = backend.wait().unwrap_err();
+            let error = backend.read(buffer.address(), &mut back).unwrap_err();
             assert!(matches!(error, SessionError::DeviceLost { device: Device::Cuda(0), .. }), "{error:?}");
         }
         drop(buffer);
         drop(backend);
         let backend = driver::open(0).unwrap();
-        backend.wait().unwrap();
+        let buffer = Buffer::holding(&backend, &[1, 2, 3]).unwrap();
+        backend.read(buffer.address(), &mut back[..3]).unwrap();
+        assert_eq!(back[..3], [1, 2, 3]);
     });
 }
