@@ -14,3 +14,32 @@ CLS_RELATIVE = 1e-6
 
 # Upper limits: relative to pyhf's.
 LIMIT_RELATIVE = 1e-5
+
+# Between the processor and a CUDA device; crates/ns-inference/tests/gpu/tolerances.rs has the same numbers.
+
+# -ln L at the same point: units of the last place of the sum of absolute terms, and a floor.
+CUDA_NLL_ROUNDINGS = 8.0
+CUDA_NLL_FLOOR = 1e-12
+
+# A gradient element: relative to the sum of the absolute terms that it is made of.
+CUDA_GRADIENT = 1e-12
+
+# A best-fit value: in units of the larger of its uncertainty and 1, on identified directions.
+CUDA_BEST_FIT = 1e-6
+
+# -ln L at the minimum: the floor beside the roundings above.
+CUDA_MINIMUM_FLOOR = 1e-10
+
+# A covariance element: relative to sqrt(C_ii C_jj).
+CUDA_COVARIANCE = 1e-6
+
+# The test statistic of a toy, and the fraction of toys that must keep to it.
+CUDA_STATISTIC = 1e-8
+CUDA_STATISTIC_FRACTION = 0.9999
+
+# The same with piecewise interpolation, whose likelihoods have many minima.
+CUDA_STATISTIC_PIECEWISE = 1e-6
+
+# The impact of a parameter in a ranking, and how many of the first places must be the same.
+CUDA_IMPACT = 1e-6
+CUDA_TOP = 10.0

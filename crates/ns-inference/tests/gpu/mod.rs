@@ -1,0 +1,109 @@
+//! What the tests of a device share: the device, the published workspaces, and random points.
+#![allow(unreachable_pub)]
+
+pub mod fits;
+pub mod points;
+pub mod tolerances;
+pub mod toys;
+
+use std::path::PathBuf;
+
+use ns_core::random::{Normal, Stream};
+use ns_core::{Device, Execution, Interpolation, Model, Session};
+use ns_inference::{CpuSession, devices, open_session};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// The published workspaces.
+pub const WORKSPACES: [&str; 9] = [
+    "1Lbb_C1N2_700_400",
+    "complex_all_modifiers",
+    "pyhf_2bin_1channel",
+    "pyhf_4measurements_sb",
+    "pyhf_shapefactor_shapesys",
+    "tHu",
+    "tttt_prod",
+    "xml_multibin",
+    "xml_multichan_coupledhistosys",
+];
+
+/// Both interpolation settings.
+pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
+
+/// Set to run the kernels compiled for the processor, in builds that have them: slow, for the tests themselves.
+#[cfg(feature = "cuda-on-host")]
+const ON_HOST: &str = "NEXTSTAT_CUDA_ON_HOST";
+
+/// How many devices there are; 0 with the reason on standard error, loudly.
+pub fn n_devices() -> usize {
+    #[cfg(feature = "cuda-on-host")]
+    if std::env::var_os(ON_HOST).is_some() {
+        return 1;
+    }
+    let list = devices();
+    let there = list.iter().filter(|d| d.available && d.name.starts_with("cuda:")).count();
+    if there == 0 {
+        let why = list.iter().find(|d| d.name == "cuda").and_then(|d| d.reason.clone());
+        eprintln!("SKIPPED: no CUDA device: {}", why.unwrap_or_default());
+    }
+    there
+}
+
+/// The workspaces of the reference folder with their names, or nothing with a loud skip; `names` picks some.
+pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str, Model)> {
+    let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
+        eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
+        return Vec::new();
+    };
+    let folder = PathBuf::from(folder).join("workspaces");
+    let options = ModelOptions { interpolation: codes, ..ModelOptions::default() };
+    let model = |name: &&'static str| {
+        let workspace = Workspace::from_path(folder.join(format!("{name}.json"))).unwrap();
+        (*name, workspace.model(&options).unwrap())
+    };
+    names.iter().map(model).collect()
+}
+
+/// A session of the processor with all threads.
+pub fn processor(model: &Model) -> CpuSession {
+    CpuSession::open(model, &Execution::default()).unwrap()
+}
+
+/// A session on a card.
+pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
+    #[cfg(feature = "cuda-on-host")]
+    if std::env::var_os(ON_HOST).is_some() {
+        let execution = Execution::default();
+        return Box::new(ns_compute::cuda::CudaSession::open_on_host(model, &execution).unwrap());
+    }
+    let execution = Execution { device: Device::Cuda(index), ..Execution::default() };
+    open_session(model, &execution).unwrap()
+}
+
+/// Random points around the start values: constrained parameters moved by their width, free ones scaled.
+pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
+    let unit = Normal::new(0.0, 1.0).unwrap();
+    let mut points = Vec::new();
+    for k in 0..n {
+        let stream = Stream::new(5, k, 0);
+        points.extend(model.parameters.iter().enumerate().map(|(p, parameter)| {
+            let random = unit.draw(&stream, p as u32);
+            let to = match parameter.constraint.prefit_sigma() {
+                _ if parameter.fixed => return parameter.init,
+                Some(sigma) => parameter.init + sigma * random,
+                None => parameter.init * (0.3 * random).exp(),
+            };
+            to.clamp(parameter.bounds.0, parameter.bounds.1)
+        }));
+    }
+    points
+}
+
+/// A lower bound of the sum of the absolute terms of `-ln L`: its distance from the saturated value, and that.
+pub fn absolute_terms(nll: f64, saturated: f64) -> f64 {
+    (nll - saturated).abs() + saturated.abs()
+}
+
+/// Whether two numbers are the same to the last bit.
+pub fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.to_bits() == y.to_bits())
+}

@@ -1,0 +1,78 @@
+//! Toys: the same statistics as on the processor, and the same bits whatever the batch or the card.
+
+use ns_core::{Control, Model, Session};
+use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTest};
+
+/// The value tested: where tHu and tttt have toys on both sides of the observed statistic.
+const MU: f64 = 1.0;
+
+/// A test of so many toys per hypothesis whose observed fits the processor has made: all devices then run the
+/// same toys.
+pub fn prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> ToyPlan {
+    let options = HypotestToysOptions::default().n_toys(n_toys).seed(3);
+    ToyTest::prepare(model, cpu, MU, &options, Control::default()).unwrap().plan()
+}
+
+/// Runs the first `n` toys of both hypotheses in batches of a size.
+pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: Option<u64>) -> Vec<ToyRow> {
+    let mut test = plan.attach(model, session);
+    test.set_batch(batch);
+    let ranges: Vec<_> = test.ranges().into_iter().map(|(which, range)| (which, range.start..n)).collect();
+    let mut rows = Vec::new();
+    let ended = test.run(&ranges, Control::default(), &mut rows).unwrap();
+    assert_eq!((ended.interrupted, rows.len() as u64), (false, 2 * n));
+    rows
+}
+
+/// How many toys were compared, and those whose statistics differ by more than `tolerance`.
+#[derive(Debug, Default)]
+pub struct Agreement {
+    pub compared: usize,
+    pub exceptions: usize,
+    /// Toys that converge on the processor and not on the device.
+    pub lost: usize,
+    pub worst: f64,
+}
+
+/// Compares rows toy by toy. Every exception is printed with what both devices found.
+pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, all: &mut Agreement) {
+    assert_eq!(here.len(), there.len());
+    for (a, b) in here.iter().zip(there) {
+        assert_eq!((a.hypothesis, a.index), (b.hypothesis, b.index));
+        if a.status != ToyStatus::Converged {
+            continue;
+        }
+        let (Some(q), Some(other)) = (a.statistic, b.statistic.filter(|_| b.status == ToyStatus::Converged))
+        else {
+            all.lost += 1;
+            eprintln!(
+                "{name}: toy {} of {}: {:?} on the device: {}",
+                b.index, b.hypothesis, b.status, b.reason
+            );
+            continue;
+        };
+        all.compared += 1;
+        let difference = (q - other).abs();
+        if difference <= tolerance {
+            all.worst = all.worst.max(difference);
+        } else {
+            all.exceptions += 1;
+            eprintln!(
+                "{name}: toy {} of {}: statistic {q} and {other} on the device, best fit {:?} and {:?}",
+                a.index, a.hypothesis, a.mu_hat, b.mu_hat
+            );
+        }
+    }
+}
+
+/// Asserts that rows are the same to the last bit.
+pub fn assert_same_bits(what: &str, a: &[ToyRow], b: &[ToyRow]) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    let bits = |x: Option<f64>| x.map(f64::to_bits);
+    for (a, b) in a.iter().zip(b) {
+        let of = |row: &ToyRow| {
+            (row.hypothesis, row.index, bits(row.statistic), bits(row.mu_hat), row.status, row.reason.clone())
+        };
+        assert_eq!(of(a), of(b), "{what}");
+    }
+}

@@ -1,0 +1,169 @@
+//! A CUDA device against the processor: the parity contract on the published workspaces.
+//!
+//! `NEXTSTAT_REFERENCE_DIR=... cargo test -p ns-inference --features cuda --release --test gpu_parity`. Without a
+//! device, or without the workspaces, every test says so and ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing
+)]
+
+mod gpu;
+
+use gpu::toys::Agreement;
+use gpu::{
+    CODES, WORKSPACES, device, fits, models, n_devices, points, processor, random_points, same_bits,
+    tolerances, toys,
+};
+use ns_core::{Data, EvaluationRequest, Interpolation, Session};
+use ns_inference::toys::ToyRow;
+
+/// Models of a measurement's size.
+const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
+
+/// Toys per hypothesis of the large models, and of all nine in both settings.
+const TOYS: u64 = 5_000;
+const TOYS_OF_EACH: u64 = 300;
+
+#[test]
+fn values_and_gradients_at_random_points() {
+    if n_devices() == 0 {
+        return;
+    }
+    for codes in CODES {
+        for (name, model) in models(&WORKSPACES, codes) {
+            let (cpu, gpu) = (processor(&model), device(&model, 0));
+            let worst = points::compare(&model, &cpu, gpu.as_ref(), 100);
+            eprintln!("{name}, {codes}: {worst:.2?} of what is allowed");
+            assert!(
+                worst.compared > 0 && worst.value <= 1.0 && worst.gradient <= 1.0,
+                "{name}, {codes}: {worst:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_point_has_the_same_bits_alone_and_among_others() {
+    if n_devices() == 0 {
+        return;
+    }
+    for (name, model) in models(&["tHu", "1Lbb_C1N2_700_400"], Interpolation::PIECEWISE) {
+        let gpu = device(&model, 0);
+        let points = random_points(&model, 40);
+        let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+        let together = gpu.evaluate(&Data::Observed, &points, request).unwrap();
+        for (k, point) in points.chunks(model.parameters.len()).enumerate().step_by(7) {
+            let alone = gpu.evaluate(&Data::Observed, point, request).unwrap();
+            let row = &together.gradient[k * point.len()..(k + 1) * point.len()];
+            assert!(
+                same_bits(&alone.nll, &together.nll[k..=k]) && same_bits(&alone.gradient, row),
+                "{name}, {k}"
+            );
+        }
+    }
+}
+
+#[test]
+fn minima_and_covariances() {
+    if n_devices() == 0 {
+        return;
+    }
+    for codes in CODES {
+        for (name, model) in models(&WORKSPACES, codes) {
+            fits::compare(
+                &format!("{name}, {codes}"),
+                &model,
+                &processor(&model),
+                device(&model, 0).as_ref(),
+            );
+        }
+    }
+}
+
+#[test]
+fn impacts_and_the_top_ten() {
+    if n_devices() == 0 {
+        return;
+    }
+    for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
+        fits::compare_rankings(name, &model, &processor(&model), device(&model, 0).as_ref());
+    }
+}
+
+/// Runs toys on both and adds up how they compare.
+fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f64) -> Agreement {
+    let mut all = Agreement::default();
+    for (name, model) in models(names, codes) {
+        let (cpu, gpu) = (processor(&model), device(&model, 0));
+        let plan = toys::prepare(&model, &cpu, n);
+        let here = toys::run(&plan, &model, &cpu, n, None);
+        let there = toys::run(&plan, &model, gpu.as_ref(), n, None);
+        toys::compare(&format!("{name}, {codes}"), &here, &there, tolerance, &mut all);
+        let check = gpu.check().expect("a device's session has a check");
+        assert!(check.violation().is_none(), "{name}, {codes}: {check:?}");
+        assert!(check.n_checked <= check.n_fits, "{name}, {codes}: {check:?}");
+    }
+    eprintln!("{codes}: {all:.1?}");
+    all
+}
+
+/// Asserts that as many toys agree as the contract says; one may always differ.
+fn assert_agreement(all: &Agreement) {
+    let allowed = (1.0 - tolerances::CUDA_STATISTIC_FRACTION) * all.compared as f64;
+    assert!((all.exceptions + all.lost) as f64 <= allowed.max(1.0), "{all:?}");
+}
+
+#[test]
+fn statistics_of_toys() {
+    if n_devices() > 0 {
+        assert_agreement(&statistics(&LARGE, Interpolation::SMOOTH, TOYS, tolerances::CUDA_STATISTIC));
+    }
+}
+
+#[test]
+fn statistics_of_toys_of_all_workspaces() {
+    if n_devices() > 0 {
+        assert_agreement(&statistics(&WORKSPACES, CODES[0], TOYS_OF_EACH, tolerances::CUDA_STATISTIC));
+        assert_agreement(&statistics(
+            &WORKSPACES,
+            CODES[1],
+            TOYS_OF_EACH,
+            tolerances::CUDA_STATISTIC_PIECEWISE,
+        ));
+    }
+}
+
+#[test]
+fn batches_change_no_bit() {
+    if n_devices() == 0 {
+        return;
+    }
+    for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
+        let (cpu, gpu) = (processor(&model), device(&model, 0));
+        let plan = toys::prepare(&model, &cpu, 2_000);
+        let all = toys::run(&plan, &model, gpu.as_ref(), 2_000, Some(2_000));
+        let cut = toys::run(&plan, &model, gpu.as_ref(), 2_000, Some(777));
+        toys::assert_same_bits(&format!("{name}, batches of 777"), &all, &cut);
+        let single = toys::run(&plan, &model, gpu.as_ref(), 50, Some(1));
+        let first: Vec<ToyRow> = all.iter().filter(|row| row.index < 50).cloned().collect();
+        toys::assert_same_bits(&format!("{name}, batches of 1"), &first, &single);
+    }
+}
+
+#[test]
+fn a_second_card_gives_the_same_bits() {
+    if n_devices() < 2 {
+        eprintln!("SKIPPED: there are no two CUDA devices");
+        return;
+    }
+    for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
+        let plan = toys::prepare(&model, &processor(&model), 1_000);
+        let on = |index: usize| -> Vec<ToyRow> {
+            toys::run(&plan, &model, device(&model, index).as_ref(), 1_000, None)
+        };
+        toys::assert_same_bits(name, &on(0), &on(1));
+    }
+}
