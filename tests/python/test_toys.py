@@ -175,7 +175,7 @@ def test_old_spellings_say_what_is_missing_or_do_it(model):
             if available:
                 function(*positional, **named)
             else:
-                with pytest.raises(nextstat.DeviceError, match="device (cuda:0|metal) is not available|CUDA device"):
+                with pytest.raises(nextstat.DeviceError, match="device (cuda:0|metal) is not available|CUDA device|no device cuda"):
                     function(*positional, **named)
         cuda(*positional, **named, device="cpu")
     with pytest.raises(ValueError, match="bounds belong to the model"):

@@ -1,9 +1,10 @@
 //! The likelihood at given points.
 
-use ns_core::{Data, Evaluation, EvaluationRequest, Execution};
+use ns_core::{Data, Device, Evaluation, EvaluationRequest};
 use pyo3::prelude::*;
 
 use crate::arrays::{Rows, dataset};
+use crate::device::execution;
 use crate::error::session_error;
 use crate::model::Model;
 
@@ -20,17 +21,21 @@ pub(crate) fn evaluate(
     params: &Bound<'_, PyAny>,
     data: Option<&Bound<'_, PyAny>>,
     request: EvaluationRequest,
+    device: &str,
 ) -> PyResult<(Evaluation, Option<usize>)> {
     let points = Rows::of_width("params", params, model.inner.parameters.len())?;
     let data = match data {
         None => Data::Observed,
         Some(object) => Data::Binned(dataset(&model.inner, object)?),
     };
-    let session = model.session(py, &Execution::default())?;
+    let session = model.session(py, &execution(device, 0)?)?;
     let evaluate = || session.evaluate(&data, &points.values, request);
     // One point of a model of moderate size takes microseconds: handing the interpreter over and back
     // would be a good part of it.
-    let brief = points.values.len() <= BRIEF && !request.hessian && model.inner.n_bins() <= BRIEF;
+    let brief = matches!(session.device(), Device::Cpu)
+        && points.values.len() <= BRIEF
+        && !request.hessian
+        && model.inner.n_bins() <= BRIEF;
     let result = if brief { evaluate() } else { py.detach(evaluate) };
     Ok((result.map_err(|error| session_error(&error))?, points.batch))
 }

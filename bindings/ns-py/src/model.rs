@@ -173,16 +173,17 @@ impl Model {
     }
 
     /// `-ln L` at one point (a float) or at each row of a batch (an array), for the observed data
-    /// or other ones.
-    #[pyo3(signature = (params, data = None))]
+    /// or other ones. `device` "auto" is the processor here.
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll<'py>(
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
+        device: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request)?;
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
         match (batch, result.nll.first()) {
             (None, Some(value)) => Ok(value.into_pyobject(py)?.into_any()),
             _ => Ok(PyArray1::from_vec(py, result.nll).into_any()),
@@ -190,28 +191,30 @@ impl Model {
     }
 
     /// Gradient of `-ln L`: one row per point.
-    #[pyo3(signature = (params, data = None))]
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn grad_nll<'py>(
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
+        device: &str,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request)?;
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
         array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
     }
 
     /// Both at once, for about the price of the gradient: what an optimiser asks for.
-    #[pyo3(signature = (params, data = None))]
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll_and_grad<'py>(
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
+        device: &str,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArrayDyn<f64>>)> {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request)?;
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
         let value = match (batch, result.nll.first()) {
             (None, Some(value)) => value.into_pyobject(py)?.into_any(),
             _ => PyArray1::from_vec(py, result.nll).into_any(),
@@ -220,15 +223,16 @@ impl Model {
     }
 
     /// Exact Hessian of `-ln L`: one matrix per point.
-    #[pyo3(signature = (params, data = None))]
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn hessian<'py>(
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
+        device: &str,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request)?;
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
         let n = self.inner.parameters.len();
         array(py, result.hessian, &shape(batch, &[n, n]))
     }
@@ -243,7 +247,7 @@ impl Model {
         include_auxdata: bool,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, None, request)?;
+        let (result, batch) = evaluate(self, py, params, None, request, "auto")?;
         let (bins, aux) = (self.inner.n_bins(), self.inner.observed.aux.len());
         if include_auxdata || aux == 0 {
             return array(py, result.expected, &shape(batch, &[bins + aux]));

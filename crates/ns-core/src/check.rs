@@ -47,11 +47,11 @@ pub struct DeviceCheck {
     pub n_checked: u64,
     /// `-ln L`.
     pub nll: Difference,
-    /// Gradient elements of free, inactive parameters, each times the uncertainty of its parameter: the
-    /// difference in units of `-ln L` per standard deviation.
+    /// Gradient elements of parameters that the fit does not fix, each times the width of its constraint where
+    /// that is Gaussian.
     pub gradient: Difference,
-    /// EDM of the point, found by the processor; the tolerance is that of a certificate, with what rounding
-    /// allows.
+    /// How far `-ln L` still falls where the processor's own optimiser goes on from the point: the distance to the
+    /// minimum, which the device's certificate only estimates.
     pub edm: Difference,
 }
 

@@ -13,9 +13,9 @@ pub struct GpuCheck {
     pub n_checked: u64,
     /// `-ln L`.
     pub nll: Option<Compared>,
-    /// Gradient elements times uncertainties.
+    /// Gradient elements times the widths of Gaussian constraints.
     pub gradient: Option<Compared>,
-    /// Estimated distance to the minimum, in units of `-ln L`.
+    /// How far `-ln L` still falls where the processor goes on from the point.
     pub edm: Option<Compared>,
 }
 

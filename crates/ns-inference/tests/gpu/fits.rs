@@ -9,8 +9,8 @@ use super::tolerances::{
     CUDA_BEST_FIT, CUDA_COVARIANCE, CUDA_IMPACT, CUDA_MINIMUM_FLOOR, CUDA_NLL_ROUNDINGS, CUDA_TOP,
 };
 
-fn fit(session: &dyn Session, data: &Data) -> FitOutcome {
-    let request = FitRequest { search: Search::Standard, ..FitRequest::default() };
+fn fit(session: &dyn Session, data: &Data, search: Search) -> FitOutcome {
+    let request = FitRequest { search, ..FitRequest::default() };
     let task = FitTask { data: data.clone(), fits: vec![request] };
     let wanted = Wanted { uncertainties: true, covariance: true };
     let mut outcomes = Vec::new();
@@ -19,8 +19,8 @@ fn fit(session: &dyn Session, data: &Data) -> FitOutcome {
 }
 
 /// Compares the best fits of the observed data.
-pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session) {
-    let (here, there) = (fit(cpu, &Data::Observed), fit(gpu, &Data::Observed));
+pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session, search: Search) {
+    let (here, there) = (fit(cpu, &Data::Observed, search), fit(gpu, &Data::Observed, search));
     assert!(here.converged() && there.converged(), "{name}: {:?}, {:?}", here.status, there.status);
     let saturated = cpu.saturated_nll(&Data::Observed).unwrap();
     let allowed =

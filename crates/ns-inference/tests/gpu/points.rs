@@ -39,6 +39,7 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
             let difference = (here.gradient[k * width + p] - there.gradient[k * width + p]).abs();
             // A number that is not one fails.
             assert!(difference.is_finite(), "point {k}, {}", model.parameters[p].name);
+            assert!(scale.is_finite(), "point {k}, {}", model.parameters[p].name);
             worst.gradient = worst.gradient.max(difference / (CUDA_GRADIENT * scale).max(f64::MIN_POSITIVE));
         }
     }
@@ -69,7 +70,7 @@ fn gradient_scales(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<f64> 
             let mut scale = 0.0;
             for (b, n) in model.observed.main.iter().enumerate() {
                 let slope = ((high[b] - centre[b]).abs() + (centre[b] - low[b]).abs()) / (2.0 * steps[i]);
-                scale += slope * (1.0 + n / centre[b]);
+                scale += slope * (1.0 + if *n > 0.0 { n / centre[b] } else { 0.0 });
             }
             let datum = |aux: usize| model.observed.aux[aux];
             scale
