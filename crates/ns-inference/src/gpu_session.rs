@@ -67,8 +67,20 @@ pub(crate) fn best_card() -> Result<crate::device::Card, String> {
             )),
             None => Err("the driver lists none".to_owned()),
         },
-        Err(SessionError::DeviceUnavailable { reason, .. }) => Err(reason),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(reason_and_remedy(&error).0),
+    }
+}
+
+/// What is wrong with a device, and what to do about it.
+pub(crate) fn reason_and_remedy(error: &SessionError) -> (String, String) {
+    if let SessionError::DeviceUnavailable { reason, remedy, .. } = error {
+        return (reason.clone(), remedy.clone());
+    }
+    // The first sentence says what is wrong, the others what to do.
+    let text = error.to_string();
+    match text.split_once(". ") {
+        Some((reason, remedy)) => (reason.to_owned(), remedy.to_owned()),
+        None => (text, USE_CPU.to_owned()),
     }
 }
 

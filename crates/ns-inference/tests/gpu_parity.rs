@@ -107,7 +107,7 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
         assert!(check.violation().is_none(), "{name}, {codes}: {check:?}");
         assert!(check.n_checked <= check.n_fits, "{name}, {codes}: {check:?}");
     }
-    eprintln!("{codes}: {all:.1?}");
+    eprintln!("{codes}: {all:?}");
     all
 }
 

@@ -41,14 +41,7 @@ impl DeviceInfo {
     }
 
     fn missing(name: &str, error: &SessionError) -> Self {
-        let (reason, remedy) = match error {
-            SessionError::DeviceUnavailable { reason, remedy, .. } => (reason.clone(), remedy.clone()),
-            // The first sentence says what is wrong, the others what to do.
-            other => match other.to_string().split_once(". ") {
-                Some((reason, remedy)) => (reason.to_owned(), remedy.to_owned()),
-                None => (other.to_string(), gpu_session::USE_CPU.to_owned()),
-            },
-        };
+        let (reason, remedy) = gpu_session::reason_and_remedy(error);
         Self {
             name: name.to_owned(),
             available: false,
