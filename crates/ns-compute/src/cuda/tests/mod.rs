@@ -15,20 +15,23 @@ use super::{driver, loading};
 /// Set in the process that is to run a test's body.
 const BEHAVIOUR: &str = "FAKE_CUDA";
 
-/// Compiles the stand-in, once, and gives its folder.
+/// Compiles the stand-in, once, and gives its folder, which lies beside this program.
 fn library() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/cuda/tests/fake_driver.c");
-        let folder = std::env::temp_dir().join(format!("nextstat-fake-cuda-{}", std::process::id()));
+        let folder = std::env::current_exe().unwrap().with_extension("fake-driver");
         std::fs::create_dir_all(&folder).unwrap();
+        // Under another name first: a second run beside this one never sees half a library.
+        let made = folder.join(format!("made-by-{}", std::process::id()));
         let compiled = Command::new("cc")
             .args(["-std=c11", "-O1", "-shared", "-fPIC", "-D_DEFAULT_SOURCE", "-o"])
-            .arg(folder.join("libcuda.so"))
+            .arg(&made)
             .arg(source)
             .status()
             .unwrap();
         assert!(compiled.success());
+        std::fs::rename(made, folder.join("libcuda.so")).unwrap();
         folder
     })
 }
