@@ -9,6 +9,7 @@
 //! A lane never looks at another: a toy's bits depend on its data alone, whatever shares the vector with it.
 
 mod descend;
+pub(crate) mod directions;
 mod evaluate;
 mod group;
 mod jacobian;

@@ -7,6 +7,7 @@ use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, NormsysCode};
 
 use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
+use super::directions::{Direction, MOST_DIRECTIONS, directions};
 use super::group::Bounds;
 use super::jacobian::jacobian;
 use super::metric::Metric;
@@ -23,6 +24,10 @@ pub(crate) struct Course {
     /// Start points that all toys share: of every fit that may have several minima, and of those that seem to.
     first: Vec<Vec<f64>>,
     second: Vec<Vec<f64>>,
+    /// Where normsys effects add up: every fit also starts from its minimum moved along these.
+    directions: Vec<Direction>,
+    /// Start points for a fit that lanes could not finish.
+    others: Vec<Vec<f64>>,
     /// Widths of the constraints, per parameter.
     width: Vec<Option<f64>>,
     shelf: Mutex<Vec<Walk>>,
@@ -90,6 +95,8 @@ impl Course {
             width[p] = Some(1.0 / tau.sqrt());
         }
         let bounds = Bounds { lower, upper, barrier };
+        // The Jacobian has left the expectations at `point` in `scratch`.
+        let directions = directions(plan, &scratch.lambda, &metric.free, &width);
         let mut course = Self {
             metric,
             bounds,
@@ -97,15 +104,22 @@ impl Course {
             width,
             first: Vec::new(),
             second: Vec::new(),
+            directions,
+            others: Vec::new(),
             shelf: Mutex::default(),
         };
         course.lay_out(point, apart);
         Some(course)
     }
 
+    /// Whether there can be several minima.
+    fn bends(&self) -> bool {
+        !self.bendable.is_empty() || !self.directions.is_empty()
+    }
+
     /// Finds the further start points that all toys share.
     fn lay_out(&mut self, point: &[f64], apart: bool) {
-        if self.bendable.is_empty() {
+        if !self.bends() {
             return;
         }
         let mut common = point.to_vec();
@@ -120,10 +134,13 @@ impl Course {
             start
         };
         let scattered = |range: std::ops::Range<usize>| range.map(|i| self.scattered(&common, i as u64));
-        let first: Vec<Vec<f64>> =
-            apart.then(|| common.clone()).into_iter().chain(scattered(0..SCATTERED.0)).collect();
+        let own = || apart.then(|| common.clone()).into_iter();
+        // Directions lead to other minima more often than chance.
+        let few = SCATTERED.0.saturating_sub(self.directions.len());
+        let first: Vec<Vec<f64>> = own().chain(scattered(0..few)).collect();
         let second: Vec<Vec<f64>> =
-            [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(SCATTERED.0..SCATTERED.1)).collect();
+            [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(few..SCATTERED.1)).collect();
+        self.others = own().chain(scattered(0..SCATTERED.0)).collect();
         (self.first, self.second) = (first, second);
     }
 
@@ -158,9 +175,19 @@ impl Course {
         &self.bendable
     }
 
+    /// Directions along which every fit starts once more from its minimum.
+    pub(crate) fn directions(&self) -> &[Direction] {
+        &self.directions
+    }
+
+    /// Whether every fit starts from the mirror image of its minimum, or only one that may have several minima.
+    pub(crate) fn mirrors_first(&self) -> bool {
+        self.directions.len() < MOST_DIRECTIONS
+    }
+
     /// Further start points for a fit that lanes could not finish, if there may be several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
-        &self.first
+        &self.others
     }
 
     /// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
@@ -180,33 +207,47 @@ impl Course {
         point
     }
 
-    /// Looks for lower minima, where the model can have several: from the common point (fits that start from
-    /// another fit of their toy), from points scattered around it, and from the mirror image of the minimum
-    /// found, all strongly asymmetric parameters on their other side. Where one of these leads to another
-    /// minimum, lower or not, there may be more, and where the way was long: these toys start from further
-    /// points.
+    /// Looks for lower minima, where the model can have several. First from the common point (fits that start from
+    /// another fit of their toy); from the minimum found, moved along each direction to either place; from points
+    /// scattered around the common one, one less for each direction; and, unless there are two directions, from the
+    /// mirror image of the minimum, all strongly asymmetric parameters on their other side. Where one of these leads
+    /// to another minimum, lower or not, there may be more, and where the way was long: these toys start from further
+    /// points, the mirror image among them if it was not yet.
     fn look_elsewhere(&self, kind: &Kind<'_>, jobs: &[Job<'_>], arrivals: &mut [Arrival], walk: &mut Walk) {
-        if self.bendable.is_empty() {
+        if !self.bends() {
             return;
         }
+        let (lower, upper) = (&self.bounds.lower, &self.bounds.upper);
         let mut open: Vec<usize> = (0..arrivals.len()).filter(|&i| arrivals[i].converged).collect();
         let mut several: Vec<bool> = arrivals.iter().map(|arrival| arrival.iterations > LONG).collect();
-        let mirrored: Vec<Vec<f64>> = arrivals
-            .iter()
-            .map(|arrival| {
-                let mut start = arrival.theta.clone();
-                for &p in &self.bendable {
-                    start[p] = (-start[p]).clamp(self.bounds.lower[p], self.bounds.upper[p]);
-                }
-                start
-            })
-            .collect();
-        for (shared, mirror) in [(&self.first, true), (&self.second, false)] {
-            let of_toy = |i: usize| {
-                let own = mirror.then(|| mirrored[i].as_slice());
-                shared.iter().map(Vec::as_slice).chain(own).map(move |start| (i, start))
-            };
-            let starts: Vec<(usize, &[f64])> = open.iter().flat_map(|&i| of_toy(i)).collect();
+        for (shared, round) in [(&self.first, 0), (&self.second, 1)] {
+            let mirror = !self.bendable.is_empty() && self.mirrors_first() == (round == 0);
+            let own: Vec<Vec<Vec<f64>>> = open
+                .iter()
+                .map(|&i| {
+                    let theta = &arrivals[i].theta;
+                    let mut starts = Vec::new();
+                    for direction in self.directions().iter().filter(|_| round == 0) {
+                        for place in direction.places {
+                            let mut start = theta.clone();
+                            direction.go(&mut start, place, lower, upper);
+                            starts.push(start);
+                        }
+                    }
+                    if mirror {
+                        let mut start = theta.clone();
+                        for &p in &self.bendable {
+                            start[p] = (-start[p]).clamp(lower[p], upper[p]);
+                        }
+                        starts.push(start);
+                    }
+                    starts
+                })
+                .collect();
+            let mut starts: Vec<(usize, &[f64])> = Vec::new();
+            for (&i, own) in open.iter().zip(&own) {
+                starts.extend(shared.iter().chain(own).map(|start| (i, start.as_slice())));
+            }
             let before: Vec<Best> =
                 arrivals.iter().map(|best| Best { value: best.value, theta: best.theta.clone() }).collect();
             let again: Vec<Job<'_>> =

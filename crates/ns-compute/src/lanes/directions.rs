@@ -1,0 +1,215 @@
+//! Directions in which normsys effects on one sample add up, and may hide a second minimum.
+//!
+//! Factors multiply: eight uncertainties of 25 % each on one sample are an exponential of their sum, although none of
+//! them is asymmetric by itself, and one of +99 % and -99 % is far from a line. Data with a deficit and the
+//! constraints can then agree twice: with the sample where it is, and with the sample gone. With a yield `n` in bins
+//! that expect `lambda`, and `kappa` the logarithms of the factors, the expectation curves by `n kappa kappa'`. A
+//! residual of one standard deviation turns that into a curvature of `y kappa kappa'`, `y^2 = sum n^2 / lambda`;
+//! against it stand the constraints, 1, and what the data say of the sample, `y^2 |kappa|^2`. So with
+//!
+//! `M = sum over samples of y / (1 + y^2 |kappa|^2) kappa kappa'`
+//!
+//! the eigenvectors whose eigenvalue is above 1 are where to look, at places where the sample is nearly gone and
+//! where there is three times as much of it.
+
+use crate::plan::Plan;
+
+/// Eigenvalues of less are not worth a descent.
+const LEAST_CURVATURE: f64 = 1.0;
+
+/// Directions of a fit, at most.
+pub(super) const MOST_DIRECTIONS: usize = 2;
+
+/// Logarithms of the sample's factor at the places where descents start.
+const LOGARITHMS: [f64; 2] = [-2.2, 1.1];
+
+/// Rounds of the power iteration. Directions need no digits, only the same bits each time.
+const ROUNDS: usize = 60;
+
+/// Weights below this are left out.
+const LEAST_WEIGHT: f64 = 1e-3;
+
+/// One direction: where it leads from the centre of the constraints.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Direction {
+    /// Parameters and their parts of the unit vector, in widths of the constraints, which are `widths`.
+    pub(crate) params: Vec<usize>,
+    pub(crate) parts: Vec<f64>,
+    pub(crate) widths: Vec<f64>,
+    /// Where along the direction descents start.
+    pub(crate) places: [f64; 2],
+}
+
+impl Direction {
+    /// Moves `theta` along the direction to `place`, within bounds.
+    pub(crate) fn go(&self, theta: &mut [f64], place: f64, lower: &[f64], upper: &[f64]) {
+        let terms = || self.params.iter().zip(&self.parts).zip(&self.widths);
+        let at: f64 = terms().map(|((&p, part), width)| part * theta[p] / width).sum();
+        for ((&p, part), width) in terms() {
+            theta[p] = (theta[p] + (place - at) * part * width).clamp(lower[p], upper[p]);
+        }
+    }
+}
+
+/// A sample in a channel: its weight in `M`, and the logarithms of its factors by constrained parameters.
+struct Sample {
+    weight: f64,
+    logarithms: Vec<(usize, f64)>,
+}
+
+impl Sample {
+    /// Logarithm of the factor at `v`.
+    fn along(&self, v: &[f64]) -> f64 {
+        self.logarithms.iter().map(|&(p, x)| x * v[p]).sum()
+    }
+}
+
+/// The directions of fits that move the parameters `free`, with the expectations `lambda` where they scatter;
+/// `width` has the widths of constraints.
+pub(super) fn directions(
+    plan: &Plan,
+    lambda: &[f64],
+    free: &[usize],
+    width: &[Option<f64>],
+) -> Vec<Direction> {
+    of_samples(&samples(plan, lambda, free, width), width)
+}
+
+/// The directions in which the expectations of `samples` curve.
+fn of_samples(samples: &[Sample], width: &[Option<f64>]) -> Vec<Direction> {
+    let mut found: Vec<Vec<f64>> = Vec::new();
+    let mut all = Vec::new();
+    while all.len() < MOST_DIRECTIONS {
+        let (v, curvature) = leading(samples, &found, width.len());
+        if !(curvature > LEAST_CURVATURE) {
+            break;
+        }
+        // The sample that matters most gives sign and scale.
+        let (mut most, mut slope) = (0.0, 1.0);
+        for sample in samples {
+            let x = sample.along(&v);
+            if sample.weight * x * x > most {
+                (most, slope) = (sample.weight * x * x, x);
+            }
+        }
+        let mut direction = Direction {
+            params: Vec::new(),
+            parts: Vec::new(),
+            widths: Vec::new(),
+            places: LOGARITHMS.map(|logarithm| logarithm / slope),
+        };
+        for (p, &part) in v.iter().enumerate().filter(|(_, part)| part.abs() > LEAST_WEIGHT) {
+            direction.params.push(p);
+            direction.parts.push(part);
+            direction.widths.push(width[p].unwrap_or(1.0));
+        }
+        all.push(direction);
+        found.push(v);
+    }
+    all
+}
+
+fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -> Vec<Sample> {
+    let mut moves = vec![false; plan.n_parameters()];
+    for &p in free {
+        moves[p] = width[p].is_some();
+    }
+    let mut samples: Vec<Sample> =
+        plan.blocks.iter().map(|_| Sample { weight: 0.0, logarithms: Vec::new() }).collect();
+    for run in plan.norm_runs.iter().filter(|run| moves[run.param]) {
+        for i in run.start..run.end {
+            // Padding points behind the last block.
+            if let Some(sample) = samples.get_mut(plan.norm_block[i] as usize) {
+                let logarithm = 0.5 * (plan.norm_log_hi[i] - plan.norm_log_lo[i]);
+                if logarithm.is_finite() {
+                    sample.logarithms.push((run.param, logarithm));
+                }
+            }
+        }
+    }
+    for (sample, block) in samples.iter_mut().zip(&plan.blocks) {
+        let share = |b: usize| plan.nominal[block.cell + b].powi(2) / lambda[block.bin + b].max(1.0);
+        let known: f64 = (0..block.n_bins).map(share).sum();
+        let steepness: f64 = sample.logarithms.iter().map(|(_, x)| x * x).sum();
+        sample.weight = known.sqrt() / (1.0 + steepness * known);
+    }
+    samples.retain(|sample| !sample.logarithms.is_empty() && sample.weight > 0.0);
+    samples
+}
+
+/// The leading eigenvector of `M`, and its eigenvalue, among the vectors orthogonal to those `found`.
+fn leading(samples: &[Sample], found: &[Vec<f64>], n: usize) -> (Vec<f64>, f64) {
+    // Not orthogonal to anything in particular.
+    let mut v: Vec<f64> = (0..n).map(|p| 1.0 + 0.01 * (p % 7) as f64).collect();
+    let mut size = 0.0;
+    for _ in 0..ROUNDS {
+        for other in found {
+            let overlap: f64 = other.iter().zip(&v).map(|(a, b)| a * b).sum();
+            for (x, y) in v.iter_mut().zip(other) {
+                *x -= overlap * y;
+            }
+        }
+        let mut next = vec![0.0; n];
+        for sample in samples {
+            let along = sample.weight * sample.along(&v);
+            for &(p, x) in &sample.logarithms {
+                next[p] += along * x;
+            }
+        }
+        size = next.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if !(size > 0.0 && size.is_finite()) {
+            return (v, 0.0);
+        }
+        v = next.into_iter().map(|x| x / size).collect();
+    }
+    (v, size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(weight: f64, logarithms: &[(usize, f64)]) -> Sample {
+        Sample { weight, logarithms: logarithms.to_vec() }
+    }
+
+    const WIDTHS: [Option<f64>; 9] = [Some(1.0); 9];
+
+    #[test]
+    fn equal_effects_on_one_sample_add_up() {
+        let logarithms: Vec<(usize, f64)> = (0..8).map(|p| (p, -0.5)).collect();
+        // Curvature 0.9 * 8 * 0.25, and 0.9 * 3^2 of another sample's single parameter.
+        let found = of_samples(&[sample(0.9, &logarithms), sample(0.9, &[(8, 3.0)])], &WIDTHS);
+        assert_eq!(found.len(), 2);
+        assert_eq!((&found[0].params, found[0].parts[0].abs()), (&vec![8], 1.0));
+        assert!((found[0].places[0] * found[0].parts[0] * 3.0 - -2.2).abs() < 1e-9, "{:?}", found[0]);
+        assert_eq!(found[1].params, (0..8).collect::<Vec<_>>());
+        for part in &found[1].parts {
+            assert!((part.abs() - 0.125_f64.sqrt()).abs() < 1e-9, "{:?}", found[1]);
+        }
+        // At either place the sample has the stated part of its yield.
+        for (place, logarithm) in found[1].places.into_iter().zip(LOGARITHMS) {
+            let mut theta = vec![0.3; 9];
+            found[1].go(&mut theta, place, &[-9.0; 9], &[9.0; 9]);
+            let got: f64 = logarithms.iter().map(|&(p, x)| x * theta[p]).sum();
+            assert!((got - logarithm).abs() < 1e-9, "{got} is not {logarithm}");
+            assert_eq!(theta[8], 0.3);
+        }
+    }
+
+    #[test]
+    fn weak_effects_have_no_direction() {
+        let logarithms: Vec<(usize, f64)> = (0..8).map(|p| (p, 0.3)).collect();
+        assert_eq!(of_samples(&[sample(1.3, &logarithms)], &WIDTHS), Vec::new());
+        assert_eq!(of_samples(&[], &WIDTHS), Vec::new());
+    }
+
+    #[test]
+    fn starts_stay_within_bounds() {
+        let found = of_samples(&[sample(1.0, &[(0, 2.0), (1, 0.5)])], &WIDTHS);
+        let mut theta = vec![0.0; 9];
+        found[0].go(&mut theta, found[0].places[0], &[-0.5; 9], &[0.5; 9]);
+        assert_eq!(theta[0], -0.5);
+        assert!(theta[1] < 0.0 && theta[1] > -0.5);
+    }
+}
