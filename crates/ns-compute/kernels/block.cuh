@@ -17,6 +17,11 @@ NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll);
 NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
 NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }
 
+NS_DEVICE int lane() { return threadIdx.x & 31; }
+NS_DEVICE int lanes() { return 32; }
+NS_DEVICE int warp() { return threadIdx.x >> 5; }
+NS_DEVICE int warps() { return blockDim.x >> 5; }
+
 // A team is eight neighbouring threads that share one row of some table.
 NS_DEVICE int member() { return threadIdx.x & 7; }
 NS_DEVICE int members() { return 8; }
@@ -42,12 +47,25 @@ NS_DEVICE double warp_min(double x) {
     return x;
 }
 NS_DEVICE int next_item(int* queue) { return atomicAdd(queue, 1); }
+
+// `1 / x` of a normal number, to a unit in the last place, without the detour for others.
+NS_DEVICE double reciprocal(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double e = fma(-x, y, 1.0);
+    y = fma(y, fma(e, e, e), y);
+    e = fma(-x, y, 1.0);
+    return fma(y, e, y);
+}
 }  // namespace ns
 
 #else
 #include <math.h>
 #include <string.h>
 #define NS_DEVICE inline
+struct int2 {
+    int x, y;
+};
 #define NS_CALL static
 #define __restrict__ __restrict
 
@@ -58,6 +76,10 @@ NS_DEVICE void barrier() {}
 NS_DEVICE double infinity() { return HUGE_VAL; }
 NS_DEVICE uint64_t bits(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
 NS_DEVICE double from_bits(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
+NS_DEVICE int lane() { return 0; }
+NS_DEVICE int lanes() { return 1; }
+NS_DEVICE int warp() { return 0; }
+NS_DEVICE int warps() { return 1; }
 NS_DEVICE int member() { return 0; }
 NS_DEVICE int members() { return 1; }
 NS_DEVICE int team() { return 0; }
@@ -66,11 +88,17 @@ NS_DEVICE double team_sum(double x) { return x; }
 NS_DEVICE double team_product(double x) { return x; }
 NS_DEVICE double warp_sum(double x) { return x; }
 NS_DEVICE double warp_min(double x) { return x; }
+NS_DEVICE double reciprocal(double x) { return 1.0 / x; }
 NS_DEVICE int next_item(int* queue) { return __atomic_fetch_add(queue, 1, __ATOMIC_RELAXED); }
 }  // namespace ns
 #endif
 
 namespace ns {
+
+// Two numbers that are read at once.
+struct alignas(16) Pair {
+    double a, b;
+};
 
 // Sums over the block. Partial sums of the warps meet in one of two places, in turn: the barrier of a sum
 // also says that everybody has read the sum before the last one.
@@ -88,7 +116,7 @@ struct Sums {
     NS_DEVICE double least(double x);
 };
 
-constexpr int MOST_WARPS = 8;
+constexpr int MOST_WARPS = 4;
 constexpr int MOST_SUMS = 4;
 // Numbers in `Sums::room`.
 constexpr int SUMS_ROOM = 2 * MOST_WARPS * MOST_SUMS;
@@ -99,14 +127,13 @@ NS_DEVICE void Sums::all(double (&x)[N]) {
     for (int i = 0; i < N; i++) x[i] = warp_sum(x[i]);
     double* here = room + turn * (MOST_WARPS * MOST_SUMS);
     turn ^= 1;
-    int warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
-    if ((threadIdx.x & 31) == 0) {
-        for (int i = 0; i < N; i++) here[warp * MOST_SUMS + i] = x[i];
+    if (lane() == 0) {
+        for (int i = 0; i < N; i++) here[warp() * MOST_SUMS + i] = x[i];
     }
     barrier();
     for (int i = 0; i < N; i++) {
         double sum = here[i];
-        for (int w = 1; w < warps; w++) sum += here[w * MOST_SUMS + i];
+        for (int w = 1; w < warps(); w++) sum += here[w * MOST_SUMS + i];
         x[i] = sum;
     }
 #endif
@@ -117,11 +144,10 @@ NS_DEVICE double Sums::least(double x) {
     x = warp_min(x);
     double* here = room + turn * (MOST_WARPS * MOST_SUMS);
     turn ^= 1;
-    int warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
-    if ((threadIdx.x & 31) == 0) here[warp * MOST_SUMS] = x;
+    if (lane() == 0) here[warp() * MOST_SUMS] = x;
     barrier();
     x = here[0];
-    for (int w = 1; w < warps; w++) x = fmin(x, here[w * MOST_SUMS]);
+    for (int w = 1; w < warps(); w++) x = fmin(x, here[w * MOST_SUMS]);
 #endif
     return x;
 }

@@ -9,6 +9,9 @@ constexpr int MOST_ITERATIONS = 120;
 constexpr int MOST_TRIALS = 8;
 constexpr int MOST_PINS = 4;
 constexpr double GOOD_CONTRACTION = 0.05;
+// Iterations that invert the metric in any case, and the contraction of the last step that lets it stay afterwards.
+constexpr int RENEWED = 2;
+constexpr double KEPT_CONTRACTION = 0.1;
 constexpr double SURELY = 1e-2 * EDM_TOLERANCE;
 constexpr double FORESEEABLE = 1e-3;
 constexpr double RECOGNISABLE = 1e-3;
@@ -141,10 +144,11 @@ NS_CALL bool awaits(
 
 // The direction from where the descent is; false if the metric fails.
 NS_DEVICE bool direct(
-    const Plan& plan, const Metric& metric, const State& state, Memory& memory, Descent& at, Sums& sums
+    const Plan& plan, const Metric& metric, const State& state, Memory& memory, Descent& at, bool renew,
+    Sums& sums
 ) {
     for (int pin = 0;; pin++) {
-        if (!factor(plan, metric, state)) return false;
+        if ((renew || pin > 0) && !factor(plan, metric, state, sums)) return false;
         before(plan, metric, state, memory, sums);
         solve(plan, metric, state);
         at.descent = after(plan, metric, state, memory, sums);
@@ -197,9 +201,12 @@ NS_CALL Descent descend(const Plan& plan, const Metric& metric, const State& sta
         at.noise = here.noise;
         at.trials = 0;
         at.iterations++;
-        if (absorb(plan, metric, state, fresh, memory, sums)) memory.forget();
+        bool turned = absorb(plan, metric, state, fresh, memory, sums);
+        if (turned) memory.forget();
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
-        if (!direct(plan, metric, state, memory, at, sums)) at.lost = true;
+        // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
+        bool renew = turned || at.iterations <= RENEWED || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
+        if (!direct(plan, metric, state, memory, at, renew, sums)) at.lost = true;
         at.last_edm = fresh ? infinity() : at.edm;
         at.edm = -0.5 * at.descent;
         if (fresh) {

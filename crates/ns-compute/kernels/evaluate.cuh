@@ -46,6 +46,8 @@ NS_DEVICE double factors(const Plan& plan, int block, int leave_out, const doubl
 
 // Product of the per-bin factors of a cell, without that at `leave_out`.
 NS_DEVICE double binwise(const Plan& plan, int cell, int leave_out, const double* theta) {
+    int only = plan.cell_factor[cell];
+    if (only >= -1) return only < 0 || leave_out >= 0 ? 1.0 : theta[only];
     int block = plan.cell_block[cell], b = cell - plan.block_cell[block];
     double product = 1.0;
     for (int k = plan.block_binwise[block]; k < plan.block_binwise[block + 1]; k++) {
@@ -59,19 +61,34 @@ struct Value {
     double main, constraint, noise, least;
 };
 
-// Factors of the blocks: normsys products (NORM), with scalar factors (SCALE), relative derivatives (RATIO).
-// Returns this thread's least normsys product.
+// normsys factors and their relative derivatives, term by term (FACTOR, RATIO).
+NS_DEVICE void terms(const Plan& plan, const State& state, const double* theta) {
+    double *factor = state[FACTOR], *ratio = state[RATIO];
+#pragma unroll 2
+    NS_EACH(i, plan.n_terms) {
+        double f, r;
+        normsys(plan, i, theta[plan.norm_param[i]], f, r);
+        factor[i] = f;
+        ratio[i] = r;
+    }
+}
+
+// Products of the normsys factors of blocks (NORM), with scalar factors (SCALE). Returns the least of this thread's.
 NS_DEVICE double block_factors(const Plan& plan, const State& state, const double* theta) {
-    double *norm = state[NORM], *scale = state[SCALE], *ratio = state[RATIO];
+    const double* factor = state[FACTOR];
+    double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
     NS_EACH_TEAM(block, plan.n_blocks) {
         double product = 1.0;
         int end = plan.block_norm[block + 1];
-        for (int i = plan.block_norm[block] + member(); i < end; i += members()) {
-            double factor, relative;
-            normsys(plan, i, theta[plan.norm_param[i]], factor, relative);
-            ratio[i] = relative;
-            product *= factor;
+        for (int i = plan.block_norm[block] + member(); i < end; i += 4 * members()) {
+            double f[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                int k = i + u * members();
+                f[u] = k < end ? factor[plan.norm_of_block[k]] : 1.0;
+            }
+            product *= (f[0] * f[1]) * (f[2] * f[3]);
         }
         product = team_product(product);
         least = fmin(least, fabs(product));
@@ -91,14 +108,24 @@ NS_DEVICE void cells(const Plan& plan, const State& state, const double* theta) 
         int cell = plan.slice_cell[place];
         if (cell < 0) continue;
         int slice = place >> 5, lane = place & 31;
-        double sum = plan.nominal[cell];
+        double sum = plan.nominal[cell], bent = 0.0;
         int end = plan.slice_start[slice + 1];
-        for (int i = plan.slice_start[slice] + lane; i < end; i += 32) {
-            int p = plan.slice_param[i];
-            sum = fma(theta[p], plan.slice_slope[i], sum);
-            sum = fma(curved[p], plan.slice_curve[i], sum);
+        // Slices are filled up to a multiple of four.
+        for (int i = plan.slice_start[slice] + lane; i < end; i += 4 * 32) {
+            int p[4];
+            Pair shape[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                p[u] = plan.slice_param[i + 32 * u];
+                shape[u] = plan.slice_template[i + 32 * u];
+            }
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                sum = fma(theta[p[u]], shape[u].a, sum);
+                bent = fma(curved[p[u]], shape[u].b, bent);
+            }
         }
-        additive[cell] = sum;
+        additive[cell] = sum + bent;
         product[cell] = binwise(plan, cell, -1, theta);
     }
 }
@@ -154,11 +181,13 @@ NS_DEVICE void constraints(
     }
 }
 
-// What the bins' slopes mean for cells (CELL_WEIGHT), blocks (TOTAL) and per-bin factors (GRADIENT, REACTION).
+// What the bins' slopes mean for cells (CELL_WEIGHT), blocks (TOTAL), their scalar factors (OTHERS) and per-bin
+// factors (GRADIENT, REACTION).
 NS_DEVICE void pull_back(const Plan& plan, const State& state, const double* theta) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
     const double* slopes = state[BIN_SLOPE];
-    double *weight = state[CELL_WEIGHT], *total = state[TOTAL];
+    double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *others = state[OTHERS];
+    const double* norm = state[NORM];
     double *gradient = state[GRADIENT], *reaction = state[REACTION];
     NS_EACH(block, plan.n_blocks) {
         double sum = 0.0, scaled = scale[block];
@@ -167,7 +196,10 @@ NS_DEVICE void pull_back(const Plan& plan, const State& state, const double* the
             sum = fma(slope, additive[cell], sum);
             weight[cell] = slope * scaled;
         }
-        total[block] = sum;
+        total[block] = sum * scaled;
+        for (int k = plan.block_factor[block]; k < plan.block_factor[block + 1]; k++) {
+            others[k] = factors(plan, block, k, theta, norm[block]) * sum;
+        }
     }
     NS_EACH(i, plan.n_binwise) {
         double sum = 0.0, reacts = 0.0;
@@ -185,29 +217,47 @@ NS_DEVICE void pull_back(const Plan& plan, const State& state, const double* the
 }
 
 // Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
-NS_DEVICE void scalar_gradient(const Plan& plan, const State& state, const double* theta) {
+NS_DEVICE void scalar_gradient(const Plan& plan, const State& state) {
     const double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *ratio = state[RATIO];
-    const double *norm = state[NORM], *scale = state[SCALE], *first = state[CURVED_FIRST];
+    const double *others = state[OTHERS], *first = state[CURVED_FIRST];
     double* gradient = state[GRADIENT];
     NS_EACH_TEAM(i, plan.n_reacting) {
         double sum = 0.0, bent = 0.0;
         int end = plan.reacting_hist[i + 1];
-        for (int k = plan.reacting_hist[i] + member(); k < end; k += members()) {
-            double w = weight[plan.hist_cell[k]];
-            sum = fma(w, plan.hist_slope[k], sum);
-            bent = fma(w, plan.hist_curve[k], bent);
+        for (int k = plan.reacting_hist[i] + member(); k < end; k += 4 * members()) {
+            double w[4];
+            Pair shape[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                int at = k + u * members();
+                bool there = at < end;
+                w[u] = there ? weight[plan.hist_cell[at]] : 0.0;
+                shape[u] = there ? plan.hist_template[at] : Pair{0.0, 0.0};
+            }
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                sum = fma(w[u], shape[u].a, sum);
+                bent = fma(w[u], shape[u].b, bent);
+            }
         }
         int p = plan.reacting_param[i];
         sum = fma(bent, first[p], sum);
-        end = plan.reacting_norm[i + 1];
-        for (int k = plan.reacting_norm[i] + member(); k < end; k += members()) {
-            int block = plan.norm_block[k];
-            sum = fma(ratio[plan.norm_term[k]], total[block] * scale[block], sum);
+        int2 range = plan.reacting_norm[i];
+        for (int k = range.x + member(); k < range.y; k += 4 * members()) {
+            double r[4], t[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                int at = k + u * members();
+                bool there = at < range.y;
+                r[u] = there ? ratio[at] : 0.0;
+                t[u] = there ? total[plan.norm_block[at]] : 0.0;
+            }
+#pragma unroll
+            for (int u = 0; u < 4; u++) sum = fma(r[u], t[u], sum);
         }
         end = plan.reacting_factor[i + 1];
         for (int k = plan.reacting_factor[i] + member(); k < end; k += members()) {
-            int block = plan.factor_block[k];
-            sum = fma(factors(plan, block, plan.factor_place[k], theta, norm[block]), total[block], sum);
+            sum += others[plan.factor_place[k]];
         }
         sum = team_sum(sum);
         if (member() == 0) gradient[p] += sum;
@@ -218,6 +268,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State& state, const doubl
 NS_CALL Value evaluate(const Plan& plan, const State& state, const double* theta, Sums& sums) {
     double *curved = state[CURVED], *first = state[CURVED_FIRST];
     NS_EACH(p, plan.n_params) histosys(plan.histosys, theta[p], curved[p], first[p]);
+    terms(plan, state, theta);
     barrier();
     double least = block_factors(plan, state, theta);
     cells(plan, state, theta);
@@ -228,7 +279,7 @@ NS_CALL Value evaluate(const Plan& plan, const State& state, const double* theta
     sums.all(parts);
     pull_back(plan, state, theta);
     barrier();
-    scalar_gradient(plan, state, theta);
+    scalar_gradient(plan, state);
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};
 }

@@ -24,24 +24,48 @@ NS_DEVICE void histosys(int code, double alpha, double& f, double& first) {
     }
 }
 
+// `e^x` for |x| < 700, to a unit in the last place: the Taylor polynomial on half of ln 2 to either side.
+NS_DEVICE double exponential(double x) {
+    // Adding this rounds to an integer, which is then in the last bits.
+    const double round = 6755399441055744.0;
+    x = fmin(fmax(x, -700.0), 700.0);
+    double shifted = fma(x, 1.4426950408889634074, round), k = shifted - round;
+    double r = fma(k, -6.93147180369123816490e-1, x);
+    r = fma(k, -1.90821492927058770002e-10, r);
+    double s = 1.6059043836821614599e-10;
+    s = fma(s, r, 2.0876756987868098979e-9);
+    s = fma(s, r, 2.5052108385441718775e-8);
+    s = fma(s, r, 2.7557319223985890653e-7);
+    s = fma(s, r, 2.7557319223985890653e-6);
+    s = fma(s, r, 2.4801587301587301587e-5);
+    s = fma(s, r, 1.9841269841269841270e-4);
+    s = fma(s, r, 1.3888888888888888889e-3);
+    s = fma(s, r, 8.3333333333333333333e-3);
+    s = fma(s, r, 4.1666666666666666667e-2);
+    s = fma(s, r, 1.6666666666666666667e-1);
+    s = fma(s, r, 0.5);
+    double value = fma(r * r, s, r) + 1.0;
+    return from_bits(bits(value) + (bits(shifted) << 52));
+}
+
 // Factor and relative derivative of normsys term `i` at `alpha`.
 NS_DEVICE void normsys(const Plan& plan, int i, double alpha, double& factor, double& ratio) {
     double size = fabs(alpha);
     if (plan.normsys == CODE4 && size < 1.0) {
         // Horner's rule for the polynomial and, with the same intermediate values, its derivative.
-        const double* c = plan.norm_coefficient + i;
-        int n = plan.n_terms;
-        double value = c[5 * n], first = value;
-        for (int k = 4; k >= 0; k--) {
-            value = fma(value, alpha, c[k * n]);
-            first = fma(first, alpha, value);
-        }
+        const Pair* c = plan.norm_coefficient + i;
+        Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
+        double value = fma(high.a, alpha, high.b), first = fma(high.a, alpha, value);
+        value = fma(value, alpha, middle.a), first = fma(first, alpha, value);
+        value = fma(value, alpha, middle.b), first = fma(first, alpha, value);
+        value = fma(value, alpha, low.a), first = fma(first, alpha, value);
+        value = fma(value, alpha, low.b), first = fma(first, alpha, value);
         factor = fma(value, alpha, 1.0);
-        ratio = first / factor;
+        ratio = first * reciprocal(factor);
         return;
     }
     double hi = plan.norm_log_hi[i], lo = plan.norm_log_lo[i];
-    factor = exp(size * (alpha < 0.0 ? lo : hi));
+    factor = exponential(size * (alpha < 0.0 ? lo : hi));
     ratio = alpha < 0.0 ? -lo : alpha > 0.0 ? hi : 0.5 * (hi - lo);
 }
 

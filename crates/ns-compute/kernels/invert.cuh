@@ -4,37 +4,110 @@
 
 namespace ns {
 
-// Replaces `a` (n x n, both triangles) by its inverse; `column` has room for 2 n numbers. False if a pivot is not
-// positive. Starts and ends with the block in step.
+// Numbers that `column` needs at least, whatever the size of the matrix.
+constexpr int LEAST_COLUMNS = 96;
+
+#ifdef __CUDACC__
+// A matrix of up to 16 R rows, by 128 threads with a tile of it in the registers of each.
+template <int R>
+NS_CALL bool invert_tiled(int n, double* a, double* column) {
+    constexpr int C = 2 * R, N = 16 * R;
+    int row = thread() & 15, col = thread() >> 4;
+    double x[R][C];
+    barrier();
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+            int i = row + 16 * r, k = col + 8 * c;
+            x[r][c] = i < n && k < n ? a[i * n + k] : 0.0;
+        }
+        if (col == 0) column[row + 16 * r] = x[r][0];
+    }
+    barrier();
+    for (int j = 0; j < n; j++) {
+        // Column j as it is before this step; the next one is copied as it becomes known.
+        const double* v = column + (j & 1) * N;
+        double* next = column + (~j & 1) * N;
+        double pivot = v[j];
+        if (!(pivot > 0.0)) return false;
+        double inverse = reciprocal(pivot), f[R], g[C];
+#pragma unroll
+        for (int c = 0; c < C; c++) g[c] = v[col + 8 * c];
+#pragma unroll
+        for (int r = 0; r < R; r++) f[r] = v[row + 16 * r] * inverse;
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+#pragma unroll
+            for (int c = 0; c < C; c++) x[r][c] = fma(-f[r], g[c], x[r][c]);
+        }
+        // Row and column j, whoever has them.
+        if (row == (j & 15)) {
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                if (r != j >> 4) continue;
+#pragma unroll
+                for (int c = 0; c < C; c++) x[r][c] = g[c] * inverse;
+            }
+        }
+        if (col == (j & 7)) {
+#pragma unroll
+            for (int c = 0; c < C; c++) {
+                if (c != j >> 3) continue;
+#pragma unroll
+                for (int r = 0; r < R; r++) x[r][c] = row + 16 * r == j ? -inverse : f[r];
+            }
+        }
+        if (col == ((j + 1) & 7)) {
+#pragma unroll
+            for (int c = 0; c < C; c++) {
+                if (c != (j + 1) >> 3) continue;
+#pragma unroll
+                for (int r = 0; r < R; r++) next[row + 16 * r] = x[r][c];
+            }
+        }
+        barrier();
+    }
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+            int i = row + 16 * r, k = col + 8 * c;
+            if (i < n && k < n) a[i * n + k] = -x[r][c];
+        }
+    }
+    barrier();
+    return true;
+}
+#endif
+
+// Replaces `a` (n x n, both triangles) by its inverse; `column` has room for 2 n numbers and for LEAST_COLUMNS.
+// False if a pivot is not positive. Starts and ends with the block in step.
 NS_CALL bool invert(int n, double* a, double* column) {
+#ifdef __CUDACC__
+    if (threads() == 128 && n > 4) {
+        if (n <= 16) return invert_tiled<1>(n, a, column);
+        if (n <= 32) return invert_tiled<2>(n, a, column);
+        if (n <= 48) return invert_tiled<3>(n, a, column);
+    }
+#endif
     barrier();
     NS_EACH(i, n) column[i] = a[i];
     barrier();
-    int first_i = thread() / n, first_k = thread() % n, down = threads() / n, right = threads() % n;
     for (int j = 0; j < n; j++) {
-        // Column j as it is before this step; the next one is copied as it becomes known.
         const double* c = column + (j & 1) * n;
         double* next = column + (~j & 1) * n;
         double pivot = c[j];
         if (!(pivot > 0.0)) return false;
         double inverse = 1.0 / pivot, sign = j + 1 == n ? -1.0 : 1.0;
-        int i = first_i, k = first_k;
-        while (i < n) {
-            double x;
-            if (i == j) {
-                x = k == j ? -inverse : c[k] * inverse;
-            } else if (k == j) {
-                x = c[i] * inverse;
-            } else {
-                x = fma(-c[i] * inverse, c[k], a[i * n + k]);
-            }
-            a[i * n + k] = sign * x;
-            if (k == j + 1) next[i] = x;
-            i += down;
-            k += right;
-            if (k >= n) {
-                k -= n;
-                i++;
+        for (int i = warp(); i < n; i += warps()) {
+            double* row = a + i * n;
+            double f = c[i] * inverse;
+            for (int k = lane(); k < n; k += lanes()) {
+                double x = i == j ? c[k] * inverse : fma(-f, c[k], row[k]);
+                if (k == j) x = i == j ? -inverse : f;
+                row[k] = sign * x;
+                if (k == j + 1) next[i] = x;
             }
         }
         barrier();

@@ -26,9 +26,22 @@ NS_DEVICE void combine(
     }
     int part = thread() / n_bins, b = thread() % n_bins;
     if (part < parts) {
-        double sum = 0.0;
-        for (int r = part; r < n_rows; r += parts) sum = fma(rows[r * n_bins + b], x[r], sum);
-        room[thread()] = sum;
+        double sum[4] = {0.0, 0.0, 0.0, 0.0};
+        const double* row = rows + part * n_bins + b;
+        int r = part, stride = parts * n_bins;
+        for (; r + 3 * parts < n_rows; r += 4 * parts) {
+            double y[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) y[u] = row[u * stride];
+#pragma unroll
+            for (int u = 0; u < 4; u++) sum[u] = fma(y[u], x[r + u * parts], sum[u]);
+            row += 4 * stride;
+        }
+#pragma unroll
+        for (int u = 0; u < 3; u++) {
+            if (r + u * parts < n_rows) sum[u] = fma(row[u * stride], x[r + u * parts], sum[u]);
+        }
+        room[thread()] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
     barrier();
     if (part == 0) {
@@ -42,12 +55,13 @@ NS_DEVICE void combine(
 // Scalar product of a row with `x`, by a team.
 NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     double sum = 0.0;
+#pragma unroll 4
     for (int b = member(); b < n; b += members()) sum = fma(row[b], x[b], sum);
     return team_sum(sum);
 }
 
 // Inverts the metric where the last evaluation was. False if it is not positive definite.
-NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state) {
+NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
     const double* reaction = state[REACTION];
     double *root = state[ROOT], *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *matrix = state[MATRIX];
@@ -69,9 +83,14 @@ NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state) 
         root[b] = sqrt(weight[b]);
         if (metric.n_dual == 0) matrix[b] = 1.0 / diagonal[b];
     }
+    double* dual = state[DUAL];
+    double n_held = 0.0;
     NS_EACH(i, metric.n_dual) {
-        state[DUAL][i] = held[metric.dual_param[i]] != 0.0 ? 0.0 : metric.dual_inverse[i];
+        bool holds = held[metric.dual_param[i]] != 0.0;
+        dual[i] = holds ? 0.0 : metric.dual_inverse[i];
+        n_held += holds ? 1.0 : 0.0;
     }
+    n_held = sums.one(n_held);
     barrier();
     if (metric.n_dual > 0) {
         NS_EACH_TEAM(i, n) {
@@ -81,8 +100,9 @@ NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state) 
             }
         }
         // A held parameter leaves the kernel. Every thread walks through the same few.
-        for (int d = 0; d < metric.n_dual; d++) {
-            if (held[metric.dual_param[d]] == 0.0) continue;
+        for (int d = 0; n_held > 0.0 && d < metric.n_dual; d++) {
+            if (dual[d] != 0.0) continue;
+            n_held -= 1.0;
             const double* row = metric.dual_rows + d * n;
             NS_EACH_TEAM(i, n) {
                 double taken = -metric.dual_inverse[d] * row[i] * root[i];
@@ -98,26 +118,34 @@ NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state) 
     double *moves = state[MOVES], *columns = state[COLUMNS], *k_matrix = state[INNER];
     NS_EACH(u, inner) moves[u] = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
     // Columns M^-1 W^(1/2) J of the primal parameters.
-    NS_EACH_TEAM(u, inner) {
-        const double* row = metric.primal_rows + u * n;
-        double moving = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
-        for (int b = member(); b < n; b += members()) {
-            double sum = 0.0;
-            if (metric.n_dual == 0) {
-                sum = matrix[b] * (root[b] * row[b]);
-            } else if (moving != 0.0) {
-                for (int k = 0; k < n; k++) sum = fma(matrix[k * n + b], root[k] * row[k], sum);
+    double* scaled = state[SCALED];
+    NS_EACH(place, inner * n) {
+        int u = place / n, b = place % n;
+        double moving = held[metric.primal_param[u]] != 0.0 ? 0.0 : root[b];
+        scaled[place] = moving * metric.primal_rows[place];
+    }
+    barrier();
+    NS_EACH(place, inner * n) {
+        int u = place / n, b = place % n;
+        const double* row = scaled + u * n;
+        double sum[2] = {0.0, 0.0};
+        if (metric.n_dual == 0) {
+            sum[0] = matrix[b] * row[b];
+        } else {
+            const double* from = matrix + b;
+            int k = 0;
+            for (; k + 1 < n; k += 2, from += 2 * n) {
+                sum[0] = fma(from[0], row[k], sum[0]);
+                sum[1] = fma(from[n], row[k + 1], sum[1]);
             }
-            columns[u * n + b] = sum * moving;
+            if (k < n) sum[0] = fma(from[0], row[k], sum[0]);
         }
+        columns[place] = sum[0] + sum[1];
     }
     barrier();
     NS_EACH_TEAM(place, inner * inner) {
         int u = place / inner, v = place % inner;
-        const double *row = metric.primal_rows + u * n, *column = columns + v * n;
-        double sum = 0.0;
-        for (int b = member(); b < n; b += members()) sum = fma(root[b] * row[b], column[b], sum);
-        sum = team_sum(sum) * moves[u];
+        double sum = team_dot(n, scaled + u * n, columns + v * n);
         if (u == v) sum = moves[u] != 0.0 ? sum + metric.primal_stiffness[u] : 1.0;
         if (member() == 0) k_matrix[place] = sum;
     }
@@ -182,9 +210,25 @@ NS_CALL void solve(const Plan& plan, const Metric& metric, const State& state) {
         }
     }
     barrier();
-    NS_EACH_TEAM(i, metric.n_dual) {
-        double sum = team_dot(n, metric.dual_rows + i * n, back);
-        if (member() == 0) to[metric.dual_param[i]] -= sum * dual[i];
+    // Columns of the Jacobian: neighbours read neighbours.
+    NS_EACH(i, metric.n_dual) {
+        const double* column = metric.dual_columns + i;
+        int stride = metric.n_dual;
+        double sum[4] = {0.0, 0.0, 0.0, 0.0};
+        int b = 0;
+        for (; b + 3 < n; b += 4) {
+            double y[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) y[u] = column[u * stride];
+#pragma unroll
+            for (int u = 0; u < 4; u++) sum[u] = fma(y[u], back[b + u], sum[u]);
+            column += 4 * stride;
+        }
+        for (; b < n; b++) {
+            sum[0] = fma(*column, back[b], sum[0]);
+            column += stride;
+        }
+        to[metric.dual_param[i]] -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) * dual[i];
     }
     barrier();
 }

@@ -67,13 +67,13 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 #ifdef __CUDACC__
 extern __shared__ double ns_shared[];
 
-extern "C" __global__ void __launch_bounds__(256) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128, 6) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block(launch, ns_shared, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(256) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block(launch, ns_shared, blockIdx.x, gridDim.x);
 }
-extern "C" __global__ void __launch_bounds__(256) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
     ns::draw_block(launch, blockIdx.x, gridDim.x);
 }
 #endif

@@ -12,8 +12,8 @@ enum { CODE0 = 0, CODE1 = 1, CODE2 = 2, CODE4 = 4 };
 struct Plan {
     int n_params, n_bins, n_aux, n_blocks;
     int n_cells, n_terms, n_gauss, n_pois;
-    int n_slices, n_reacting, n_binwise;
-    int histosys, normsys, padding;
+    int n_slices, n_reacting, n_binwise, n_factors;
+    int histosys, normsys;
     // Blocks (one sample in one channel); starts have one more entry than blocks.
     const int* block_cell;
     const int* block_norm;
@@ -22,21 +22,27 @@ struct Plan {
     const int* factor_param;
     // Parameter of the channel's first bin, per per-bin factor.
     const int* binwise_first;
-    // normsys terms, block after block; coefficient k of term i at [k n_terms + i].
+    // normsys terms, parameter after parameter, so that neighbouring threads take the same branch; coefficients 5 and 4
+    // of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i].
     const int* norm_param;
-    const double* norm_coefficient;
+    const Pair* norm_coefficient;
     const double* norm_log_hi;
     const double* norm_log_lo;
+    const int* norm_block;
+    // Terms of each block.
+    const int* norm_of_block;
     // Cells (one bin of one block).
     const int* cell_block;
     const int* cell_bin;
+    // The one per-bin factor of a cell; -1: none, -2: several.
+    const int* cell_factor;
     const double* nominal;
     // histosys for the forward sum: slices of 32 cells, term after term, a cell per place.
     const int* slice_start;
     const int* slice_cell;
     const int* slice_param;
-    const double* slice_slope;
-    const double* slice_curve;
+    // Slope and curve.
+    const Pair* slice_template;
     // Cells of each bin.
     const int* bin_start;
     const int* bin_cell;
@@ -44,13 +50,10 @@ struct Plan {
     const int* reacting_param;
     const int* reacting_hist;
     const int* hist_cell;
-    const double* hist_slope;
-    const double* hist_curve;
-    const int* reacting_norm;
-    const int* norm_term;
-    const int* norm_block;
+    const Pair* hist_template;
+    // First term and the end.
+    const int2* reacting_norm;
     const int* reacting_factor;
-    const int* factor_block;
     const int* factor_place;
     // Per-bin factors by parameter: cells, and the place of the factor within its block's list.
     const int* binwise_param;
@@ -85,6 +88,7 @@ struct Metric {
     const int* dual_param;
     const double* dual_inverse;
     const double* dual_rows;
+    const double* dual_columns;
     // J D^-1 J' over dual parameters, n_bins x n_bins.
     const double* kernel;
     const int* primal_param;
@@ -140,11 +144,14 @@ struct Outcome {
 enum Array {
     ROOM, TRIAL, GRADIENT, CURVED, CURVED_FIRST, SLOPE, DIRECTION, THETA, HELD, FROM, TO,
     LAMBDA, BIN_SLOPE, WEIGHT, BINS, ROOT, MAIN, AUX,
-    NORM, SCALE, TOTAL, ADDITIVE, BINWISE, CELL_WEIGHT,
-    PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, COLUMNS, REACTION,
-    RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES,
+    NORM, SCALE, TOTAL, OTHERS, ADDITIVE, BINWISE, CELL_WEIGHT,
+    PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, SCALED, COLUMNS, REACTION,
+    FACTOR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES,
     N_ARRAYS
 };
+
+// Offsets, an even number of them: what follows in a structure is aligned.
+constexpr int N_OFFSETS = (N_ARRAYS + 1) / 2 * 2;
 
 // Offsets of arrays in numbers; this bit says: from the block's slab in device memory.
 constexpr uint32_t IN_SLAB = 0x80000000u;
@@ -154,7 +161,7 @@ struct Draws;
 // The parameter of `ns_fit`.
 struct FitLaunch {
     Plan plan;
-    uint32_t offset[N_ARRAYS];
+    uint32_t offset[N_OFFSETS];
     int n_items, n_requests;
     double* slab;
     uint64_t slab_stride;
@@ -173,7 +180,7 @@ struct FitLaunch {
 // The parameter of `ns_evaluate`.
 struct EvaluateLaunch {
     Plan plan;
-    uint32_t offset[N_ARRAYS];
+    uint32_t offset[N_OFFSETS];
     int n_points, padding;
     double* slab;
     uint64_t slab_stride;

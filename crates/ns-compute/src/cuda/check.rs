@@ -92,7 +92,7 @@ impl CudaSession {
             for p in (0..n).filter(|&p| !problem.fixed[p]) {
                 let row = &rows[p * n_bins..(p + 1) * n_bins];
                 let reacts = row.iter().zip(&data.main).zip(&lambda);
-                let sum: f64 = reacts.map(|((j, n), lambda)| j.abs() * (1.0 + n / lambda)).sum();
+                let sum: f64 = reacts.map(|((j, &n), lambda)| j.abs() * (1.0 + if n > 0.0 { n / lambda } else { 0.0 })).sum();
                 let width = plan.gaussian_width(p);
                 let pull = width.map_or(1.0 + theta[p].abs(), |width| 1.0 / width);
                 check.gradient.add(

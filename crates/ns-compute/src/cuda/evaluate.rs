@@ -9,6 +9,7 @@ use super::kind::Size;
 use super::layout::EvaluateLaunch;
 use super::session::CudaSession;
 use super::shape;
+use crate::cpu::request::finite;
 use crate::eval::Dataset;
 
 /// Values from the saturated model and gradients, point after point.
@@ -27,9 +28,15 @@ impl CudaSession {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
         let n = self.cpu.plan.n_parameters();
-        // Checks lengths and numbers, and does what only the processor does.
-        let here = EvaluationRequest { nll: false, gradient: false, ..request };
-        let mut out = self.cpu.evaluate(data, points, here)?;
+        if n == 0 || !points.len().is_multiple_of(n) {
+            return Err(SessionError::WrongLength { what: "points", actual: points.len(), expected: n });
+        }
+        finite("points", points)?;
+        let mut out = Evaluation::default();
+        if request.hessian || request.expected || request.samples {
+            let here = EvaluationRequest { nll: false, gradient: false, ..request };
+            out = self.cpu.evaluate(data, points, here)?;
+        }
         if !(request.nll || request.gradient) {
             return Ok(out);
         }

@@ -111,6 +111,8 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
             }
         }
     }
+    let rows = |b: usize| metric.dual_rows.iter().skip(b).step_by(n_bins.max(1)).copied();
+    let columns: Vec<f64> = (0..n_bins).flat_map(rows).collect();
     layout::Metric {
         n_free: metric.free.len() as i32,
         n_local: locals.len() as i32,
@@ -127,6 +129,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         dual_param: arena.put_indices(metric.dual.iter().copied()),
         dual_inverse: arena.put(&metric.dual_inverse),
         dual_rows: arena.put(&metric.dual_rows),
+        dual_columns: arena.put(&columns),
         kernel: arena.put(&kernel),
         primal_param: arena.put_indices(metric.primal.iter().copied()),
         primal_stiffness: arena.put(&metric.primal_stiffness),

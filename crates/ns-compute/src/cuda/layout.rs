@@ -29,6 +29,7 @@ pub(super) enum Array {
     Norm,
     Scale,
     Total,
+    Others,
     Additive,
     Binwise,
     CellWeight,
@@ -42,8 +43,10 @@ pub(super) enum Array {
     Right,
     Moves,
     Inner,
+    Scaled,
     Columns,
     Reaction,
+    Factor,
     Ratio,
     Lower,
     Upper,
@@ -59,11 +62,14 @@ pub(super) enum Array {
 /// Number of arrays.
 pub(super) const N_ARRAYS: usize = Array::Changes as usize + 1;
 
+/// Offsets, an even number of them: what follows in a structure is aligned.
+pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
+
 /// Marks an offset into the block's slab in device memory.
 pub(super) const IN_SLAB: u32 = 0x8000_0000;
 
 /// Numbers that a block's sums take, with room for the number of its item.
-pub(super) const ROOM: usize = 2 * 8 * 4 + 2;
+pub(super) const ROOM: usize = 2 * 4 * 4 + 2;
 
 /// Partial sums of a block.
 pub(super) const PARTS: usize = 256;
@@ -83,9 +89,9 @@ pub(super) struct Plan {
     pub(super) n_slices: i32,
     pub(super) n_reacting: i32,
     pub(super) n_binwise: i32,
+    pub(super) n_factors: i32,
     pub(super) histosys: i32,
     pub(super) normsys: i32,
-    pub(super) padding: i32,
     pub(super) block_cell: u64,
     pub(super) block_norm: u64,
     pub(super) block_factor: u64,
@@ -96,26 +102,24 @@ pub(super) struct Plan {
     pub(super) norm_coefficient: u64,
     pub(super) norm_log_hi: u64,
     pub(super) norm_log_lo: u64,
+    pub(super) norm_block: u64,
+    pub(super) norm_of_block: u64,
     pub(super) cell_block: u64,
     pub(super) cell_bin: u64,
+    pub(super) cell_factor: u64,
     pub(super) nominal: u64,
     pub(super) slice_start: u64,
     pub(super) slice_cell: u64,
     pub(super) slice_param: u64,
-    pub(super) slice_slope: u64,
-    pub(super) slice_curve: u64,
+    pub(super) slice_template: u64,
     pub(super) bin_start: u64,
     pub(super) bin_cell: u64,
     pub(super) reacting_param: u64,
     pub(super) reacting_hist: u64,
     pub(super) hist_cell: u64,
-    pub(super) hist_slope: u64,
-    pub(super) hist_curve: u64,
+    pub(super) hist_template: u64,
     pub(super) reacting_norm: u64,
-    pub(super) norm_term: u64,
-    pub(super) norm_block: u64,
     pub(super) reacting_factor: u64,
-    pub(super) factor_block: u64,
     pub(super) factor_place: u64,
     pub(super) binwise_param: u64,
     pub(super) binwise_start: u64,
@@ -149,6 +153,7 @@ pub(super) struct Metric {
     pub(super) dual_param: u64,
     pub(super) dual_inverse: u64,
     pub(super) dual_rows: u64,
+    pub(super) dual_columns: u64,
     pub(super) kernel: u64,
     pub(super) primal_param: u64,
     pub(super) primal_stiffness: u64,
@@ -228,7 +233,7 @@ pub(super) struct Outcome {
 #[derive(Debug, Clone, Copy, NoUninit)]
 pub(super) struct FitLaunch {
     pub(super) plan: Plan,
-    pub(super) offset: [u32; N_ARRAYS],
+    pub(super) offset: [u32; N_OFFSETS],
     pub(super) n_items: i32,
     pub(super) n_requests: i32,
     pub(super) slab: u64,
@@ -248,7 +253,7 @@ pub(super) struct FitLaunch {
 #[derive(Debug, Clone, Copy, NoUninit)]
 pub(super) struct EvaluateLaunch {
     pub(super) plan: Plan,
-    pub(super) offset: [u32; N_ARRAYS],
+    pub(super) offset: [u32; N_OFFSETS],
     pub(super) n_points: i32,
     pub(super) padding: i32,
     pub(super) slab: u64,

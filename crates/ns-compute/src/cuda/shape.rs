@@ -5,14 +5,17 @@
 
 use super::backend::Properties;
 use super::kind::Size;
-use super::layout::{self, Array, IN_SLAB, N_ARRAYS, PARTS, ROOM};
+use super::layout::{self, Array, IN_SLAB, N_ARRAYS, N_OFFSETS, PARTS, ROOM};
 
 /// Registers of a multiprocessor, and what a thread of the fit takes at most (see the launch bounds in
 /// `kernels/ns.cu`).
-const THREADS_AT_A_TIME: usize = 512;
+const THREADS_AT_A_TIME: usize = 768;
 
 /// Pairs of the limited memory (`kernels/memory.cuh`).
 const PAIRS: usize = 12;
+
+/// Room that inversions need at least (`kernels/invert.cuh`).
+const LEAST_COLUMNS: usize = 96;
 
 /// Shared memory that the driver takes of each block, bytes.
 const RESERVED: usize = 1024;
@@ -20,7 +23,7 @@ const RESERVED: usize = 1024;
 /// Where the arrays of a block lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rooms {
-    pub(super) offset: [u32; N_ARRAYS],
+    pub(super) offset: [u32; N_OFFSETS],
     /// Bytes in shared memory.
     pub(super) shared: usize,
     /// Numbers in the slab.
@@ -62,19 +65,20 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     set(&[Lambda, BinSlope, Weight, Main], bins);
     set(&[Aux], aux);
     set(&[Norm, Scale, Total], blocks);
+    set(&[Others], plan.n_factors as usize);
     set(&[Additive, Binwise, CellWeight], cells);
-    set(&[Ratio], plan.n_terms as usize);
+    set(&[Factor, Ratio], plan.n_terms as usize);
     if whole_fit {
         set(&[Slope, Direction, Theta, Held, From, To, Lower, Upper, Start, Best, BestHeld, Snapshot], n);
         set(&[Bins, BinsTo, Root, Empty], bins);
         set(&[Parts], PARTS);
-        set(&[Column], (2 * bins.max(primal)).max(dual));
+        set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));
         set(&[Matrix], if dual > 0 { bins * bins } else { bins });
         set(&[Local, LocalReaction], locals);
         set(&[Dual], dual);
         set(&[Right, Moves], primal);
         set(&[Inner], primal * primal);
-        set(&[Columns], primal * bins);
+        set(&[Scaled, Columns], primal * bins);
         set(&[Steps, Changes], PAIRS * n);
     }
     sizes
@@ -82,7 +86,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
 
 /// Gives out shared memory up to `budget` bytes, array after array, and puts the rest into the slab.
 pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, budget: usize) -> Rooms {
-    let mut rooms = Rooms { offset: [0; N_ARRAYS], shared: 0, slab: 0 };
+    let mut rooms = Rooms { offset: [0; N_OFFSETS], shared: 0, slab: 0 };
     let (mut shared, mut slab) = (0, 0);
     for (offset, numbers) in rooms.offset.iter_mut().zip(sizes(plan, size, whole_fit)) {
         // Even offsets keep 16-byte alignment.

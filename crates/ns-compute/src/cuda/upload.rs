@@ -26,10 +26,10 @@ struct Template {
 struct Reactions {
     /// Cell, slope and curve.
     hist: Vec<(usize, f64, f64)>,
-    /// Term and block.
-    norm: Vec<(usize, usize)>,
-    /// Block and place in the list of scalar factors.
-    factor: Vec<(usize, usize)>,
+    /// Terms, one after another.
+    norm: Vec<usize>,
+    /// Place in the list of scalar factors.
+    factor: Vec<usize>,
     /// Cell and place in the list of per-bin factors.
     binwise: Vec<(usize, usize)>,
 }
@@ -67,6 +67,7 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
 fn cells(plan: &Plan, arena: &mut Arena, reactions: &mut [Reactions], out: &mut layout::Plan) {
     let mut starts = vec![0];
     let (mut cell_block, mut cell_bin, mut nominal) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cell_factor: Vec<i32> = Vec::new();
     let mut templates: Vec<Vec<Template>> = Vec::new();
     let mut bins: Vec<Vec<usize>> = vec![Vec::new(); plan.n_bins];
     let (mut factors, mut binwise) = (vec![0], vec![0]);
@@ -79,6 +80,11 @@ fn cells(plan: &Plan, arena: &mut Arena, reactions: &mut [Reactions], out: &mut 
             cell_bin.push(block.bin + b);
             bins[block.bin + b].push(cell);
             nominal.push(plan.nominal[block.cell + b]);
+            cell_factor.push(match &plan.binwise_first[block.binwise.0..block.binwise.1] {
+                [] => -1,
+                [first] => (*first as usize + b) as i32,
+                _ => -2,
+            });
             let mut of_cell = Vec::new();
             for (i, &param) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
                 let param = param as usize;
@@ -96,7 +102,7 @@ fn cells(plan: &Plan, arena: &mut Arena, reactions: &mut [Reactions], out: &mut 
             }
         }
         for &p in &plan.factor_param[block.factor.0..block.factor.1] {
-            reactions[p as usize].factor.push((index, factor_param.len()));
+            reactions[p as usize].factor.push(factor_param.len());
             factor_param.push(p as usize);
         }
         binwise_first
@@ -109,10 +115,12 @@ fn cells(plan: &Plan, arena: &mut Arena, reactions: &mut [Reactions], out: &mut 
     out.block_cell = arena.put_indices(starts);
     out.block_factor = arena.put_indices(factors);
     out.block_binwise = arena.put_indices(binwise);
+    out.n_factors = factor_param.len() as i32;
     out.factor_param = arena.put_indices(factor_param);
     out.binwise_first = arena.put_indices(binwise_first);
     out.cell_block = arena.put_indices(cell_block);
     out.cell_bin = arena.put_indices(cell_bin);
+    out.cell_factor = arena.put(&cell_factor);
     out.nominal = arena.put(&nominal);
     (out.bin_start, out.bin_cell) = lists(arena, &bins, |&cell| cell);
     slices(arena, &templates, out);
@@ -123,17 +131,18 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
     let mut order: Vec<usize> = (0..templates.len()).collect();
     order.sort_by_key(|&cell| std::cmp::Reverse(templates[cell].len()));
     let (mut starts, mut cells) = (vec![0], Vec::new());
-    let (mut params, mut slopes, mut curves) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut params, mut shapes) = (Vec::new(), Vec::new());
     for slice in order.chunks(SLICE) {
         let longest = slice.iter().map(|&cell| templates[cell].len()).max().unwrap_or(0);
+        // Kernels read four at a time.
+        let longest = longest.next_multiple_of(4);
         for i in 0..longest {
             for lane in 0..SLICE {
                 let of_cell = slice.get(lane).and_then(|&cell| templates[cell].get(i));
                 // Places without a template add nothing.
                 let template = of_cell.copied().unwrap_or(Template { param: 0, slope: 0.0, curve: 0.0 });
                 params.push(template.param);
-                slopes.push(template.slope);
-                curves.push(template.curve);
+                shapes.push([template.slope, template.curve]);
             }
         }
         starts.push(params.len());
@@ -143,32 +152,43 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
     out.slice_start = arena.put_indices(starts);
     out.slice_cell = arena.put(&cells);
     out.slice_param = arena.put_indices(params);
-    out.slice_slope = arena.put(&slopes);
-    out.slice_curve = arena.put(&curves);
+    out.slice_template = arena.put(&shapes);
 }
 
-/// normsys terms, block after block.
+/// normsys terms, parameter after parameter.
 fn norms(plan: &Plan, arena: &mut Arena, reactions: &mut [Reactions], out: &mut layout::Plan) {
-    let mut param_of = vec![0; plan.norm_block.len()];
+    let n_blocks = plan.blocks.len();
+    let (mut terms, mut params, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut of_block: Vec<Vec<usize>> = vec![Vec::new(); n_blocks];
     for run in &plan.norm_runs {
-        param_of[run.start..run.end].fill(run.param);
-    }
-    let (mut starts, mut terms) = (vec![0], Vec::new());
-    for (index, block) in plan.blocks.iter().enumerate() {
-        for &term in &plan.norm_of_block[block.norm.0..block.norm.1] {
-            reactions[param_of[term as usize]].norm.push((terms.len(), index));
-            terms.push(term as usize);
+        for term in run.start..run.end {
+            let block = plan.norm_block[term] as usize;
+            if block >= n_blocks {
+                break; // padding
+            }
+            reactions[run.param].norm.push(terms.len());
+            of_block[block].push(terms.len());
+            terms.push(term);
+            params.push(run.param);
+            blocks.push(block);
         }
-        starts.push(terms.len());
     }
     let pick = |from: &[f64]| -> Vec<f64> { terms.iter().map(|&term| from[term]).collect() };
-    let coefficients: Vec<f64> = plan.norm_coefficients.iter().flat_map(|c| pick(c)).collect();
+    let pairs = [(5, 4), (3, 2), (1, 0)];
+    let coefficients: Vec<[f64; 2]> = pairs
+        .iter()
+        .flat_map(|&(a, b)| {
+            let [a, b] = [a, b].map(|k: usize| pick(&plan.norm_coefficients[k]));
+            a.into_iter().zip(b).map(|(a, b)| [a, b])
+        })
+        .collect();
     out.n_terms = terms.len() as i32;
-    out.block_norm = arena.put_indices(starts);
-    out.norm_param = arena.put_indices(terms.iter().map(|&term| param_of[term]));
+    out.norm_param = arena.put_indices(params);
     out.norm_coefficient = arena.put(&coefficients);
     out.norm_log_hi = arena.put(&pick(&plan.norm_log_hi));
     out.norm_log_lo = arena.put(&pick(&plan.norm_log_lo));
+    out.norm_block = arena.put_indices(blocks);
+    (out.block_norm, out.norm_of_block) = lists(arena, &of_block, |term| *term);
 }
 
 /// Constraints and box by parameter.
@@ -208,14 +228,18 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     out.n_reacting = order.len() as i32;
     out.reacting_param = arena.put_indices(order.iter().copied());
     (out.reacting_hist, out.hist_cell) = lists(arena, &hist, |entry| entry.0);
-    let slopes: Vec<f64> = hist.iter().flatten().map(|entry| entry.1).collect();
-    let curves: Vec<f64> = hist.iter().flatten().map(|entry| entry.2).collect();
-    out.hist_slope = arena.put(&slopes);
-    out.hist_curve = arena.put(&curves);
-    (out.reacting_norm, out.norm_term) = lists(arena, &norm, |entry| entry.0);
-    out.norm_block = arena.put_indices(norm.iter().flatten().map(|entry| entry.1));
-    (out.reacting_factor, out.factor_block) = lists(arena, &factor, |entry| entry.0);
-    out.factor_place = arena.put_indices(factor.iter().flatten().map(|entry| entry.1));
+    let shapes: Vec<[f64; 2]> = hist.iter().flatten().map(|&(_, slope, curve)| [slope, curve]).collect();
+    out.hist_template = arena.put(&shapes);
+    // Terms of a parameter are consecutive: where they begin and end.
+    let ranges: Vec<i32> = norm
+        .iter()
+        .flat_map(|terms| match (terms.first(), terms.last()) {
+            (Some(&first), Some(&last)) => [first as i32, last as i32 + 1],
+            _ => [0, 0],
+        })
+        .collect();
+    out.reacting_norm = arena.put(&ranges);
+    (out.reacting_factor, out.factor_place) = lists(arena, &factor, |place| *place);
     let binwise: Vec<usize> = (0..reactions.len()).filter(|&p| !reactions[p].binwise.is_empty()).collect();
     let cells: Vec<_> = binwise.iter().map(|&p| reactions[p].binwise.clone()).collect();
     out.n_binwise = binwise.len() as i32;
@@ -226,10 +250,15 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
 
 /// Starts (one more than lists) and indices of lists laid end to end.
 fn lists<T>(arena: &mut Arena, lists: &[Vec<T>], index: impl Fn(&T) -> usize) -> (u64, u64) {
+    (starts(arena, lists), arena.put_indices(lists.iter().flatten().map(index)))
+}
+
+/// Starts of lists laid end to end, and the end of the last.
+fn starts<T>(arena: &mut Arena, lists: &[Vec<T>]) -> u64 {
     let ends = lists.iter().scan(0, |end, list| {
         *end += list.len();
         Some(*end)
     });
     let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
-    (arena.put_indices(starts), arena.put_indices(lists.iter().flatten().map(index)))
+    arena.put_indices(starts)
 }
