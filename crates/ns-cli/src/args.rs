@@ -94,7 +94,7 @@ impl ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
-    /// Device: auto, cpu, cuda, cuda:I, metal or vulkan
+    /// Device: auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
     /// The same as `--device cuda` or `--device metal`; alone, the usual one of this system

@@ -14,6 +14,8 @@ pub enum Device {
     Cpu,
     /// An NVIDIA GPU by index, in f64.
     Cuda(usize),
+    /// All NVIDIA GPUs of the kind of the first, in f64: a batch is shared out.
+    CudaAll,
     /// An Apple GPU, in f32 with an f64 polish.
     Metal,
     /// Any Vulkan GPU, in f32 with an f64 polish.
@@ -26,6 +28,7 @@ impl fmt::Display for Device {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(i) => write!(f, "cuda:{i}"),
+            Self::CudaAll => f.write_str("cuda:all"),
             Self::Metal => f.write_str("metal"),
             Self::Vulkan => f.write_str("vulkan"),
         }
@@ -40,11 +43,12 @@ impl FromStr for Device {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
+            "cuda:all" => Ok(Self::CudaAll),
             "metal" => Ok(Self::Metal),
             "vulkan" => Ok(Self::Vulkan),
             other => {
                 other.strip_prefix("cuda:").and_then(|index| index.parse().ok()).map(Self::Cuda).ok_or_else(
-                    || format!("unknown device '{other}'; use auto, cpu, cuda, cuda:I, metal or vulkan"),
+                    || format!("unknown device '{other}'; use auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan"),
                 )
             }
         }

@@ -20,14 +20,14 @@ pub(crate) struct Card {
     pub(crate) multiprocessors: usize,
 }
 
-/// A session on an NVIDIA GPU: the card that `execution` names, or the first.
+/// A session on an NVIDIA GPU: the card that `execution` names, all of the kind of the first, or the first.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or card
 /// that it can use; [`SessionError::TooLarge`] if the model does not fit the card's memory.
 pub fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     let device = match execution.device {
-        device @ Device::Cuda(_) => device,
+        device @ (Device::Cuda(_) | Device::CudaAll) => device,
         _ => Device::Cuda(0),
     };
     cuda::open(model, &Execution { device, ..execution.clone() })
@@ -104,14 +104,14 @@ fn unavailable(device: Device, reason: &str) -> SessionError {
 mod cuda {
     //! NVIDIA GPUs through `ns_compute::cuda`.
 
-    use ns_compute::cuda::{CudaSession, found};
+    use ns_compute::cuda::found;
 
     use super::{Card, Execution, Model, Session, SessionError};
 
     pub(super) use ns_compute::cuda::is_warm;
 
     pub(super) fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-        Ok(Box::new(CudaSession::open(model, execution)?))
+        ns_compute::cuda::open(model, execution)
     }
 
     pub(super) fn cards() -> Result<Vec<Card>, SessionError> {

@@ -4,6 +4,7 @@ mod arena;
 mod backend;
 mod batch;
 mod check;
+mod dealing;
 mod draws;
 #[cfg(feature = "cuda")]
 mod driver;
@@ -22,6 +23,7 @@ mod loading;
 mod pool;
 mod session;
 mod settle;
+mod several;
 mod shape;
 #[cfg(feature = "cuda")]
 mod staging;
@@ -32,6 +34,9 @@ pub use driver::is_warm;
 #[cfg(feature = "cuda")]
 pub use loading::{CudaDevice, found};
 pub use session::CudaSession;
+pub use several::SeveralCuda;
+#[cfg(feature = "cuda")]
+pub use several::open;
 
 #[cfg(all(test, feature = "cuda", target_os = "linux"))]
 #[allow(clippy::unwrap_used)]

@@ -1,5 +1,6 @@
 //! A compiled model on an NVIDIA GPU.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
@@ -21,7 +22,7 @@ use crate::lanes::Course;
 use crate::optimise::Worker;
 
 /// Tasks with given data of one launch.
-const MOST_GIVEN: usize = 8192;
+pub(super) const MOST_GIVEN: usize = 8192;
 /// What one launch of toys may bring back, bytes, and how many toys it has at least.
 const MOST_BROUGHT: usize = 64 << 20;
 const FEWEST_TOYS: usize = 512;
@@ -67,7 +68,7 @@ impl CudaSession {
         Self::on(CpuSession::open(model, execution)?, backend, Device::Cuda(0))
     }
 
-    fn on(cpu: CpuSession, backend: Arc<dyn Backend>, device: Device) -> Result<Self, SessionError> {
+    pub(super) fn on(cpu: CpuSession, backend: Arc<dyn Backend>, device: Device) -> Result<Self, SessionError> {
         let mut arena = Arena::default();
         let mut plan = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;
@@ -119,8 +120,8 @@ impl CudaSession {
         size: Size,
         work: impl FnOnce(&Launcher<'_>) -> Result<R, SessionError>,
     ) -> Result<R, SessionError> {
-        let rooms = shape::rooms(&self.plan, size, true, self.budget);
         let properties = self.backend.properties();
+        let rooms = shape::rooms(&self.plan, size, true, self.budget);
         let resident = self.backend.occupancy(
             super::backend::Kernel::Fit,
             self.threads,
@@ -153,7 +154,7 @@ impl CudaSession {
     }
 
     /// Fits of given data.
-    fn run_given(
+    pub(super) fn run_given(
         &self,
         tasks: &[FitTask],
         wanted: Wanted,
@@ -203,14 +204,16 @@ impl CudaSession {
         Ok(Some(outcomes))
     }
 
-    /// Fits of toys, chunk after chunk: while the device works on one, the processor settles the last.
-    fn run_drawn(
+    /// Fits of toys, chunk after chunk: while the device works on one, the processor settles the last. `more` gives
+    /// the next toys, at most so many, `None` at the end; it may wait if told that nothing is left to settle.
+    pub(super) fn run_drawn(
         &self,
         task: &FitTask,
         drawn: &Drawn,
         wanted: Wanted,
         control: Control<'_>,
-        deliver: &mut dyn FnMut(Vec<TaskOutcome>),
+        more: &mut dyn FnMut(u64, bool) -> Option<Range<u64>>,
+        deliver: &mut dyn FnMut(Range<u64>, Vec<TaskOutcome>),
     ) -> Result<bool, SessionError> {
         let source = drawn.source.as_ref();
         let courses = self.cpu.courses(source, &task.fits);
@@ -251,16 +254,18 @@ impl CudaSession {
             };
             let outcomes = self.settle_all(count as usize, &one);
             self.check_fits(landed, std::slice::from_ref(task), &outcomes, &|i| data_of(first + i as u64))?;
-            deliver(outcomes);
+            deliver(first..first + count, outcomes);
             Ok(())
         };
-        let (mut next, end) = (drawn.toys.start, drawn.toys.end);
         let mut waiting: Option<(u64, u64, Landed)> = None;
         loop {
-            let begin = next < end && !control.is_cancelled();
-            let (first, count) = (next, chunk.min(end.saturating_sub(next)));
-            let landed = std::thread::scope(|scope| {
-                let running = begin.then(|| scope.spawn(|| run(first, count)));
+            let taken = more(chunk, waiting.is_none());
+            if taken.is_none() && waiting.is_none() {
+                return Ok(true);
+            }
+            let taken = taken.map(|toys| (toys.start, toys.end - toys.start));
+            waiting = std::thread::scope(|scope| {
+                let running = taken.map(|(first, count)| scope.spawn(move || run(first, count)));
                 let settled = match waiting.take() {
                     Some((first, count, landed)) => settle(first, count, &landed),
                     None => Ok(()),
@@ -269,21 +274,33 @@ impl CudaSession {
                     running.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
                 });
                 settled.and(landed.transpose())
-            })?;
-            match landed {
-                Some(landed) => waiting = Some((first, count, landed)),
-                None => return Ok(true),
-            }
-            next += count;
+            })?
+            .zip(taken)
+            .map(|(landed, (first, count))| (first, count, landed));
         }
     }
 }
 
+/// How many of the first tasks go together: one of toys, or tasks with given data that either all release
+/// parameters, which is left to the processor, or all release none.
+pub(super) fn together(tasks: &[FitTask]) -> usize {
+    let releases = |task: &FitTask| task.fits.iter().any(|request| !request.released.is_empty());
+    let kind = |task: &FitTask| match task.data {
+        Data::Drawn(_) => None,
+        _ => Some(releases(task)),
+    };
+    match tasks.first().map(kind) {
+        None => 0,
+        Some(None) => 1,
+        Some(first) => tasks.iter().take_while(|task| kind(task) == first).count(),
+    }
+}
+
 /// Passes on what another session delivers, under later numbers.
-struct Shifted<'a> {
-    sink: &'a mut dyn Sink,
-    by: usize,
-    delivered: usize,
+pub(super) struct Shifted<'a> {
+    pub(super) sink: &'a mut dyn Sink,
+    pub(super) by: usize,
+    pub(super) delivered: usize,
 }
 
 impl Sink for Shifted<'_> {
@@ -319,9 +336,7 @@ impl Session for CudaSession {
             if control.is_cancelled() {
                 break;
             }
-            let given = rest.iter().take_while(|task| !matches!(task.data, Data::Drawn(_)));
-            let taken = given.take(MOST_GIVEN).count().max(1);
-            let (now, later) = rest.split_at(taken);
+            let (now, later) = rest.split_at(together(rest).min(MOST_GIVEN));
             rest = later;
             let mut deliver = |outcomes: Vec<TaskOutcome>| {
                 for outcome in outcomes {
@@ -332,7 +347,16 @@ impl Session for CudaSession {
                 control.progress(fits, usize::try_from(total).unwrap_or(usize::MAX));
             };
             let done = match &task.data {
-                Data::Drawn(drawn) => self.run_drawn(task, drawn, wanted, control, &mut deliver)?,
+                Data::Drawn(drawn) => {
+                    let (mut next, end) = (drawn.toys.start, drawn.toys.end);
+                    let mut more = |most: u64, _: bool| {
+                        let first = next;
+                        next = end.min(first.saturating_add(most));
+                        (first < next && !control.is_cancelled()).then_some(first..next)
+                    };
+                    let mut deliver = |_, outcomes| deliver(outcomes);
+                    self.run_drawn(task, drawn, wanted, control, &mut more, &mut deliver)?
+                }
                 _ => match self.run_given(now, wanted, control)? {
                     Some(outcomes) => {
                         deliver(outcomes);

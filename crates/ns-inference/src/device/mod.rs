@@ -36,7 +36,7 @@ pub struct Opened {
 pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     match execution.device {
         Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
-        Device::Cuda(_) => cuda_session(model, execution),
+        Device::Cuda(_) | Device::CudaAll => cuda_session(model, execution),
         Device::Metal => metal_session(model, execution),
         Device::Vulkan => Err(gpu_session::no_vulkan()),
         device => Err(gpu_session::unknown(device)),

@@ -1,0 +1,331 @@
+//! Dealing out one piece of work to several cards, and putting what comes back in order.
+//!
+//! Every card takes the next chunk when it is free. What is finished waits until all before it has been handed on;
+//! a card that is too far ahead waits, so that memory is bounded whatever the length of the work.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+
+use ns_core::{Control, SessionError, TaskOutcome};
+
+/// Chunks per card that are dealt and not handed on: one running, one being settled, one that waits for its turn.
+const DEALT_PER_CARD: usize = 3;
+
+/// How large chunks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Grain {
+    /// The fewest items of a chunk, as long as there are so many.
+    pub(super) fewest: u64,
+    /// The most.
+    pub(super) most: u64,
+}
+
+impl Grain {
+    /// Equal parts, one for each card.
+    pub(super) fn parts(items: u64, cards: usize, most: u64) -> Self {
+        let part = items.div_ceil(cards.max(1) as u64).clamp(1, most.max(1));
+        Self { fewest: part, most: part }
+    }
+
+    /// Chunks that shrink to the end, so that all cards end together: never smaller than `fewest`, or than an equal part.
+    pub(super) fn shrinking(items: u64, cards: usize, fewest: u64, most: u64) -> Self {
+        let part = items.div_ceil(cards.max(1) as u64).max(1);
+        Self { fewest: fewest.clamp(1, part), most: most.max(1) }
+    }
+}
+
+/// The work and how far it is.
+pub(super) struct Queue<'a> {
+    end: u64,
+    cards: usize,
+    grain: Grain,
+    control: Control<'a>,
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+struct State {
+    /// The first item that nobody has taken.
+    next: u64,
+    /// Chunks taken and not handed on.
+    out: usize,
+    stopped: bool,
+    failed: Option<SessionError>,
+}
+
+/// A finished chunk.
+pub(super) type Finished = (Range<u64>, Vec<TaskOutcome>);
+
+impl<'a> Queue<'a> {
+    pub(super) fn new(items: Range<u64>, cards: usize, grain: Grain, control: Control<'a>) -> Self {
+        let state = State { next: items.start, out: 0, stopped: false, failed: None };
+        Self { end: items.end, cards, grain, control, state: Mutex::new(state), moved: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next chunk, of at most `most` items; `None` at the end, or if none may be taken now. Only a card that
+    /// holds no chunk may `wait`: all others wait for what it holds.
+    pub(super) fn take(&self, most: u64, wait: bool) -> Option<Range<u64>> {
+        let mut state = self.state();
+        loop {
+            if state.stopped || state.next >= self.end || self.control.is_cancelled() {
+                return None;
+            }
+            if state.out < DEALT_PER_CARD * self.cards {
+                break;
+            }
+            if !wait {
+                return None;
+            }
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let left = self.end - state.next;
+        let share = (left / (2 * self.cards.max(1) as u64)).max(self.grain.fewest);
+        let count = share.min(self.grain.most).min(most.max(1)).min(left);
+        let first = state.next;
+        state.next += count;
+        state.out += 1;
+        Some(first..state.next)
+    }
+
+    /// No more chunks; the first error is kept.
+    fn stop(&self, error: Option<SessionError>) {
+        let mut state = self.state();
+        state.stopped = true;
+        state.failed = state.failed.take().or(error);
+        self.moved.notify_all();
+    }
+
+    fn handed_on(&self) {
+        self.state().out -= 1;
+        self.moved.notify_all();
+    }
+}
+
+/// Stops the work if its thread ends by a panic: the others would wait for ever.
+struct Guard<'a, 'b>(&'a Queue<'b>);
+
+impl Drop for Guard<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop(None);
+        }
+    }
+}
+
+/// Runs `work` for every card, each on a thread of its own, and hands finished chunks to `deliver` in order, on the
+/// calling thread. `work` takes chunks from the queue until there are none, sends them when they are finished, and
+/// says whether it takes such work at all.
+///
+/// Returns false if there are no cards or they leave the work.
+///
+/// # Errors
+/// The first error of any card. The others finish what they have begun; what comes before the first gap is delivered.
+pub(super) fn deal<C: Sync>(
+    cards: &[C],
+    queue: &Queue<'_>,
+    work: &(dyn Fn(&C, &mpsc::Sender<Finished>) -> Result<bool, SessionError> + Sync),
+    deliver: &mut dyn FnMut(Vec<TaskOutcome>),
+) -> Result<bool, SessionError> {
+    let mut expected = queue.state().next;
+    let (sender, receiver) = mpsc::channel::<Finished>();
+    let taken = std::thread::scope(|scope| {
+        let _guard = Guard(queue);
+        let threads: Vec<_> = cards
+            .iter()
+            .map(|card| {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    let _guard = Guard(queue);
+                    work(card, &sender).unwrap_or_else(|error| {
+                        queue.stop(Some(error));
+                        true
+                    })
+                })
+            })
+            .collect();
+        // The channel ends with the last card.
+        drop(sender);
+        let mut early: BTreeMap<u64, Finished> = BTreeMap::new();
+        for (items, outcomes) in receiver {
+            early.insert(items.start, (items, outcomes));
+            while let Some((items, outcomes)) = early.remove(&expected) {
+                expected = items.end;
+                deliver(outcomes);
+                queue.handed_on();
+            }
+        }
+        let ended = threads.into_iter().map(|thread| match thread.join() {
+            Ok(taken) => taken,
+            Err(payload) => std::panic::resume_unwind(payload),
+        });
+        ended.fold(!cards.is_empty(), |all, taken| all && taken)
+    });
+    match queue.state().failed.take() {
+        Some(error) => Err(error),
+        None => Ok(taken),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// As many outcomes as items, told apart by the number of their fits.
+    fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
+        let outcome = |item: u64| TaskOutcome {
+            fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),
+        };
+        items.clone().map(outcome).collect()
+    }
+
+    fn queue(n: u64, cards: usize, grain: Grain) -> Queue<'static> {
+        Queue::new(0..n, cards, grain, Control::default())
+    }
+
+    /// Takes chunks and finishes them after `pause`.
+    fn steady(queue: &Queue<'_>, pause: u64, to: &mpsc::Sender<Finished>) -> Result<bool, SessionError> {
+        while let Some(items) = queue.take(u64::MAX, true) {
+            std::thread::sleep(Duration::from_millis(pause));
+            let done = outcomes(&items);
+            to.send((items, done)).unwrap();
+        }
+        Ok(true)
+    }
+
+    #[test]
+    fn chunks_cover_the_work_in_order_whoever_makes_them() {
+        for n in [0, 1, 2, 5, 64, 200] {
+            for grain in [
+                Grain { fewest: 1, most: 1 },
+                Grain { fewest: 3, most: 11 },
+                Grain::parts(n, 3, 50),
+                Grain::shrinking(n, 3, 8, 40),
+            ] {
+                let queue = queue(n, 3, grain);
+                let mut got = Vec::new();
+                let work = |pause: &u64, to: &mpsc::Sender<Finished>| steady(&queue, *pause, to);
+                assert_eq!(deal(&[0, 1, 2], &queue, &work, &mut |chunk| got.extend(chunk)), Ok(true));
+                assert_eq!(got, outcomes(&(0..n)), "{n} items, {grain:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_parts_and_chunks_that_shrink() {
+        let sizes = |n: u64, grain| {
+            let queue = queue(n, 2, grain);
+            let take = || {
+                let items = queue.take(10_000, false)?;
+                queue.handed_on();
+                Some(items.end - items.start)
+            };
+            std::iter::from_fn(take).collect::<Vec<u64>>()
+        };
+        assert_eq!(sizes(101, Grain::parts(101, 2, 8192)), [51, 50]);
+        assert_eq!(sizes(1000, Grain::shrinking(1000, 2, 2048, u64::MAX)), [500, 500]);
+        let many = sizes(100_000, Grain::shrinking(100_000, 2, 2048, u64::MAX));
+        assert_eq!(many.iter().sum::<u64>(), 100_000);
+        assert!(many.windows(2).all(|w| w[1] <= w[0]) && many[0] == 10_000, "{many:?}");
+        assert!(many.iter().rev().skip(1).all(|size| *size >= 2048), "{many:?}");
+    }
+
+    #[test]
+    fn a_card_that_runs_ahead_waits() {
+        let queue = queue(100, 2, Grain { fewest: 1, most: 1 });
+        let taken = std::iter::from_fn(|| queue.take(1, false)).count();
+        assert_eq!(taken, 2 * DEALT_PER_CARD);
+        queue.handed_on();
+        assert_eq!(queue.take(1, true), Some(6..7));
+        assert_eq!(queue.take(1, false), None);
+    }
+
+    #[test]
+    fn a_slow_card_bounds_what_waits() {
+        let queue = queue(60, 2, Grain { fewest: 1, most: 1 });
+        let most = AtomicUsize::new(0);
+        let work = |pause: &u64, to: &mpsc::Sender<Finished>| {
+            while let Some(items) = queue.take(1, true) {
+                most.fetch_max(queue.state().out, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(*pause));
+                let done = outcomes(&items);
+                to.send((items, done)).unwrap();
+            }
+            Ok(true)
+        };
+        let mut got = Vec::new();
+        assert_eq!(deal(&[0, 5], &queue, &work, &mut |chunk| got.extend(chunk)), Ok(true));
+        assert_eq!(got, outcomes(&(0..60)));
+        assert!(most.load(Ordering::Relaxed) <= 2 * DEALT_PER_CARD);
+    }
+
+    #[test]
+    fn the_first_error_stops_all_and_what_was_before_it_is_delivered() {
+        let queue = queue(1000, 2, Grain { fewest: 1, most: 1 });
+        let lost = SessionError::NoSuchCudaDevice { index: 1, count: 1 };
+        let work = |bad: &bool, to: &mpsc::Sender<Finished>| {
+            while let Some(items) = queue.take(1, true) {
+                std::thread::sleep(Duration::from_millis(1));
+                if *bad && items.start > 9 {
+                    return Err(lost.clone());
+                }
+                let done = outcomes(&items);
+                to.send((items, done)).unwrap();
+            }
+            Ok(true)
+        };
+        let mut got = Vec::new();
+        assert_eq!(deal(&[false, true], &queue, &work, &mut |chunk| got.extend(chunk)), Err(lost.clone()));
+        assert!(got.len() >= 10 && got.len() < 100, "{}", got.len());
+        assert_eq!(got, outcomes(&(0..got.len() as u64)));
+    }
+
+    #[test]
+    fn a_cancelled_batch_hands_on_what_was_begun() {
+        let cancel = AtomicBool::new(false);
+        let control = Control { observer: None, cancel: Some(&cancel) };
+        let queue = Queue::new(0..1000, 3, Grain { fewest: 2, most: 2 }, control);
+        let work = |pause: &u64, to: &mpsc::Sender<Finished>| steady(&queue, *pause, to);
+        let mut got = Vec::new();
+        let result = deal(&[1, 1, 2], &queue, &work, &mut |chunk| {
+            got.extend(chunk);
+            cancel.store(got.len() >= 20, Ordering::Relaxed);
+        });
+        assert_eq!(result, Ok(true));
+        assert_eq!(got.len() as u64, queue.state().next);
+        assert!(got.len() >= 20 && got.len() <= 20 + 2 * 3 * DEALT_PER_CARD, "{}", got.len());
+        assert_eq!(got, outcomes(&(0..got.len() as u64)));
+    }
+
+    #[test]
+    fn cards_that_leave_the_work_and_none_at_all() {
+        let all = queue(10, 2, Grain::parts(10, 2, 5));
+        let leave = |_: &u8, _: &mpsc::Sender<Finished>| Ok(false);
+        assert_eq!(deal(&[0, 0], &all, &leave, &mut |_| unreachable!("nothing was made")), Ok(false));
+        assert_eq!(deal(&[0; 0], &all, &leave, &mut |_| unreachable!("nothing was made")), Ok(false));
+    }
+
+    #[test]
+    fn a_panic_of_one_card_ends_the_others() {
+        let queue = queue(1000, 2, Grain { fewest: 1, most: 1 });
+        let work = |bad: &bool, to: &mpsc::Sender<Finished>| {
+            if *bad {
+                let _held = queue.take(1, true);
+                panic!("a card's thread");
+            }
+            steady(&queue, 1, to)
+        };
+        let dealt = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = deal(&[true, false], &queue, &work, &mut |_| ());
+        }));
+        assert!(dealt.is_err());
+    }
+}

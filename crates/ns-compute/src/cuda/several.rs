@@ -1,0 +1,307 @@
+//! A compiled model on several CUDA devices of one host: batches are shared out, with the results of one device.
+//!
+//! A fit is a function of its task, and a toy of its index, so that it does not matter which of several cards of one
+//! kind makes it, nor in which company. Cards of different kinds may differ in the last bits; they are never mixed.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use ns_core::{
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model, Observer,
+    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+};
+
+use super::backend::Backend;
+use super::dealing::{Finished, Grain, Queue, deal};
+use super::session::{CudaSession, MOST_GIVEN, Shifted, together};
+use crate::cpu::CpuSession;
+
+/// When and in which portions work is shared out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// Tasks or toys that one card does alone: they take it no longer than a few.
+    pub(super) alone: u64,
+    /// Fewest and most toys of a chunk; a card may take less.
+    pub(super) toys: (u64, u64),
+    /// Most tasks with given data of a chunk.
+    pub(super) given: u64,
+    /// Points of an evaluation that one card does alone.
+    pub(super) points: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { alone: 256, toys: (2048, u64::MAX), given: MOST_GIVEN as u64, points: 4096 }
+    }
+}
+
+/// A compiled model on several CUDA devices of one kind.
+pub struct SeveralCuda {
+    /// For what all of them leave.
+    cpu: CpuSession,
+    cards: Vec<CudaSession>,
+    sizes: Sizes,
+}
+
+impl SeveralCuda {
+    /// The same kernels compiled for the processor, as `n` devices: slow, for tests.
+    ///
+    /// # Errors
+    /// If the model is inconsistent.
+    #[cfg(feature = "cuda-on-host")]
+    pub fn on_host(model: &Model, execution: &Execution, n: usize) -> Result<Self, SessionError> {
+        let open = |index| (Device::Cuda(index), Arc::new(super::host::Host::new()) as Arc<dyn Backend>);
+        let backends = (0..n).map(open).collect();
+        Self::on(model, execution, backends)
+    }
+
+    /// One session per device; they share what was compiled for the processor, and its threads.
+    pub(super) fn on(
+        model: &Model,
+        execution: &Execution,
+        backends: Vec<(Device, Arc<dyn Backend>)>,
+    ) -> Result<Self, SessionError> {
+        let cpu = CpuSession::open(model, execution)?;
+        let threads = execution.resolved_threads().div_ceil(backends.len().max(1));
+        let open = |(device, backend)| CudaSession::on(cpu.with_threads(threads)?, backend, device);
+        let cards = backends.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { cpu, cards, sizes: Sizes::default() })
+    }
+
+    /// Other portions, for tests.
+    #[cfg(all(test, feature = "cuda-on-host"))]
+    pub(super) fn with_sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = sizes;
+        self
+    }
+
+    /// Toys of one task on all cards. False if the cards leave them.
+    fn share_drawn(
+        &self,
+        task: &FitTask,
+        wanted: Wanted,
+        control: Control<'_>,
+        deliver: &mut dyn FnMut(Vec<TaskOutcome>),
+    ) -> Result<bool, SessionError> {
+        let Data::Drawn(drawn) = &task.data else { return Ok(false) };
+        let (fewest, most) = self.sizes.toys;
+        let grain = Grain::shrinking(task.data.count(), self.cards.len(), fewest, most);
+        let queue = Queue::new(drawn.toys.clone(), self.cards.len(), grain, control);
+        let work = |card: &CudaSession, finished: &Sender<Finished>| {
+            let mut more = |most: u64, wait: bool| queue.take(most, wait);
+            let mut deliver = |toys, outcomes| {
+                // The receiver outlives all cards.
+                let _ = finished.send((toys, outcomes));
+            };
+            card.run_drawn(task, drawn, wanted, control, &mut more, &mut deliver)
+        };
+        deal(&self.cards, &queue, &work, deliver)
+    }
+
+    /// Tasks with given data on all cards. False if the cards leave them.
+    fn share_given(
+        &self,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        control: Control<'_>,
+        deliver: &mut dyn FnMut(Vec<TaskOutcome>),
+    ) -> Result<bool, SessionError> {
+        let n = tasks.len() as u64;
+        let grain = Grain::parts(n, self.cards.len(), self.sizes.given);
+        let queue = Queue::new(0..n, self.cards.len(), grain, control);
+        let work = |card: &CudaSession, finished: &Sender<Finished>| {
+            while let Some(taken) = queue.take(n, true) {
+                let mine = tasks.get(taken.start as usize..taken.end as usize).unwrap_or_default();
+                match card.run_given(mine, wanted, control)? {
+                    Some(outcomes) => {
+                        // The receiver outlives all cards.
+                        let _ = finished.send((taken, outcomes));
+                    }
+                    None => return Ok(false),
+                }
+            }
+            Ok(true)
+        };
+        deal(&self.cards, &queue, &work, deliver)
+    }
+
+    /// Values and gradients at points of `n` parameters, an equal part on each card.
+    fn evaluate_parts(
+        &self,
+        data: &Data,
+        points: &[f64],
+        n: usize,
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let part = (points.len() / n).div_ceil(self.cards.len().max(1)).max(1) * n;
+        let found: Vec<Result<Evaluation, SessionError>> = std::thread::scope(|scope| {
+            let parts = self.cards.iter().zip(points.chunks(part));
+            let threads: Vec<_> =
+                parts.map(|(card, part)| scope.spawn(|| card.evaluate(data, part, request))).collect();
+            let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined.map(|part| part.unwrap_or_else(|payload| std::panic::resume_unwind(payload))).collect()
+        });
+        let mut all = Evaluation::default();
+        for part in found {
+            let part = part?;
+            all.nll.extend(part.nll);
+            all.nll_main.extend(part.nll_main);
+            all.nll_constraint.extend(part.nll_constraint);
+            all.gradient.extend(part.gradient);
+        }
+        Ok(all)
+    }
+}
+
+/// Every device of the kind of the first, by index; no device is an error.
+#[cfg(feature = "cuda")]
+fn alike(found: &[super::CudaDevice]) -> Result<Vec<usize>, SessionError> {
+    let kind =
+        |card: &super::CudaDevice| (card.name.clone(), card.capability, card.multiprocessors, card.memory);
+    let Some(first) = found.first().map(kind) else {
+        return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
+    };
+    Ok(found.iter().filter(|card| kind(card) == first).map(|card| card.index).collect())
+}
+
+/// A session on the CUDA device that `execution` names: [`Device::CudaAll`] takes all of the kind of the first,
+/// everything else but an index the first.
+///
+/// # Errors
+/// As [`CudaSession::open`], for any of the devices.
+#[cfg(feature = "cuda")]
+pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
+    if execution.device == Device::CudaAll {
+        let cards = alike(&super::found()?)?;
+        if cards.len() > 1 {
+            let ready = |index: usize| Ok((Device::Cuda(index), super::driver::open(index)?));
+            let backends = cards.into_iter().map(ready).collect::<Result<Vec<_>, SessionError>>()?;
+            return Ok(Box::new(SeveralCuda::on(model, execution, backends)?));
+        }
+    }
+    Ok(Box::new(CudaSession::open(model, execution)?))
+}
+
+/// Passes on progress of a part of a batch as that of the batch.
+struct Part<'a> {
+    observer: &'a dyn Observer,
+    before: usize,
+    total: usize,
+}
+
+impl Observer for Part<'_> {
+    fn progress(&self, done: usize, _total: usize) {
+        self.observer.progress(self.before + done, self.total);
+    }
+}
+
+/// Fits that tasks ask for.
+fn fits_of(tasks: &[FitTask]) -> usize {
+    let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
+    usize::try_from(fits).unwrap_or(usize::MAX)
+}
+
+impl Session for SeveralCuda {
+    fn device(&self) -> Device {
+        Device::CudaAll
+    }
+
+    fn parameters(&self) -> &ParameterTable {
+        self.cpu.table()
+    }
+
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        for task in tasks {
+            crate::cpu::request::check_task(&self.cpu.plan, task)?;
+        }
+        let total = fits_of(tasks);
+        let (mut index, mut fits) = (0, 0);
+        let mut rest = tasks;
+        while !rest.is_empty() && !control.is_cancelled() {
+            let (now, later) = rest.split_at(together(rest));
+            rest = later;
+            let before = fits;
+            let count: u64 = now.iter().map(|task| task.data.count()).sum();
+            let few = count <= self.sizes.alone;
+            let mut deliver = |outcomes: Vec<TaskOutcome>| {
+                for outcome in outcomes {
+                    fits += outcome.fits.len();
+                    sink.accept(index, outcome);
+                    index += 1;
+                }
+                control.progress(fits, total);
+            };
+            let shared = match now {
+                _ if few => false,
+                [task] if matches!(task.data, Data::Drawn(_)) => {
+                    self.share_drawn(task, wanted, control, &mut deliver)?
+                }
+                _ => self.share_given(now, wanted, control, &mut deliver)?,
+            };
+            if !shared {
+                let part = control.observer.map(|observer| Part { observer, before, total });
+                let observer = part.as_ref().map(|part| part as &dyn Observer);
+                let control = Control { observer, cancel: control.cancel };
+                let mut shifted = Shifted { sink, by: index, delivered: 0 };
+                match self.cards.first().filter(|_| few) {
+                    Some(first) => first.fit_batch(now, wanted, control, &mut shifted)?,
+                    None => self.cpu.fit_batch(now, wanted, control, &mut shifted)?,
+                }
+                index += shifted.delivered;
+                fits = before + fits_of(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let n = self.cpu.plan.n_parameters().max(1);
+        let on_cards = !(request.hessian || request.expected || request.samples);
+        let few = !points.len().is_multiple_of(n) || points.len() / n <= self.sizes.points;
+        match self.cards.first() {
+            None => self.cpu.evaluate(data, points, request),
+            Some(first) if few || !on_cards => first.evaluate(data, points, request),
+            Some(_) => self.evaluate_parts(data, points, n, request),
+        }
+    }
+
+    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters)
+    }
+
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        self.cpu.toy_source(parameters, seed, hypothesis)
+    }
+
+    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+        self.cpu.saturated_nll(data)
+    }
+
+    fn check(&self) -> Option<DeviceCheck> {
+        let mut all = DeviceCheck::default();
+        for check in self.cards.iter().filter_map(Session::check) {
+            all.merge(&check);
+        }
+        Some(all)
+    }
+}
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;
