@@ -49,7 +49,7 @@ def test_cards_are_described():
     ],
 )
 def test_every_analysis_names_the_missing_card_and_the_remedy(model, call):
-    for device in ("cuda", "cuda:0"):
+    for device in ("cuda", "cuda:0", "cuda:all"):
         text = missing(lambda: call(model, device))
         assert "CUDA" in text and "cpu" in text, text
 
@@ -61,6 +61,8 @@ def test_a_card_that_no_machine_has(model):
         nextstat.fit(model, device="metal")
     with pytest.raises(ValueError, match="unknown device 'abacus'"):
         nextstat.fit(model, device="abacus")
+    with pytest.raises(ValueError, match="unknown device 'cuda:every'; use .*cuda:all"):
+        nextstat.fit(model, device="cuda:every")
 
 
 def test_auto_says_why(model):

@@ -48,7 +48,11 @@ impl FromStr for Device {
             "vulkan" => Ok(Self::Vulkan),
             other => {
                 other.strip_prefix("cuda:").and_then(|index| index.parse().ok()).map(Self::Cuda).ok_or_else(
-                    || format!("unknown device '{other}'; use auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan"),
+                    || {
+                        format!(
+                            "unknown device '{other}'; use auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan"
+                        )
+                    },
                 )
             }
         }
@@ -87,6 +91,35 @@ impl Execution {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_read_as_they_are_written() {
+        let all = [
+            Device::Auto,
+            Device::Cpu,
+            Device::Cuda(0),
+            Device::Cuda(12),
+            Device::CudaAll,
+            Device::Metal,
+            Device::Vulkan,
+        ];
+        for device in all {
+            assert_eq!(device.to_string().parse(), Ok(device));
+        }
+        assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
+        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:ALL", "cuda:all:0", "cudaall"] {
+            let refused = text.parse::<Device>();
+            assert!(
+                refused.is_err_and(|e| e.contains(&format!("'{text}'")) && e.contains("cuda:all")),
+                "{text}"
+            );
         }
     }
 }

@@ -14,10 +14,10 @@ mod gpu;
 
 use gpu::toys::Agreement;
 use gpu::{
-    CODES, WORKSPACES, device, fits, models, n_devices, points, processor, random_points, same_bits,
-    tolerances, toys,
+    CODES, WORKSPACES, all_devices, device, fits, models, n_devices, points, processor, random_points,
+    same_bits, tolerances, toys,
 };
-use ns_core::{Data, EvaluationRequest, Interpolation, Search, Session};
+use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
 /// Models of a measurement's size.
@@ -166,5 +166,30 @@ fn a_second_card_gives_the_same_bits() {
             toys::run(&plan, &model, device(&model, index).as_ref(), 1_000, None)
         };
         toys::assert_same_bits(name, &on(0), &on(1));
+    }
+}
+
+#[test]
+fn all_cards_together_give_the_bits_of_one() {
+    if n_devices() < 2 {
+        eprintln!("SKIPPED: there are no two CUDA devices");
+        return;
+    }
+    for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
+        let plan = toys::prepare(&model, &processor(&model), 3_000);
+        let (one, all) = (device(&model, 0), all_devices(&model));
+        let on = |session: &dyn Session, batch| toys::run(&plan, &model, session, 3_000, batch);
+        let rows = on(one.as_ref(), None);
+        toys::assert_same_bits(name, &rows, &on(all.as_ref(), None));
+        toys::assert_same_bits(&format!("{name}, batches of 777"), &rows, &on(all.as_ref(), Some(777)));
+        assert_eq!((one.device(), all.device()), (Device::Cuda(0), Device::CudaAll));
+        let check = all.check().expect("a device's session has a check");
+        assert!(check.n_checked > 0 && check.violation().is_none(), "{name}: {check:?}");
+
+        let points = random_points(&model, 9_000);
+        let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+        let here = one.evaluate(&Data::Observed, &points, request).unwrap();
+        let there = all.evaluate(&Data::Observed, &points, request).unwrap();
+        assert!(same_bits(&here.nll, &there.nll) && same_bits(&here.gradient, &there.gradient), "{name}");
     }
 }

@@ -70,6 +70,9 @@ fn without_a_card_cuda_is_exit_three() {
     ] {
         assert_eq!(shown(&run(args)), refused, "{args:?}");
     }
+    // All cards of none are none.
+    let all = shown(&run(&["fit", "-i", &input, "--device", "cuda:all"]));
+    assert_eq!(all.replace("cuda:all", "cuda:0"), refused);
 }
 
 #[test]

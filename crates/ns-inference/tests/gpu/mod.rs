@@ -33,11 +33,11 @@ pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIE
 #[cfg(feature = "cuda-on-host")]
 const ON_HOST: &str = "NEXTSTAT_CUDA_ON_HOST";
 
-/// How many devices there are; 0 with the reason on standard error, loudly.
+/// How many devices there are, two for the processor's; 0 with the reason on standard error, loudly.
 pub fn n_devices() -> usize {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os(ON_HOST).is_some() {
-        return 1;
+        return 2;
     }
     let list = devices();
     let there = list.iter().filter(|d| d.available && d.name.starts_with("cuda:")).count();
@@ -76,6 +76,17 @@ pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
         return Box::new(ns_compute::cuda::CudaSession::open_on_host(model, &execution).unwrap());
     }
     let execution = Execution { device: Device::Cuda(index), ..Execution::default() };
+    open_session(model, &execution).unwrap()
+}
+
+/// A session on all cards.
+pub fn all_devices(model: &Model) -> Box<dyn Session> {
+    #[cfg(feature = "cuda-on-host")]
+    if std::env::var_os(ON_HOST).is_some() {
+        let execution = Execution::default();
+        return Box::new(ns_compute::cuda::SeveralCuda::on_host(model, &execution, 2).unwrap());
+    }
+    let execution = Execution { device: Device::CudaAll, ..Execution::default() };
     open_session(model, &execution).unwrap()
 }
 
