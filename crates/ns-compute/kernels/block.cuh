@@ -118,8 +118,11 @@ struct Sums {
 
 constexpr int MOST_WARPS = 4;
 constexpr int MOST_SUMS = 4;
-// Numbers in `Sums::room`.
+// Numbers in `Sums::room`, and behind it in ROOM: the number of the item, a copy of the metric, the limited memory.
 constexpr int SUMS_ROOM = 2 * MOST_WARPS * MOST_SUMS;
+constexpr int TICKET_AT = SUMS_ROOM;
+constexpr int METRIC_AT = TICKET_AT + 2;
+constexpr int MEMORY_AT = METRIC_AT + 20;
 
 template <int N>
 NS_DEVICE void Sums::all(double (&x)[N]) {

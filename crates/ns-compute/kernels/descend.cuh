@@ -36,8 +36,9 @@ struct Known {
 
 // Moves to the trial point: remembers the step, finds what is held, sets the slope. Returns whether that changed
 // what is held.
-NS_CALL bool absorb(
-    const Plan& plan, const Metric& metric, const State& state, bool fresh, Memory& memory, Sums& sums
+template <bool NEAR>
+NS_DEVICE bool absorb(
+    const Plan& plan, const Metric& metric, const State<NEAR>& state, bool fresh, Memory& memory, Sums& sums
 ) {
     double *theta = state[THETA], *slope = state[SLOPE], *held = state[HELD];
     const double *trial = state[TRIAL], *gradient = state[GRADIENT];
@@ -66,8 +67,10 @@ NS_CALL bool absorb(
     sums.all(parts);
     if (!fresh) {
         // A pair must show positive curvature, well above rounding.
-        memory.inverse[memory.next] = parts[0] > 1e-16 * parts[1] ? 1.0 / parts[0] : 0.0;
+        if (thread() == 0) memory.inverse[memory.next] = parts[0] > 1e-16 * parts[1] ? 1.0 / parts[0] : 0.0;
         memory.next = memory.next + 1 == PAIRS ? 0 : memory.next + 1;
+        memory.used = memory.used == PAIRS ? PAIRS : memory.used + 1;
+        barrier();
     }
     return parts[2] != 0.0;
 }
@@ -78,7 +81,8 @@ NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
 }
 
 // The longest part of the direction, at most 1, that stays in the box.
-NS_CALL double reach(const Plan& plan, const Metric& metric, const State& state, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE double reach(const Plan& plan, const Metric& metric, const State<NEAR>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double least = 1.0;
@@ -96,7 +100,8 @@ NS_CALL double reach(const Plan& plan, const Metric& metric, const State& state,
 }
 
 // Holds the parameters that sit on a bound and would leave the box; true if there were any.
-NS_CALL bool pin_outward(const Metric& metric, const State& state, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE bool pin_outward(const Metric& metric, const State<NEAR>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double *held = state[HELD], *slope = state[SLOPE], any = 0.0;
@@ -114,7 +119,8 @@ NS_CALL bool pin_outward(const Metric& metric, const State& state, Sums& sums) {
 }
 
 // TRIAL = THETA + length DIRECTION, inside the box.
-NS_DEVICE void advance(const Metric& metric, const State& state, double length) {
+template <bool NEAR>
+NS_DEVICE void advance(const Metric& metric, const State<NEAR>& state, double length) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double* trial = state[TRIAL];
@@ -127,8 +133,9 @@ NS_DEVICE void advance(const Metric& metric, const State& state, double length) 
 }
 
 // Whether the descent is about to end in the known minimum: value and point that it predicts agree.
-NS_CALL bool awaits(
-    const Plan& plan, const Metric& metric, const State& state, const Descent& at, double known, Sums& sums
+template <bool NEAR>
+NS_DEVICE bool awaits(
+    const Plan& plan, const Metric& metric, const State<NEAR>& state, const Descent& at, double known, Sums& sums
 ) {
     double predicted = at.value - at.edm;
     if (at.edm > RECOGNISABLE || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
@@ -143,8 +150,9 @@ NS_CALL bool awaits(
 }
 
 // The direction from where the descent is; false if the metric fails.
+template <bool NEAR>
 NS_DEVICE bool direct(
-    const Plan& plan, const Metric& metric, const State& state, Memory& memory, Descent& at, bool renew,
+    const Plan& plan, const Metric& metric, const State<NEAR>& state, Memory& memory, Descent& at, bool renew,
     Sums& sums
 ) {
     for (int pin = 0;; pin++) {
@@ -156,18 +164,17 @@ NS_DEVICE bool direct(
         if (!(at.length < 1e-10)) return true;
         if (pin == MOST_PINS) return false;
         if (!pin_outward(metric, state, sums)) return true;
-        memory.forget();
+        memory.used = 0;
     }
 }
 
 // Descends from START (all parameters, inside the box) to a certificate, or gives up. With a known minimum it
 // also ends, without a certificate, once it will not get below that. The point is in THETA.
-NS_CALL Descent descend(const Plan& plan, const Metric& metric, const State& state, Known known, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NEAR>& state, Known known, Sums& sums) {
     Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
-    Memory memory;
-    memory.forget();
-    memory.next = 0;
-    memory.corrects = false;
+    double* room = state[ROOM] + MEMORY_AT;
+    Memory memory = {room, room + PAIRS, 0, 0, false};
     barrier();
     NS_EACH(p, plan.n_params) {
         double x = state[START][p];
@@ -202,10 +209,10 @@ NS_CALL Descent descend(const Plan& plan, const Metric& metric, const State& sta
         at.trials = 0;
         at.iterations++;
         bool turned = absorb(plan, metric, state, fresh, memory, sums);
-        if (turned) memory.forget();
+        if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
-        bool renew = turned || at.iterations <= RENEWED || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
+        bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
         if (!direct(plan, metric, state, memory, at, renew, sums)) at.lost = true;
         at.last_edm = fresh ? infinity() : at.edm;
         at.edm = -0.5 * at.descent;

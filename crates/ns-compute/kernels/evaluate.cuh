@@ -62,7 +62,8 @@ struct Value {
 };
 
 // normsys factors and their relative derivatives, term by term (FACTOR, RATIO).
-NS_DEVICE void terms(const Plan& plan, const State& state, const double* theta) {
+template <bool NEAR>
+NS_DEVICE void terms(const Plan& plan, const State<NEAR>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
 #pragma unroll 2
     NS_EACH(i, plan.n_terms) {
@@ -74,7 +75,8 @@ NS_DEVICE void terms(const Plan& plan, const State& state, const double* theta) 
 }
 
 // Products of the normsys factors of blocks (NORM), with scalar factors (SCALE). Returns the least of this thread's.
-NS_DEVICE double block_factors(const Plan& plan, const State& state, const double* theta) {
+template <bool NEAR>
+NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const double* theta) {
     const double* factor = state[FACTOR];
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
@@ -101,7 +103,8 @@ NS_DEVICE double block_factors(const Plan& plan, const State& state, const doubl
 }
 
 // Nominal plus additive variations, and products of per-bin factors, of all cells.
-NS_DEVICE void cells(const Plan& plan, const State& state, const double* theta) {
+template <bool NEAR>
+NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* theta) {
     double *additive = state[ADDITIVE], *product = state[BINWISE];
     const double* curved = state[CURVED];
     NS_EACH(place, 32 * plan.n_slices) {
@@ -131,7 +134,8 @@ NS_DEVICE void cells(const Plan& plan, const State& state, const double* theta) 
 }
 
 // Expected yields and Poisson terms of the main bins; adds this thread's part to `main` and `noise`.
-NS_DEVICE void bins(const Plan& plan, const State& state, double& main, double& noise) {
+template <bool NEAR>
+NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, double& noise) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
     const double* counts = state[MAIN];
     double *lambdas = state[LAMBDA], *slopes = state[BIN_SLOPE], *weights = state[WEIGHT];
@@ -157,8 +161,9 @@ NS_DEVICE void bins(const Plan& plan, const State& state, double& main, double& 
 }
 
 // Constraint terms: sets GRADIENT to their slopes; adds this thread's part to `constraint` and `noise`.
+template <bool NEAR>
 NS_DEVICE void constraints(
-    const Plan& plan, const State& state, const double* theta, double& constraint, double& noise
+    const Plan& plan, const State<NEAR>& state, const double* theta, double& constraint, double& noise
 ) {
     const double* aux = state[AUX];
     double* gradient = state[GRADIENT];
@@ -183,7 +188,8 @@ NS_DEVICE void constraints(
 
 // What the bins' slopes mean for cells (CELL_WEIGHT), blocks (TOTAL), their scalar factors (OTHERS) and per-bin
 // factors (GRADIENT, REACTION).
-NS_DEVICE void pull_back(const Plan& plan, const State& state, const double* theta) {
+template <bool NEAR>
+NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
     const double* slopes = state[BIN_SLOPE];
     double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *others = state[OTHERS];
@@ -217,7 +223,8 @@ NS_DEVICE void pull_back(const Plan& plan, const State& state, const double* the
 }
 
 // Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
-NS_DEVICE void scalar_gradient(const Plan& plan, const State& state) {
+template <bool NEAR>
+NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
     const double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *ratio = state[RATIO];
     const double *others = state[OTHERS], *first = state[CURVED_FIRST];
     double* gradient = state[GRADIENT];
@@ -265,7 +272,8 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State& state) {
 }
 
 // Evaluates at `theta` (any memory) for the data in MAIN and AUX; fills GRADIENT, LAMBDA, WEIGHT, REACTION.
-NS_CALL Value evaluate(const Plan& plan, const State& state, const double* theta, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE Value evaluate(const Plan& plan, const State<NEAR>& state, const double* theta, Sums& sums) {
     double *curved = state[CURVED], *first = state[CURVED_FIRST];
     NS_EACH(p, plan.n_params) histosys(plan.histosys, theta[p], curved[p], first[p]);
     terms(plan, state, theta);

@@ -7,10 +7,39 @@ namespace ns {
 // Numbers that `column` needs at least, whatever the size of the matrix.
 constexpr int LEAST_COLUMNS = 96;
 
+// Replaces `a` (n x n, both triangles) by its inverse; `column` has room for 2 n numbers. False if a pivot is not
+// positive. Starts and ends with the block in step.
+NS_DEVICE bool invert_any(int n, double* a, double* column) {
+    barrier();
+    NS_EACH(i, n) column[i] = a[i];
+    barrier();
+    for (int j = 0; j < n; j++) {
+        // Column j as it is before this step; the next one is copied as it becomes known.
+        const double* c = column + (j & 1) * n;
+        double* next = column + (~j & 1) * n;
+        double pivot = c[j];
+        if (!(pivot > 0.0)) return false;
+        double inverse = reciprocal(pivot), sign = j + 1 == n ? -1.0 : 1.0;
+        for (int i = warp(); i < n; i += warps()) {
+            double* row = a + i * n;
+            double f = c[i] * inverse;
+            for (int k = lane(); k < n; k += lanes()) {
+                double x = i == j ? c[k] * inverse : fma(-f, c[k], row[k]);
+                if (k == j) x = i == j ? -inverse : f;
+                row[k] = sign * x;
+                if (k == j + 1) next[i] = x;
+            }
+        }
+        barrier();
+    }
+    return true;
+}
+
 #ifdef __CUDACC__
-// A matrix of up to 16 R rows, by 128 threads with a tile of it in the registers of each.
+// The same for up to 16 R rows by 128 threads, each with a tile of the matrix in registers. Loops are cut so that every
+// index of a tile is a constant.
 template <int R>
-NS_CALL bool invert_tiled(int n, double* a, double* column) {
+NS_DEVICE bool invert_tiled(int n, double* a, double* column) {
     constexpr int C = 2 * R, N = 16 * R;
     int row = thread() & 15, col = thread() >> 4;
     double x[R][C];
@@ -25,48 +54,46 @@ NS_CALL bool invert_tiled(int n, double* a, double* column) {
         if (col == 0) column[row + 16 * r] = x[r][0];
     }
     barrier();
-    for (int j = 0; j < n; j++) {
-        // Column j as it is before this step; the next one is copied as it becomes known.
-        const double* v = column + (j & 1) * N;
-        double* next = column + (~j & 1) * N;
-        double pivot = v[j];
-        if (!(pivot > 0.0)) return false;
-        double inverse = reciprocal(pivot), f[R], g[C];
 #pragma unroll
-        for (int c = 0; c < C; c++) g[c] = v[col + 8 * c];
+    for (int part = 0; part < C; part++) {
+#pragma unroll 1
+        for (int jj = 0; jj < 8; jj++) {
+            int j = 8 * part + jj;
+            if (j >= n) break;
+            const double* v = column + (j & 1) * N;
+            double* next = column + (~j & 1) * N;
+            double pivot = v[j];
+            if (!(pivot > 0.0)) return false;
+            double inverse = reciprocal(pivot), f[R], g[C];
 #pragma unroll
-        for (int r = 0; r < R; r++) f[r] = v[row + 16 * r] * inverse;
+            for (int c = 0; c < C; c++) g[c] = v[col + 8 * c];
 #pragma unroll
-        for (int r = 0; r < R; r++) {
-#pragma unroll
-            for (int c = 0; c < C; c++) x[r][c] = fma(-f[r], g[c], x[r][c]);
-        }
-        // Row and column j, whoever has them.
-        if (row == (j & 15)) {
+            for (int r = 0; r < R; r++) f[r] = v[row + 16 * r] * inverse;
 #pragma unroll
             for (int r = 0; r < R; r++) {
-                if (r != j >> 4) continue;
 #pragma unroll
-                for (int c = 0; c < C; c++) x[r][c] = g[c] * inverse;
+                for (int c = 0; c < C; c++) x[r][c] = fma(-f[r], g[c], x[r][c]);
             }
-        }
-        if (col == (j & 7)) {
+            // Row and column j, whoever has them.
+            bool own_row = row == (j & 15), own_column = col == jj;
 #pragma unroll
-            for (int c = 0; c < C; c++) {
-                if (c != j >> 3) continue;
+            for (int c = 0; c < C; c++) x[part >> 1][c] = own_row ? g[c] * inverse : x[part >> 1][c];
 #pragma unroll
-                for (int r = 0; r < R; r++) x[r][c] = row + 16 * r == j ? -inverse : f[r];
+            for (int r = 0; r < R; r++) {
+                double here = row + 16 * r == j ? -inverse : f[r];
+                x[r][part] = own_column ? here : x[r][part];
             }
-        }
-        if (col == ((j + 1) & 7)) {
+            if (jj < 7) {
+                if (col == jj + 1) {
 #pragma unroll
-            for (int c = 0; c < C; c++) {
-                if (c != (j + 1) >> 3) continue;
+                    for (int r = 0; r < R; r++) next[row + 16 * r] = x[r][part];
+                }
+            } else if (part + 1 < C && col == 0) {
 #pragma unroll
-                for (int r = 0; r < R; r++) next[row + 16 * r] = x[r][c];
+                for (int r = 0; r < R; r++) next[row + 16 * r] = x[r][part + 1 < C ? part + 1 : 0];
             }
+            barrier();
         }
-        barrier();
     }
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -81,38 +108,16 @@ NS_CALL bool invert_tiled(int n, double* a, double* column) {
 }
 #endif
 
-// Replaces `a` (n x n, both triangles) by its inverse; `column` has room for 2 n numbers and for LEAST_COLUMNS.
-// False if a pivot is not positive. Starts and ends with the block in step.
-NS_CALL bool invert(int n, double* a, double* column) {
+// By whichever way suits the block; `column` has room for LEAST_COLUMNS too.
+NS_DEVICE bool invert(int n, double* a, double* column) {
 #ifdef __CUDACC__
-    if (threads() == 128 && n > 4) {
+    if (threads() == 128) {
         if (n <= 16) return invert_tiled<1>(n, a, column);
         if (n <= 32) return invert_tiled<2>(n, a, column);
         if (n <= 48) return invert_tiled<3>(n, a, column);
     }
 #endif
-    barrier();
-    NS_EACH(i, n) column[i] = a[i];
-    barrier();
-    for (int j = 0; j < n; j++) {
-        const double* c = column + (j & 1) * n;
-        double* next = column + (~j & 1) * n;
-        double pivot = c[j];
-        if (!(pivot > 0.0)) return false;
-        double inverse = 1.0 / pivot, sign = j + 1 == n ? -1.0 : 1.0;
-        for (int i = warp(); i < n; i += warps()) {
-            double* row = a + i * n;
-            double f = c[i] * inverse;
-            for (int k = lane(); k < n; k += lanes()) {
-                double x = i == j ? c[k] * inverse : fma(-f, c[k], row[k]);
-                if (k == j) x = i == j ? -inverse : f;
-                row[k] = sign * x;
-                if (k == j + 1) next[i] = x;
-            }
-        }
-        barrier();
-    }
-    return true;
+    return invert_any(n, a, column);
 }
 
 }  // namespace ns

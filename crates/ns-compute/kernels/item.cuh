@@ -13,7 +13,8 @@ NS_DEVICE double saturated(double n) {
 
 // MAIN and AUX of an item. Returns `-ln L` of the saturated model, without what does not depend on the data; for
 // data that were given the host knows it.
-NS_DEVICE double load(const FitLaunch& launch, const State& state, int item, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE double load(const FitLaunch& launch, const State<NEAR>& state, int item, Sums& sums) {
     const Plan& plan = launch.plan;
     double *main = state[MAIN], *aux = state[AUX];
     int n = plan.n_bins + plan.n_aux;
@@ -38,8 +39,9 @@ NS_DEVICE double load(const FitLaunch& launch, const State& state, int item, Sum
 }
 
 // START, LOWER and UPPER of a request; false if it starts from a fit that failed.
+template <bool NEAR>
 NS_DEVICE bool prepare(
-    const FitLaunch& launch, const Request& request, const State& state, int first_outcome
+    const FitLaunch& launch, const Request& request, const State<NEAR>& state, int first_outcome
 ) {
     const Plan& plan = launch.plan;
     double *start = state[START], *lower = state[LOWER], *upper = state[UPPER];
@@ -85,8 +87,9 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
 }
 
 // Does one request and writes its outcome.
+template <bool NEAR>
 NS_DEVICE void fit(
-    const FitLaunch& launch, const Request& request, const State& state, int first_outcome, int index,
+    const FitLaunch& launch, const Request& request, const State<NEAR>& state, int first_outcome, int index,
     double saturated, Sums& sums
 ) {
     const Plan& plan = launch.plan;
@@ -96,7 +99,11 @@ NS_DEVICE void fit(
     if (!asked) {
         outcome.status = NOT_NEEDED;
     } else if (prepare(launch, request, state, first_outcome)) {
-        Descent end = search(plan, request, state, sums);
+        // A copy nearby: every step reads it.
+        uint64_t* copy = (uint64_t*)(state[ROOM] + METRIC_AT);
+        NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
+        barrier();
+        Descent end = search(plan, request, *(const Metric*)copy, state, sums);
         outcome.value = end.value;
         outcome.edm = end.edm;
         outcome.status = end.converged ? CONVERGED : LEFT;

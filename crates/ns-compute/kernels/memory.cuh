@@ -8,14 +8,13 @@ namespace ns {
 constexpr int PAIRS = 12;
 
 struct Memory {
-    // 1 / (s y) of each pair, 0 where there is none; weights of the first half.
-    double inverse[PAIRS], weight[PAIRS];
-    int next;
+    // In shared memory: 1 / (s y) of each pair, 0 where it is of no use, and the weights of the first half. Thread 0
+    // writes; all read after the next barrier.
+    double* inverse;
+    double* weight;
+    // The slot of the next pair, and how many there are.
+    int next, used;
     bool corrects;
-
-    NS_DEVICE void forget() {
-        for (int i = 0; i < PAIRS; i++) inverse[i] = 0.0;
-    }
 };
 
 NS_DEVICE int slot_of(int next, int age) {
@@ -24,7 +23,8 @@ NS_DEVICE int slot_of(int next, int age) {
 }
 
 // FROM: first half of a direction.
-NS_CALL void before(const Plan& plan, const Metric& metric, const State& state, Memory& memory, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE void before(const Plan& plan, const Metric& metric, const State<NEAR>& state, Memory& memory, Sums& sums) {
     double* from = state[FROM];
     const double* slope = state[SLOPE];
     NS_EACH(i, metric.n_free) {
@@ -32,7 +32,7 @@ NS_CALL void before(const Plan& plan, const Metric& metric, const State& state, 
         from[p] = -slope[p];
     }
     if (!memory.corrects) return;
-    for (int age = 1; age <= PAIRS; age++) {
+    for (int age = 1; age <= memory.used; age++) {
         int slot = slot_of(memory.next, age);
         if (memory.inverse[slot] == 0.0) continue;
         const double *step = state[STEPS] + slot * plan.n_params, *change = state[CHANGES] + slot * plan.n_params;
@@ -42,7 +42,7 @@ NS_CALL void before(const Plan& plan, const Metric& metric, const State& state, 
             sum = fma(step[p], from[p], sum);
         }
         double weight = sums.one(sum) * memory.inverse[slot];
-        memory.weight[slot] = weight;
+        if (thread() == 0) memory.weight[slot] = weight;
         NS_EACH(i, metric.n_free) {
             int p = metric.free[i];
             from[p] = fma(-weight, change[p], from[p]);
@@ -51,10 +51,11 @@ NS_CALL void before(const Plan& plan, const Metric& metric, const State& state, 
 }
 
 // DIRECTION from TO: second half. Returns its scalar product with the slope.
-NS_CALL double after(const Plan& plan, const Metric& metric, const State& state, Memory& memory, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE double after(const Plan& plan, const Metric& metric, const State<NEAR>& state, Memory& memory, Sums& sums) {
     double *to = state[TO], *direction = state[DIRECTION];
     const double *slope = state[SLOPE], *held = state[HELD];
-    for (int age = PAIRS; memory.corrects && age >= 1; age--) {
+    for (int age = memory.used; memory.corrects && age >= 1; age--) {
         int slot = slot_of(memory.next, age);
         if (memory.inverse[slot] == 0.0) continue;
         const double *step = state[STEPS] + slot * plan.n_params, *change = state[CHANGES] + slot * plan.n_params;

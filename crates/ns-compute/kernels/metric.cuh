@@ -6,11 +6,12 @@
 namespace ns {
 
 // Room for partial sums in PARTS.
-constexpr int MOST_PARTS = 256;
+constexpr int MOST_PARTS = 128;
 
 // `to[b] = sum_r rows[r][b] x[r]` (+ `start[b]` if given), threads sharing out both b and r.
+template <bool NEAR>
 NS_DEVICE void combine(
-    const State& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
+    const State<NEAR>& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
     double* to
 ) {
     double* room = state[PARTS];
@@ -61,7 +62,8 @@ NS_DEVICE double team_dot(int n, const double* row, const double* x) {
 }
 
 // Inverts the metric where the last evaluation was. False if it is not positive definite.
-NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state, Sums& sums) {
+template <bool NEAR>
+NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
     const double* reaction = state[REACTION];
     double *root = state[ROOT], *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *matrix = state[MATRIX];
@@ -149,11 +151,12 @@ NS_CALL bool factor(const Plan& plan, const Metric& metric, const State& state, 
         if (u == v) sum = moves[u] != 0.0 ? sum + metric.primal_stiffness[u] : 1.0;
         if (member() == 0) k_matrix[place] = sum;
     }
-    return invert(inner, k_matrix, state[COLUMN]);
+    return invert_any(inner, k_matrix, state[COLUMN]);
 }
 
 // TO = P^-1 FROM, P the inverted metric; 0 for what is fixed or held.
-NS_CALL void solve(const Plan& plan, const Metric& metric, const State& state) {
+template <bool NEAR>
+NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<NEAR>& state) {
     const double *from = state[FROM], *root = state[ROOT], *matrix = state[MATRIX];
     const double *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *dual = state[DUAL];
     double *to = state[TO], *bins = state[BINS], *back = state[BINS_TO], *right = state[RIGHT];

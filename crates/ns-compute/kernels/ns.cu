@@ -3,16 +3,11 @@
 
 namespace ns {
 
-// Where a block works.
-NS_DEVICE State state_of(const uint32_t* offset, double* shared, double* slab, uint64_t stride, int block) {
-    return State{offset, shared, slab + (size_t)block * stride};
-}
-
-NS_DEVICE void fit_block(const FitLaunch& launch, double* shared, int block) {
-    State state = state_of(launch.offset, shared, launch.slab, launch.slab_stride, block);
+template <bool NEAR>
+NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
+    State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[ROOM], 0};
-    // Behind the sums: the number of the item.
-    int* ticket = (int*)(sums.room + SUMS_ROOM);
+    int* ticket = (int*)(state[ROOM] + TICKET_AT);
     for (;;) {
         barrier();
         if (thread() == 0) *ticket = next_item(launch.queue);
@@ -32,9 +27,10 @@ NS_DEVICE void fit_block(const FitLaunch& launch, double* shared, int block) {
     }
 }
 
-NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, double* shared, int block, int blocks) {
+template <bool NEAR>
+NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int blocks) {
     const Plan& plan = launch.plan;
-    State state = state_of(launch.offset, shared, launch.slab, launch.slab_stride, block);
+    State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[ROOM], 0};
     for (int point = block; point < launch.n_points; point += blocks) {
         const double* data = launch.data + (size_t)point * launch.data_stride;
@@ -65,13 +61,17 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 }  // namespace ns
 
 #ifdef __CUDACC__
-extern __shared__ double ns_shared[];
-
-extern "C" __global__ void __launch_bounds__(128, 6) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
-    ns::fit_block(launch, ns_shared, blockIdx.x);
+extern "C" __global__ void __launch_bounds__(128, 4) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
+    ns::fit_block<true>(launch, blockIdx.x);
+}
+extern "C" __global__ void __launch_bounds__(128, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
+    ns::fit_block<false>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
-    ns::evaluate_block(launch, ns_shared, blockIdx.x, gridDim.x);
+    ns::evaluate_block<true>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(128) ns_evaluate_far(const __grid_constant__ ns::EvaluateLaunch launch) {
+    ns::evaluate_block<false>(launch, blockIdx.x, gridDim.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
     ns::draw_block(launch, blockIdx.x, gridDim.x);

@@ -105,6 +105,19 @@ struct Override {
 
 enum { START_AT = 0, START_EARLIER = 1, START_ALONG = 2 };
 
+// A direction in which normsys effects on one sample add up (see lanes/directions.rs): parameters, their parts, the
+// widths of their constraints, and places to start from.
+struct Direction {
+    int n, padding;
+    const int* params;
+    const double* parts;
+    const double* widths;
+    double places[2];
+};
+
+// With so many directions the mirror image is left to the second round.
+constexpr int MOST_DIRECTIONS = 2;
+
 // One minimisation.
 struct Request {
     int start, earlier;
@@ -118,10 +131,11 @@ struct Request {
     double condition_low, condition_high;
     const Metric* metric;
     // Further start points, and the parameters whose mirror image may hide another minimum.
-    int n_first, n_second, n_bendable, padding;
+    int n_first, n_second, n_bendable, n_directions;
     const double* first;
     const double* second;
     const int* bendable;
+    const Direction* directions;
 };
 
 // Fits that share one set of data.
@@ -140,21 +154,19 @@ struct Outcome {
     int status, iterations, evaluations, usable;
 };
 
-// Arrays of one block, in the order in which shared memory is given out.
+// Arrays of one block; those before FIRST_FAR are in shared memory if the model is small enough.
 enum Array {
     ROOM, TRIAL, GRADIENT, CURVED, CURVED_FIRST, SLOPE, DIRECTION, THETA, HELD, FROM, TO,
     LAMBDA, BIN_SLOPE, WEIGHT, BINS, ROOT, MAIN, AUX,
     NORM, SCALE, TOTAL, OTHERS, ADDITIVE, BINWISE, CELL_WEIGHT,
     PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, SCALED, COLUMNS, REACTION,
-    FACTOR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES,
+    FIRST_FAR,
+    FACTOR = FIRST_FAR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES,
     N_ARRAYS
 };
 
 // Offsets, an even number of them: what follows in a structure is aligned.
 constexpr int N_OFFSETS = (N_ARRAYS + 1) / 2 * 2;
-
-// Offsets of arrays in numbers; this bit says: from the block's slab in device memory.
-constexpr uint32_t IN_SLAB = 0x80000000u;
 
 struct Draws;
 

@@ -1,17 +1,26 @@
-// Working memory of one block: arrays in shared memory as far as it goes, the rest in the block's slab.
+// Working memory of one block.
 #pragma once
 #include "plan.cuh"
 
+#ifdef __CUDACC__
+extern __shared__ double ns_shared[];
+#else
+static thread_local double* ns_shared;
+#endif
+
 namespace ns {
 
+// Arrays of a model that fits into shared memory (NEAR): the first ones there, the rest in the block's slab of device
+// memory. Of a larger model all but ROOM are in the slab. Which it is, is known when this is compiled: instructions for
+// one kind of memory are faster than those for any.
+template <bool NEAR>
 struct State {
     const uint32_t* offset;
-    double* shared;
     double* slab;
 
     NS_DEVICE double* operator[](Array array) const {
-        uint32_t at = offset[array];
-        return (at & IN_SLAB) ? slab + (at & ~IN_SLAB) : shared + at;
+        bool shared = array == ROOM || (NEAR && array < FIRST_FAR);
+        return (shared ? ns_shared : slab) + offset[array];
     }
 };
 

@@ -10,23 +10,30 @@ use ns_core::SessionError;
 /// A kernel, by the name it has in the embedded code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
-    /// Fits from a queue.
+    /// Fits from a queue, working in shared memory.
     Fit,
+    /// The same for models that do not fit there.
+    FitFar,
     /// Values and gradients at many points.
     Evaluate,
+    /// The same for models that do not fit into shared memory.
+    EvaluateFar,
     /// Toys drawn and handed back, for tests.
     Draw,
 }
 
 impl Kernel {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Fit, Self::Evaluate, Self::Draw];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Draw];
 
     /// The symbol.
     pub(crate) const fn symbol(self) -> &'static str {
         match self {
             Self::Fit => "ns_fit",
+            Self::FitFar => "ns_fit_far",
             Self::Evaluate => "ns_evaluate",
+            Self::EvaluateFar => "ns_evaluate_far",
             Self::Draw => "ns_draw",
         }
     }

@@ -119,10 +119,11 @@ impl Input {
             n_first: kind.first.1 as i32,
             n_second: kind.second.1 as i32,
             n_bendable: kind.bendable.1 as i32,
-            padding: 0,
+            n_directions: kind.directions.1 as i32,
             first: kind.first.0,
             second: kind.second.0,
             bendable: kind.bendable.0,
+            directions: kind.directions.0,
         });
     }
 
@@ -163,6 +164,7 @@ pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,
     pub(super) rooms: &'a Rooms,
+    pub(super) kernel: Kernel,
     pub(super) threads: u32,
     /// Blocks that run at a time.
     pub(super) blocks: usize,
@@ -230,7 +232,7 @@ impl Launcher<'_> {
         };
         let shape =
             Shape { blocks: blocks as u32, threads: self.threads, shared: self.rooms.shared as u32 };
-        self.backend.launch(Kernel::Fit, shape, bytemuck::bytes_of(&launch))?;
+        self.backend.launch(self.kernel, shape, bytemuck::bytes_of(&launch))?;
         let mut landed = Landed {
             outcomes: vec![layout::Outcome::default(); fits],
             parameters: vec![0.0; fits * n],

@@ -63,8 +63,9 @@ impl CudaSession {
         gradient: bool,
     ) -> Result<Points, SessionError> {
         let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
-        let rooms = shape::rooms(&self.plan, Size::default(), false, self.budget());
-        let resident = backend.occupancy(Kernel::Evaluate, self.threads, rooms.shared as u32)?;
+        let rooms = shape::rooms(&self.plan, Size::default(), false, backend.properties());
+        let kernel = if rooms.near { Kernel::Evaluate } else { Kernel::EvaluateFar };
+        let resident = backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
         let blocks = (resident.max(1) * backend.properties().multiprocessors).min(count).max(1);
         let numbers: Vec<f64> = data.iter().flat_map(|d| d.main.iter().chain(&d.aux).copied()).collect();
         let per_point = if data.len() > 1 { self.cpu.plan.n_bins() + self.cpu.plan.n_aux() } else { 0 };
@@ -87,7 +88,7 @@ impl CudaSession {
         };
         let shape =
             Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
-        backend.launch(Kernel::Evaluate, shape, bytemuck::bytes_of(&launch))?;
+        backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;
         let mut found = Points { values: vec![[0.0; 2]; count], gradients: Vec::new() };
         backend.read(values.address(), bytemuck::cast_slice_mut(&mut found.values))?;
         if let Some(gradients) = gradients {

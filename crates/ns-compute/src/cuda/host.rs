@@ -8,8 +8,8 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Kernel, Properties, Shape};
 
 unsafe extern "C" {
-    fn ns_host_fit(launch: *const u8, shared: *mut f64, blocks: i32);
-    fn ns_host_evaluate(launch: *const u8, shared: *mut f64, blocks: i32);
+    fn ns_host_fit(launch: *const u8, shared: *mut f64, blocks: i32, near: i32);
+    fn ns_host_evaluate(launch: *const u8, shared: *mut f64, blocks: i32, near: i32);
     fn ns_host_draw(launch: *const u8, blocks: i32);
     #[cfg(test)]
     fn ns_host_sizes(sizes: *mut u64);
@@ -33,7 +33,7 @@ impl Host {
             capability: (0, 0),
             driver: 0,
             multiprocessors: 2,
-            // Little, so that arrays in slabs are tested too.
+            // Little, so that models that do not fit are tested too.
             shared_per_block: 16 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
@@ -104,8 +104,10 @@ impl Backend for Host {
         // layouts on both sides are the same (tested below).
         unsafe {
             match kernel {
-                Kernel::Fit => ns_host_fit(parameter.as_ptr(), shared.as_mut_ptr(), blocks),
-                Kernel::Evaluate => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks),
+                Kernel::Fit => ns_host_fit(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 1),
+                Kernel::FitFar => ns_host_fit(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 0),
+                Kernel::Evaluate => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 1),
+                Kernel::EvaluateFar => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 0),
                 Kernel::Draw => ns_host_draw(parameter.as_ptr(), blocks),
             }
         }

@@ -8,6 +8,7 @@ use super::arena::Arena;
 use super::backend::{Backend, Buffer};
 use super::layout;
 use crate::lanes::Course;
+use crate::lanes::directions::Direction;
 use crate::lanes::metric::Metric;
 
 /// A [`Course`] on the device.
@@ -18,6 +19,7 @@ pub(super) struct Kind {
     pub(super) first: (u64, usize),
     pub(super) second: (u64, usize),
     pub(super) bendable: (u64, usize),
+    pub(super) directions: (u64, usize),
     pub(super) size: Size,
 }
 
@@ -60,10 +62,20 @@ impl Kind {
         };
         let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
         let bendable = (arena.put_indices(bendable.iter().copied()), bendable.len());
+        let found = if search { course.directions() } else { &[] };
+        let mut directions: Vec<layout::Direction> =
+            found.iter().map(|direction| of_direction(direction, &mut arena)).collect();
+        let directions_at = arena.put(&directions);
         let memory = Buffer::new(backend, arena.bytes())?;
         let base = memory.address();
         relocate(&mut metric, METRIC_COUNTS, base);
         arena.set(at, &metric);
+        for (i, direction) in directions.iter_mut().enumerate() {
+            for address in [&mut direction.params, &mut direction.parts, &mut direction.widths] {
+                *address += base;
+            }
+            arena.set(directions_at + (i * size_of::<layout::Direction>()) as u64, direction);
+        }
         arena.upload_into(backend, &memory)?;
         let shared = course.metric();
         Ok(Self {
@@ -71,6 +83,7 @@ impl Kind {
             first: (base + first.0, first.1),
             second: (base + second.0, second.1),
             bendable: (base + bendable.0, bendable.1),
+            directions: (base + directions_at, found.len()),
             size: Size {
                 locals: shared.locals.len(),
                 dual: shared.dual.len(),
@@ -78,6 +91,18 @@ impl Kind {
             },
             _memory: memory,
         })
+    }
+}
+
+/// Adds a direction; addresses are offsets.
+fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
+    layout::Direction {
+        n: direction.params.len() as i32,
+        padding: 0,
+        params: arena.put_indices(direction.params.iter().copied()),
+        parts: arena.put(&direction.parts),
+        widths: arena.put(&direction.widths),
+        places: direction.places,
     }
 }
 

@@ -4,7 +4,7 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// Arrays of one block, in the order in which shared memory is given out (`enum Array`).
+/// Arrays of one block (`enum Array`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Array {
@@ -65,14 +65,16 @@ pub(super) const N_ARRAYS: usize = Array::Changes as usize + 1;
 /// Offsets, an even number of them: what follows in a structure is aligned.
 pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
 
-/// Marks an offset into the block's slab in device memory.
-pub(super) const IN_SLAB: u32 = 0x8000_0000;
+/// The first array that is always in the block's slab in device memory; those before it are in shared memory if the
+/// model is small enough.
+pub(super) const FIRST_FAR: usize = Array::Factor as usize;
 
-/// Numbers that a block's sums take, with room for the number of its item.
-pub(super) const ROOM: usize = 2 * 4 * 4 + 2;
+/// Numbers that a block's sums take, and behind them the number of its item, a copy of the metric, and the limited
+/// memory (`kernels/block.cuh`).
+pub(super) const ROOM: usize = 2 * 4 * 4 + 2 + 20 + 24;
 
 /// Partial sums of a block.
-pub(super) const PARTS: usize = 256;
+pub(super) const PARTS: usize = 128;
 
 /// `struct Plan`.
 #[repr(C)]
@@ -170,6 +172,18 @@ pub(super) struct Override {
     pub(super) upper: f64,
 }
 
+/// `struct Direction`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Direction {
+    pub(super) n: i32,
+    pub(super) padding: i32,
+    pub(super) params: u64,
+    pub(super) parts: u64,
+    pub(super) widths: u64,
+    pub(super) places: [f64; 2],
+}
+
 /// Values of `Request::start`.
 pub(super) const START_AT: i32 = 0;
 pub(super) const START_EARLIER: i32 = 1;
@@ -194,10 +208,11 @@ pub(super) struct Request {
     pub(super) n_first: i32,
     pub(super) n_second: i32,
     pub(super) n_bendable: i32,
-    pub(super) padding: i32,
+    pub(super) n_directions: i32,
     pub(super) first: u64,
     pub(super) second: u64,
     pub(super) bendable: u64,
+    pub(super) directions: u64,
 }
 
 /// `struct Item`.
@@ -211,9 +226,8 @@ pub(super) struct Item {
     pub(super) data: u64,
 }
 
-/// Values of `Outcome::status`.
+/// `Outcome::status` of a certified fit; the others are of the kernels alone.
 pub(super) const CONVERGED: i32 = 0;
-pub(super) const NOT_NEEDED: i32 = 2;
 
 /// `struct Outcome`.
 #[repr(C)]

@@ -9,7 +9,7 @@ use ns_core::{
 };
 
 use super::arena::Arena;
-use super::backend::{Backend, Buffer};
+use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Input, Landed, Launcher, ToyRange, Workspace};
 use super::draws;
 use super::kind::{Kind, PLAN_COUNTS, Size, relocate};
@@ -36,7 +36,6 @@ pub struct CudaSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    budget: usize,
     /// For fits of given data; `None` where these are left to the processor.
     nearby: Option<Kind>,
     workspace: Mutex<Workspace>,
@@ -74,7 +73,6 @@ impl CudaSession {
         let memory = arena.upload(&backend)?;
         relocate(&mut plan, PLAN_COUNTS, memory.address());
         let threads = shape::threads(&plan);
-        let budget = shape::budget(backend.properties(), threads);
         let mut session = Self {
             cpu,
             backend,
@@ -82,7 +80,6 @@ impl CudaSession {
             plan,
             _plan_memory: memory,
             threads,
-            budget,
             nearby: None,
             workspace: Mutex::default(),
             check: Mutex::default(),
@@ -109,11 +106,6 @@ impl CudaSession {
         course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), false)).transpose()
     }
 
-    /// Shared memory of a block, bytes.
-    pub(super) fn budget(&self) -> usize {
-        self.budget
-    }
-
     /// Runs `work` with a launcher for fits of this size.
     fn launch<R>(
         &self,
@@ -121,9 +113,10 @@ impl CudaSession {
         work: impl FnOnce(&Launcher<'_>) -> Result<R, SessionError>,
     ) -> Result<R, SessionError> {
         let properties = self.backend.properties();
-        let rooms = shape::rooms(&self.plan, size, true, self.budget);
+        let rooms = shape::rooms(&self.plan, size, true, properties);
+        let kernel = if rooms.near { Kernel::Fit } else { Kernel::FitFar };
         let resident = self.backend.occupancy(
-            super::backend::Kernel::Fit,
+            kernel,
             self.threads,
             rooms.shared as u32,
         )?;
@@ -132,6 +125,7 @@ impl CudaSession {
             backend: &self.backend,
             plan: &self.plan,
             rooms: &rooms,
+            kernel,
             threads: self.threads,
             blocks,
         })

@@ -5,11 +5,7 @@
 
 use super::backend::Properties;
 use super::kind::Size;
-use super::layout::{self, Array, IN_SLAB, N_ARRAYS, N_OFFSETS, PARTS, ROOM};
-
-/// Registers of a multiprocessor, and what a thread of the fit takes at most (see the launch bounds in
-/// `kernels/ns.cu`).
-const THREADS_AT_A_TIME: usize = 768;
+use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS, PARTS, ROOM};
 
 /// Pairs of the limited memory (`kernels/memory.cuh`).
 const PAIRS: usize = 12;
@@ -24,6 +20,8 @@ const RESERVED: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rooms {
     pub(super) offset: [u32; N_OFFSETS],
+    /// The nearer ones are in shared memory.
+    pub(super) near: bool,
     /// Bytes in shared memory.
     pub(super) shared: usize,
     /// Numbers in the slab.
@@ -38,14 +36,6 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
         161..=640 => 64,
         _ => 128,
     }
-}
-
-/// Shared memory that a block may take so that registers, not memory, limit how many run at a time.
-pub(super) fn budget(properties: &Properties, threads: u32) -> usize {
-    let blocks = (THREADS_AT_A_TIME / threads as usize).max(1);
-    (properties.shared_per_multiprocessor / blocks)
-        .saturating_sub(RESERVED)
-        .min(properties.shared_per_block.saturating_sub(RESERVED))
 }
 
 /// Numbers in each array.
@@ -84,20 +74,20 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Gives out shared memory up to `budget` bytes, array after array, and puts the rest into the slab.
-pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, budget: usize) -> Rooms {
-    let mut rooms = Rooms { offset: [0; N_OFFSETS], shared: 0, slab: 0 };
+/// Lays out the arrays of a block: the nearer ones in shared memory if there is room for all of them, else all in the
+/// slab.
+pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties: &Properties) -> Rooms {
+    let sizes = sizes(plan, size, whole_fit);
+    // Even offsets keep 16-byte alignment.
+    let padded = |numbers: usize| numbers.next_multiple_of(2);
+    let near: usize = sizes[..FIRST_FAR].iter().map(|&numbers| padded(numbers)).sum();
+    let near = 8 * near + RESERVED <= properties.shared_per_block;
+    let mut rooms = Rooms { offset: [0; N_OFFSETS], near, shared: 0, slab: 0 };
     let (mut shared, mut slab) = (0, 0);
-    for (offset, numbers) in rooms.offset.iter_mut().zip(sizes(plan, size, whole_fit)) {
-        // Even offsets keep 16-byte alignment.
-        let numbers = numbers.next_multiple_of(2);
-        if 8 * (shared + numbers) <= budget || shared == 0 {
-            *offset = shared as u32;
-            shared += numbers;
-        } else {
-            *offset = slab as u32 | IN_SLAB;
-            slab += numbers;
-        }
+    for (array, (offset, numbers)) in rooms.offset.iter_mut().zip(sizes).enumerate() {
+        let to = if array == Array::Room as usize || (near && array < FIRST_FAR) { &mut shared } else { &mut slab };
+        *offset = *to as u32;
+        *to += padded(numbers);
     }
     rooms.shared = 8 * shared;
     rooms.slab = slab;
