@@ -40,8 +40,8 @@ fit_toys_batch_gpu = _named(
     "fit_toys_batch_gpu",
     """`fit_toys` with `device='cuda'`: toys drawn at `params` and fitted on the GPU.
 
-    `device` may name another card ("cuda:1"), "cpu" or "auto"; the toys are the same on all of them. Without a
-    card `DeviceError` says what is missing and what to do.""",
+    `device` may name another card ("cuda:1"), all of them ("cuda:all"), "cpu" or "auto"; the toys are the same on
+    all of them. Without a card `DeviceError` says what is missing and what to do.""",
 )
 fit_toys_batch_metal = _named(_fit_toys("metal"), "fit_toys_batch_metal", "`fit_toys` with `device='metal'`.")
 fit_toys_from_data_gpu = _named(

@@ -19,9 +19,11 @@ pub(crate) enum Kernel {
     /// The same for models that do not fit into shared memory.
     EvaluateFar,
     /// Toys drawn and handed back, for tests.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     Draw,
 }
 
+#[cfg(feature = "cuda")]
 impl Kernel {
     /// All of them.
     pub(crate) const ALL: [Self; 5] =
@@ -72,6 +74,7 @@ pub(crate) trait Backend: Send + Sync {
     fn properties(&self) -> &Properties;
 
     /// Free memory now, bytes.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     fn free_memory(&self) -> Result<u64, SessionError>;
 
     /// Takes memory, uninitialised; an address that is a multiple of 256. Zero bytes are allowed.

@@ -117,6 +117,9 @@ impl Drop for Guard<'_, '_> {
     }
 }
 
+/// What a card does.
+type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<Finished>) -> Result<bool, SessionError> + Sync + 'a;
+
 /// Runs `work` for every card, each on a thread of its own, and hands finished chunks to `deliver` in order, on the
 /// calling thread. `work` takes chunks from the queue until there are none, sends them when they are finished, and
 /// says whether it takes such work at all.
@@ -128,7 +131,7 @@ impl Drop for Guard<'_, '_> {
 pub(super) fn deal<C: Sync>(
     cards: &[C],
     queue: &Queue<'_>,
-    work: &(dyn Fn(&C, &mpsc::Sender<Finished>) -> Result<bool, SessionError> + Sync),
+    work: &Work<'_, C>,
     deliver: &mut dyn FnMut(Vec<TaskOutcome>),
 ) -> Result<bool, SessionError> {
     let mut expected = queue.state().next;

@@ -66,17 +66,20 @@ struct Function {
 /// # Errors
 /// Whatever is missing, each with its remedy: the driver, the device, code for the card.
 pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
-    static OPEN: Mutex<BTreeMap<usize, Arc<CudaDriver>>> = Mutex::new(BTreeMap::new());
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if open.get(&index).is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
+    // A lock for each device: several are made ready side by side.
+    type Place = Arc<Mutex<Option<Arc<CudaDriver>>>>;
+    static OPEN: Mutex<BTreeMap<usize, Place>> = Mutex::new(BTreeMap::new());
+    let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
+    let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
+    if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
         // Where no session holds it any more, this ends the broken context and the next is a new one.
-        open.remove(&index);
+        *open = None;
     }
-    if let Some(device) = open.get(&index) {
+    if let Some(device) = open.as_ref() {
         return Ok(Arc::clone(device) as Arc<dyn Backend>);
     }
     let device = Arc::new(guarded(Device::Cuda(index), || CudaDriver::new(index))?);
-    open.insert(index, Arc::clone(&device));
+    *open = Some(Arc::clone(&device));
     WARM.store(true, Ordering::Relaxed);
     Ok(device)
 }

@@ -69,6 +69,9 @@ impl Arrived<'_> {
     }
 }
 
+/// Lends a worker to what needs one.
+pub(super) type Lend<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
+
 /// What settling a task needs besides its fits.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
@@ -90,7 +93,7 @@ impl Settling<'_> {
         first: usize,
         saturated: Option<f64>,
         data: &dyn Fn() -> Dataset,
-        worker: &mut dyn FnMut(&mut dyn FnMut(&mut Worker)),
+        worker: &mut Lend<'_>,
     ) -> TaskOutcome {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(self.task.fits.len());

@@ -138,8 +138,7 @@ impl SeveralCuda {
             let parts = self.cards.iter().zip(points.chunks(part));
             let threads: Vec<_> =
                 parts.map(|(card, part)| scope.spawn(|| card.evaluate(data, part, request))).collect();
-            let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-            joined.map(|part| part.unwrap_or_else(|payload| std::panic::resume_unwind(payload))).collect()
+            threads.into_iter().map(joined).collect()
         });
         let mut all = Evaluation::default();
         for part in found {
@@ -174,12 +173,22 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
     if execution.device == Device::CudaAll {
         let cards = alike(&super::found()?)?;
         if cards.len() > 1 {
-            let ready = |index: usize| Ok((Device::Cuda(index), super::driver::open(index)?));
-            let backends = cards.into_iter().map(ready).collect::<Result<Vec<_>, SessionError>>()?;
+            // Making a device ready takes a fifth of a second.
+            let backends = std::thread::scope(|scope| {
+                let ready = |index: usize| Ok((Device::Cuda(index), super::driver::open(index)?));
+                let threads: Vec<_> =
+                    cards.into_iter().map(|index| scope.spawn(move || ready(index))).collect();
+                threads.into_iter().map(joined).collect::<Result<Vec<_>, SessionError>>()
+            })?;
             return Ok(Box::new(SeveralCuda::on(model, execution, backends)?));
         }
     }
     Ok(Box::new(CudaSession::open(model, execution)?))
+}
+
+/// What a thread returned; its panic goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
 /// Passes on progress of a part of a batch as that of the batch.

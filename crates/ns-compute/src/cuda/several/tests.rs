@@ -9,7 +9,8 @@ use super::super::backend::{Kernel, Properties, Shape};
 use super::super::host::Host;
 use super::*;
 
-#[allow(dead_code, unreachable_pub)]
+// Its functions are for the module above it alone, so that others cannot share it.
+#[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 

@@ -133,8 +133,9 @@ int cuEventRecord(void* event, void* stream) { IN_CONTEXT (void)event; return st
 int cuEventSynchronize(void* event) { IN_CONTEXT (void)event; finish(); return OK; }
 int cuStreamSynchronize(void* stream) { IN_CONTEXT finish(); return stream == (void*)STREAM ? OK : INVALID; }
 
-static const char* kernels[] = {"ns_fit", "ns_evaluate", "ns_draw"};
-static int allowed[3];
+static const char* kernels[] = {"ns_fit", "ns_fit_far", "ns_evaluate", "ns_evaluate_far", "ns_draw"};
+enum { N_KERNELS = sizeof kernels / sizeof *kernels };
+static int allowed[N_KERNELS];
 int cuModuleLoadData(void** module, const void* image) {
     IN_CONTEXT
     int text = memcmp(image, "\x7f" "ELF", 4) != 0;
@@ -148,7 +149,7 @@ int cuModuleLoadData(void** module, const void* image) {
 int cuModuleGetFunction(void** function, void* module, const char* name) {
     IN_CONTEXT
     (void)module;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < N_KERNELS; i++) {
         if (strcmp(name, kernels[i]) == 0) {
             *function = &allowed[i];
             return OK;
