@@ -66,6 +66,9 @@ NS_DEVICE double reciprocal(double x) {
 struct int2 {
     int x, y;
 };
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
 #define NS_CALL static
 #define __restrict__ __restrict
 

@@ -38,7 +38,7 @@ struct Known {
 // what is held.
 template <bool NEAR>
 NS_DEVICE bool absorb(
-    const Plan& plan, const Metric& metric, const State<NEAR>& state, bool fresh, Memory& memory, Sums& sums
+    const Plan& plan, const State<NEAR>& state, bool fresh, Memory& memory, Sums& sums
 ) {
     double *theta = state[THETA], *slope = state[SLOPE], *held = state[HELD];
     const double *trial = state[TRIAL], *gradient = state[GRADIENT];
@@ -46,8 +46,7 @@ NS_DEVICE bool absorb(
     double *steps = state[STEPS] + memory.next * plan.n_params;
     double *changes = state[CHANGES] + memory.next * plan.n_params;
     double parts[3] = {0.0, 0.0, 0.0};
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         double to = trial[p], g = gradient[p];
         bool was = held[p] != 0.0;
         if (!fresh) {
@@ -77,17 +76,16 @@ NS_DEVICE bool absorb(
 
 // What one step from `theta` may reach below: Poisson constraints are barriers at 0, a step leaves a tenth.
 NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
-    return plan.constraint[p] == 2 ? fmax(lower, 0.1 * theta) : lower;
+    return plan.constraint[p].x == 2 ? fmax(lower, 0.1 * theta) : lower;
 }
 
 // The longest part of the direction, at most 1, that stays in the box.
 template <bool NEAR>
-NS_DEVICE double reach(const Plan& plan, const Metric& metric, const State<NEAR>& state, Sums& sums) {
+NS_DEVICE double reach(const Plan& plan, const State<NEAR>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double least = 1.0;
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         double step = direction[p], to = theta[p] + step;
         double bottom = floor_of(plan, p, lower[p], theta[p]);
         if (!(to < bottom || to > upper[p])) continue;
@@ -101,12 +99,11 @@ NS_DEVICE double reach(const Plan& plan, const Metric& metric, const State<NEAR>
 
 // Holds the parameters that sit on a bound and would leave the box; true if there were any.
 template <bool NEAR>
-NS_DEVICE bool pin_outward(const Metric& metric, const State<NEAR>& state, Sums& sums) {
+NS_DEVICE bool pin_outward(const Plan& plan, const State<NEAR>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double *held = state[HELD], *slope = state[SLOPE], any = 0.0;
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         double step = direction[p];
         bool outward = (theta[p] <= lower[p] && step < 0.0) || (theta[p] >= upper[p] && step > 0.0);
         if (outward && held[p] == 0.0) {
@@ -120,12 +117,11 @@ NS_DEVICE bool pin_outward(const Metric& metric, const State<NEAR>& state, Sums&
 
 // TRIAL = THETA + length DIRECTION, inside the box.
 template <bool NEAR>
-NS_DEVICE void advance(const Metric& metric, const State<NEAR>& state, double length) {
+NS_DEVICE void advance(const Plan& plan, const State<NEAR>& state, double length) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double* trial = state[TRIAL];
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         double to = fma(length, direction[p], theta[p]);
         trial[p] = fmin(fmax(to, lower[p]), upper[p]);
     }
@@ -135,14 +131,13 @@ NS_DEVICE void advance(const Metric& metric, const State<NEAR>& state, double le
 // Whether the descent is about to end in the known minimum: value and point that it predicts agree.
 template <bool NEAR>
 NS_DEVICE bool awaits(
-    const Plan& plan, const Metric& metric, const State<NEAR>& state, const Descent& at, double known, Sums& sums
+    const Plan& plan, const State<NEAR>& state, const Descent& at, double known, Sums& sums
 ) {
     double predicted = at.value - at.edm;
     if (at.edm > RECOGNISABLE || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
     const double *theta = state[THETA], *direction = state[DIRECTION], *there = state[SNAPSHOT];
     double away = 0.0;
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         double width = plan.width[p], scale = width > 0.0 ? width : fabs(there[p]);
         if (!(fabs(theta[p] + direction[p] - there[p]) <= CLOSE * fmax(scale, CLOSE))) away = 1.0;
     }
@@ -157,13 +152,13 @@ NS_DEVICE bool direct(
 ) {
     for (int pin = 0;; pin++) {
         if ((renew || pin > 0) && !factor(plan, metric, state, sums)) return false;
-        before(plan, metric, state, memory, sums);
+        before(plan, state, memory, sums);
         solve(plan, metric, state);
-        at.descent = after(plan, metric, state, memory, sums);
-        at.length = reach(plan, metric, state, sums);
+        at.descent = after(plan, state, memory, sums);
+        at.length = reach(plan, state, sums);
         if (!(at.length < 1e-10)) return true;
         if (pin == MOST_PINS) return false;
-        if (!pin_outward(metric, state, sums)) return true;
+        if (!pin_outward(plan, state, sums)) return true;
         memory.used = 0;
     }
 }
@@ -199,7 +194,7 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
                 return at;
             }
             at.length *= 0.3;
-            advance(metric, state, at.length);
+            advance(plan, state, at.length);
             continue;
         }
         bool fresh = at.fresh;
@@ -208,7 +203,7 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
         at.noise = here.noise;
         at.trials = 0;
         at.iterations++;
-        bool turned = absorb(plan, metric, state, fresh, memory, sums);
+        bool turned = absorb(plan, state, fresh, memory, sums);
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
@@ -230,9 +225,9 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
         }
         if (known.any && at.edm <= FORESEEABLE) {
             if (at.value - 10.0 * at.edm >= known.value - SAME) return at;
-            if (awaits(plan, metric, state, at, known.value, sums)) return at;
+            if (awaits(plan, state, at, known.value, sums)) return at;
         }
-        advance(metric, state, at.length);
+        advance(plan, state, at.length);
     }
 }
 

@@ -36,21 +36,20 @@ NS_DEVICE double poisson_term(double lambda, double n) {
     return lambda > 0.0 ? deviance(lambda, n) : infinity();
 }
 
-// Product of the scalar factors of a block, without that at `leave_out`.
-NS_DEVICE double factors(const Plan& plan, int block, int leave_out, const double* theta, double product) {
-    for (int k = plan.block_factor[block]; k < plan.block_factor[block + 1]; k++) {
+// Product of the scalar factors `from` to `to`, without that at `leave_out`.
+NS_DEVICE double factors(const Plan& plan, int from, int to, int leave_out, const double* theta, double product) {
+    for (int k = from; k < to; k++) {
         if (k != leave_out) product *= theta[plan.factor_param[k]];
     }
     return product;
 }
 
-// Product of the per-bin factors of a cell, without that at `leave_out`.
-NS_DEVICE double binwise(const Plan& plan, int cell, int leave_out, const double* theta) {
-    int only = plan.cell_factor[cell];
-    if (only >= -1) return only < 0 || leave_out >= 0 ? 1.0 : theta[only];
-    int block = plan.cell_block[cell], b = cell - plan.block_cell[block];
+// Product of the per-bin factors of a cell with several, without that at `leave_out`.
+NS_DEVICE double several(const Plan& plan, int cell, int leave_out, const double* theta) {
+    int block = plan.cell_block[cell], b = cell - plan.block[3 * block].z;
+    int4 lists = plan.block[3 * block + 1];
     double product = 1.0;
-    for (int k = plan.block_binwise[block]; k < plan.block_binwise[block + 1]; k++) {
+    for (int k = lists.z; k < lists.w; k++) {
         if (k != leave_out) product *= theta[plan.binwise_first[k] + b];
     }
     return product;
@@ -61,15 +60,18 @@ struct Value {
     double main, constraint, noise, least;
 };
 
-// normsys factors and their relative derivatives, term by term (FACTOR, RATIO).
+// normsys factors, sorted by block (FACTOR), and their relative derivatives, sorted by parameter (RATIO).
 template <bool NEAR>
 NS_DEVICE void terms(const Plan& plan, const State<NEAR>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
 #pragma unroll 2
     NS_EACH(i, plan.n_terms) {
+        const Pair* c = plan.norm_coefficient + i;
+        Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
+        int place = plan.norm_place[i];
         double f, r;
-        normsys(plan, i, theta[plan.norm_param[i]], f, r);
-        factor[i] = f;
+        normsys(plan, i, high, middle, low, theta[plan.norm_param[i]], f, r);
+        factor[place] = f;
         ratio[i] = r;
     }
 }
@@ -81,22 +83,24 @@ NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
     NS_EACH_TEAM(block, plan.n_blocks) {
-        double product = 1.0;
-        int end = plan.block_norm[block + 1];
-        for (int i = plan.block_norm[block] + member(); i < end; i += 4 * members()) {
+        int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
+        double product = 1.0, scalar = 1.0;
+        for (int k = lists.x + member(); k < lists.y; k += members()) scalar *= theta[plan.factor_param[k]];
+        for (int i = ranges.x + member(); i < ranges.y; i += 4 * members()) {
             double f[4];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 int k = i + u * members();
-                f[u] = k < end ? factor[plan.norm_of_block[k]] : 1.0;
+                f[u] = k < ranges.y ? factor[k] : 1.0;
             }
             product *= (f[0] * f[1]) * (f[2] * f[3]);
         }
         product = team_product(product);
+        scalar = team_product(scalar);
         least = fmin(least, fabs(product));
         if (member() == 0) {
             norm[block] = product;
-            scale[block] = factors(plan, block, -1, theta, product);
+            scale[block] = product * scalar;
         }
     }
     return least;
@@ -107,14 +111,12 @@ template <bool NEAR>
 NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* theta) {
     double *additive = state[ADDITIVE], *product = state[BINWISE];
     const double* curved = state[CURVED];
-    NS_EACH(place, 32 * plan.n_slices) {
-        int cell = plan.slice_cell[place];
-        if (cell < 0) continue;
-        int slice = place >> 5, lane = place & 31;
+    NS_EACH(cell, plan.n_cells) {
+        int2 range = plan.slice[cell >> 5];
         double sum = plan.nominal[cell], bent = 0.0;
-        int end = plan.slice_start[slice + 1];
+        int only = plan.cell_factor[cell];
         // Slices are filled up to a multiple of four.
-        for (int i = plan.slice_start[slice] + lane; i < end; i += 4 * 32) {
+        for (int i = range.x + (cell & 31); i < range.y; i += 4 * 32) {
             int p[4];
             Pair shape[4];
 #pragma unroll
@@ -129,7 +131,7 @@ NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* t
             }
         }
         additive[cell] = sum + bent;
-        product[cell] = binwise(plan, cell, -1, theta);
+        product[cell] = only == -1 ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
     }
 }
 
@@ -140,11 +142,12 @@ NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, do
     const double* counts = state[MAIN];
     double *lambdas = state[LAMBDA], *slopes = state[BIN_SLOPE], *weights = state[WEIGHT];
     NS_EACH_TEAM(b, plan.n_bins) {
+        int2 range = plan.bin[b];
         double lambda = 0.0;
-        int end = plan.bin_start[b + 1];
-        for (int i = plan.bin_start[b] + member(); i < end; i += members()) {
-            int cell = plan.bin_cell[i];
-            lambda = fma(additive[cell] * scale[plan.cell_block[cell]], product[cell], lambda);
+#pragma unroll 2
+        for (int i = range.x + member(); i < range.y; i += members()) {
+            int2 at = plan.bin_cell[i];
+            lambda = fma(additive[at.x] * scale[at.y], product[at.x], lambda);
         }
         lambda = team_sum(lambda);
         if (member() == 0) {
@@ -168,15 +171,16 @@ NS_DEVICE void constraints(
     const double* aux = state[AUX];
     double* gradient = state[GRADIENT];
     NS_EACH(p, plan.n_params) {
+        int2 kind = plan.constraint[p];
         double slope = 0.0, scale = plan.constraint_scale[p];
-        if (plan.constraint[p] == 1) {
-            double pull = (theta[p] - aux[plan.constraint_aux[p]]) * scale;
+        if (kind.x == 1) {
+            double pull = (theta[p] - aux[kind.y]) * scale;
             double term = 0.5 * pull * pull;
             constraint += term;
             noise += term;
             slope = pull * scale;
-        } else if (plan.constraint[p] == 2) {
-            double rate = theta[p] * scale, n = aux[plan.constraint_aux[p]];
+        } else if (kind.x == 2) {
+            double rate = theta[p] * scale, n = aux[kind.y];
             double term = poisson_term(rate, n);
             constraint += term;
             noise += fabs(term) + fabs(rate - n);
@@ -191,34 +195,40 @@ NS_DEVICE void constraints(
 template <bool NEAR>
 NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
-    const double* slopes = state[BIN_SLOPE];
+    const double *slopes = state[BIN_SLOPE], *norm = state[NORM];
     double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *others = state[OTHERS];
-    const double* norm = state[NORM];
     double *gradient = state[GRADIENT], *reaction = state[REACTION];
     NS_EACH(block, plan.n_blocks) {
+        int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
+        int bin = plan.block[3 * block + 2].x - ranges.z;
         double sum = 0.0, scaled = scale[block];
-        for (int cell = plan.block_cell[block]; cell < plan.block_cell[block + 1]; cell++) {
-            double slope = slopes[plan.cell_bin[cell]] * product[cell];
+        for (int cell = ranges.z; cell < ranges.w; cell++) {
+            double slope = slopes[bin + cell] * product[cell];
             sum = fma(slope, additive[cell], sum);
             weight[cell] = slope * scaled;
         }
         total[block] = sum * scaled;
-        for (int k = plan.block_factor[block]; k < plan.block_factor[block + 1]; k++) {
-            others[k] = factors(plan, block, k, theta, norm[block]) * sum;
+        for (int k = lists.x; k < lists.y; k++) {
+            others[k] = factors(plan, lists.x, lists.y, k, theta, norm[block]) * sum;
         }
     }
-    NS_EACH(i, plan.n_binwise) {
+    NS_EACH_TEAM(i, plan.n_binwise) {
+        int4 list = plan.binwise[i];
         double sum = 0.0, reacts = 0.0;
-        for (int k = plan.binwise_start[i]; k < plan.binwise_start[i + 1]; k++) {
-            int cell = plan.binwise_cell[k];
-            double others = additive[cell] * scale[plan.cell_block[cell]];
-            others *= binwise(plan, cell, plan.binwise_place[k], theta);
-            sum = fma(slopes[plan.cell_bin[cell]], others, sum);
-            reacts += others;
+#pragma unroll 2
+        for (int k = list.x + member(); k < list.y; k += members()) {
+            int4 at = plan.binwise_cell[k];
+            double other = additive[at.x] * scale[at.y];
+            if (at.w >= 0) other *= several(plan, at.x, at.w, theta);
+            sum = fma(slopes[at.z], other, sum);
+            reacts += other;
         }
-        int p = plan.binwise_param[i];
-        gradient[p] += sum;
-        reaction[p] = reacts;
+        sum = team_sum(sum);
+        reacts = team_sum(reacts);
+        if (member() == 0) {
+            gradient[list.z] += sum;
+            reaction[list.z] = reacts;
+        }
     }
 }
 
@@ -229,45 +239,38 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
     const double *others = state[OTHERS], *first = state[CURVED_FIRST];
     double* gradient = state[GRADIENT];
     NS_EACH_TEAM(i, plan.n_reacting) {
+        int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
         double sum = 0.0, bent = 0.0;
-        int end = plan.reacting_hist[i + 1];
-        for (int k = plan.reacting_hist[i] + member(); k < end; k += 4 * members()) {
-            double w[4];
+        int h = ranges.x + member(), t = ranges.z + member(), f = rest.x + member();
+        // All three lists side by side, and several entries of each: what has to be waited for is memory.
+        for (; h < ranges.y || t < ranges.w || f < rest.y; h += 4 * members(), t += 3 * members(), f += members()) {
+            double w[4], r[3], s[3];
             Pair shape[4];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
-                int at = k + u * members();
-                bool there = at < end;
+                int at = h + u * members();
+                bool there = at < ranges.y;
                 w[u] = there ? weight[plan.hist_cell[at]] : 0.0;
                 shape[u] = there ? plan.hist_template[at] : Pair{0.0, 0.0};
             }
+#pragma unroll
+            for (int u = 0; u < 3; u++) {
+                int at = t + u * members();
+                bool there = at < ranges.w;
+                r[u] = there ? ratio[at] : 0.0;
+                s[u] = there ? total[plan.norm_block[at]] : 0.0;
+            }
+            if (f < rest.y) sum += others[plan.factor_place[f]];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 sum = fma(w[u], shape[u].a, sum);
                 bent = fma(w[u], shape[u].b, bent);
             }
-        }
-        int p = plan.reacting_param[i];
-        sum = fma(bent, first[p], sum);
-        int2 range = plan.reacting_norm[i];
-        for (int k = range.x + member(); k < range.y; k += 4 * members()) {
-            double r[4], t[4];
 #pragma unroll
-            for (int u = 0; u < 4; u++) {
-                int at = k + u * members();
-                bool there = at < range.y;
-                r[u] = there ? ratio[at] : 0.0;
-                t[u] = there ? total[plan.norm_block[at]] : 0.0;
-            }
-#pragma unroll
-            for (int u = 0; u < 4; u++) sum = fma(r[u], t[u], sum);
+            for (int u = 0; u < 3; u++) sum = fma(r[u], s[u], sum);
         }
-        end = plan.reacting_factor[i + 1];
-        for (int k = plan.reacting_factor[i] + member(); k < end; k += members()) {
-            sum += others[plan.factor_place[k]];
-        }
-        sum = team_sum(sum);
-        if (member() == 0) gradient[p] += sum;
+        sum = team_sum(fma(bent, first[rest.z], sum));
+        if (member() == 0) gradient[rest.z] += sum;
     }
 }
 

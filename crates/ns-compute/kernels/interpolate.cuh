@@ -48,13 +48,14 @@ NS_DEVICE double exponential(double x) {
     return from_bits(bits(value) + (bits(shifted) << 52));
 }
 
-// Factor and relative derivative of normsys term `i` at `alpha`.
-NS_DEVICE void normsys(const Plan& plan, int i, double alpha, double& factor, double& ratio) {
+// Factor and relative derivative of normsys term `i` at `alpha`. Coefficients are given: they are read while alpha is still on its
+// way.
+NS_DEVICE void normsys(
+    const Plan& plan, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
+) {
     double size = fabs(alpha);
     if (plan.normsys == CODE4 && size < 1.0) {
         // Horner's rule for the polynomial and, with the same intermediate values, its derivative.
-        const Pair* c = plan.norm_coefficient + i;
-        Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
         double value = fma(high.a, alpha, high.b), first = fma(high.a, alpha, value);
         value = fma(value, alpha, middle.a), first = fma(first, alpha, value);
         value = fma(value, alpha, middle.b), first = fma(first, alpha, value);
@@ -64,9 +65,9 @@ NS_DEVICE void normsys(const Plan& plan, int i, double alpha, double& factor, do
         ratio = first * reciprocal(factor);
         return;
     }
-    double hi = plan.norm_log_hi[i], lo = plan.norm_log_lo[i];
-    factor = exponential(size * (alpha < 0.0 ? lo : hi));
-    ratio = alpha < 0.0 ? -lo : alpha > 0.0 ? hi : 0.5 * (hi - lo);
+    Pair log = plan.norm_log[i];
+    factor = exponential(size * (alpha < 0.0 ? log.b : log.a));
+    ratio = alpha < 0.0 ? -log.b : alpha > 0.0 ? log.a : 0.5 * (log.a - log.b);
 }
 
 }  // namespace ns

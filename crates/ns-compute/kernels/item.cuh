@@ -33,7 +33,8 @@ NS_DEVICE double load(const FitLaunch& launch, const State<NEAR>& state, int ite
     double constant = 0.0;
     NS_EACH(b, plan.n_bins) constant += saturated(main[b]);
     NS_EACH(p, plan.n_params) {
-        if (plan.constraint[p] == 2) constant += saturated(aux[plan.constraint_aux[p]]);
+        int2 constraint = plan.constraint[p];
+        if (constraint.x == 2) constant += saturated(aux[constraint.y]);
     }
     return sums.one(constant);
 }

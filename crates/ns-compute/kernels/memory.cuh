@@ -24,12 +24,12 @@ NS_DEVICE int slot_of(int next, int age) {
 
 // FROM: first half of a direction.
 template <bool NEAR>
-NS_DEVICE void before(const Plan& plan, const Metric& metric, const State<NEAR>& state, Memory& memory, Sums& sums) {
-    double* from = state[FROM];
+NS_DEVICE void before(const Plan& plan, const State<NEAR>& state, Memory& memory, Sums& sums) {
+    double *from = state[FROM], *to = state[TO];
     const double* slope = state[SLOPE];
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         from[p] = -slope[p];
+        to[p] = 0.0;
     }
     if (!memory.corrects) return;
     for (int age = 1; age <= memory.used; age++) {
@@ -37,14 +37,12 @@ NS_DEVICE void before(const Plan& plan, const Metric& metric, const State<NEAR>&
         if (memory.inverse[slot] == 0.0) continue;
         const double *step = state[STEPS] + slot * plan.n_params, *change = state[CHANGES] + slot * plan.n_params;
         double sum = 0.0;
-        NS_EACH(i, metric.n_free) {
-            int p = metric.free[i];
+        NS_EACH(p, plan.n_params) {
             sum = fma(step[p], from[p], sum);
         }
         double weight = sums.one(sum) * memory.inverse[slot];
         if (thread() == 0) memory.weight[slot] = weight;
-        NS_EACH(i, metric.n_free) {
-            int p = metric.free[i];
+        NS_EACH(p, plan.n_params) {
             from[p] = fma(-weight, change[p], from[p]);
         }
     }
@@ -52,7 +50,7 @@ NS_DEVICE void before(const Plan& plan, const Metric& metric, const State<NEAR>&
 
 // DIRECTION from TO: second half. Returns its scalar product with the slope.
 template <bool NEAR>
-NS_DEVICE double after(const Plan& plan, const Metric& metric, const State<NEAR>& state, Memory& memory, Sums& sums) {
+NS_DEVICE double after(const Plan& plan, const State<NEAR>& state, Memory& memory, Sums& sums) {
     double *to = state[TO], *direction = state[DIRECTION];
     const double *slope = state[SLOPE], *held = state[HELD];
     for (int age = memory.used; memory.corrects && age >= 1; age--) {
@@ -60,19 +58,16 @@ NS_DEVICE double after(const Plan& plan, const Metric& metric, const State<NEAR>
         if (memory.inverse[slot] == 0.0) continue;
         const double *step = state[STEPS] + slot * plan.n_params, *change = state[CHANGES] + slot * plan.n_params;
         double sum = 0.0;
-        NS_EACH(i, metric.n_free) {
-            int p = metric.free[i];
+        NS_EACH(p, plan.n_params) {
             sum = fma(change[p], to[p], sum);
         }
         double weight = memory.weight[slot] - sums.one(sum) * memory.inverse[slot];
-        NS_EACH(i, metric.n_free) {
-            int p = metric.free[i];
+        NS_EACH(p, plan.n_params) {
             to[p] = fma(weight, step[p], to[p]);
         }
     }
     double descent = 0.0;
-    NS_EACH(i, metric.n_free) {
-        int p = metric.free[i];
+    NS_EACH(p, plan.n_params) {
         direction[p] = held[p] != 0.0 ? 0.0 : to[p];
         descent = fma(slope[p], direction[p], descent);
     }

@@ -11,58 +11,46 @@ enum { CODE0 = 0, CODE1 = 1, CODE2 = 2, CODE4 = 4 };
 
 struct Plan {
     int n_params, n_bins, n_aux, n_blocks;
-    int n_cells, n_terms, n_gauss, n_pois;
-    int n_slices, n_reacting, n_binwise, n_factors;
-    int histosys, normsys;
-    // Blocks (one sample in one channel); starts have one more entry than blocks.
-    const int* block_cell;
-    const int* block_norm;
-    const int* block_factor;
-    const int* block_binwise;
+    int n_cells, n_terms, n_slices, n_reacting;
+    int n_binwise, n_factors, histosys, normsys;
+    // Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
+    // cells from and to; scalar factors from and to, per-bin factors from and to; the channel's first bin.
+    const int4* block;
     const int* factor_param;
     // Parameter of the channel's first bin, per per-bin factor.
     const int* binwise_first;
     // normsys terms, parameter after parameter, so that neighbouring threads take the same branch; coefficients 5 and 4
-    // of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i].
+    // of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i]; logarithms of hi and lo.
     const int* norm_param;
     const Pair* norm_coefficient;
-    const double* norm_log_hi;
-    const double* norm_log_lo;
+    const Pair* norm_log;
     const int* norm_block;
-    // Terms of each block.
-    const int* norm_of_block;
-    // Cells (one bin of one block).
+    // Position of each term when they are sorted by block.
+    const int* norm_place;
+    // Cells (one bin of one block), block after block. The one per-bin factor of a cell; -1: none, -2: several.
     const int* cell_block;
-    const int* cell_bin;
-    // The one per-bin factor of a cell; -1: none, -2: several.
     const int* cell_factor;
     const double* nominal;
-    // histosys for the forward sum: slices of 32 cells, term after term, a cell per place.
-    const int* slice_start;
-    const int* slice_cell;
+    // histosys for the forward sum: slices of 32 cells from and to, then term after term, a cell per place.
+    const int2* slice;
     const int* slice_param;
     // Slope and curve.
     const Pair* slice_template;
-    // Cells of each bin.
-    const int* bin_start;
-    const int* bin_cell;
-    // Scalar parameters that act on yields, most work first, with their three lists.
-    const int* reacting_param;
-    const int* reacting_hist;
+    // Of each bin, from and to; cell and block.
+    const int2* bin;
+    const int2* bin_cell;
+    // Scalar parameters that act on yields, most work first. Two vectors each: cells with a template from and to, terms from
+    // and to; scalar factors from and to, the parameter.
+    const int4* reacting;
     const int* hist_cell;
     const Pair* hist_template;
-    // First term and the end.
-    const int2* reacting_norm;
-    const int* reacting_factor;
     const int* factor_place;
-    // Per-bin factors by parameter: cells, and the place of the factor within its block's list.
-    const int* binwise_param;
-    const int* binwise_start;
-    const int* binwise_cell;
-    const int* binwise_place;
-    // Constraints by parameter: 0 none, 1 Gaussian, 2 Poisson; auxiliary datum; 1/sigma or tau.
-    const int* constraint;
-    const int* constraint_aux;
+    // Per-bin factors by parameter: from, to, the parameter; cell, block, bin, and the place of the factor within its
+    // block's list, -1 if it is the only one.
+    const int4* binwise;
+    const int4* binwise_cell;
+    // Constraints by parameter: 0 none, 1 Gaussian, 2 Poisson, and auxiliary datum; 1/sigma or tau.
+    const int2* constraint;
     const double* constraint_scale;
     // Box, and width of the constraint (0: none).
     const double* lower;
@@ -73,8 +61,7 @@ struct Plan {
 
 // The shared part of the Gauss-Newton metric of one kind of fit (see lanes/metric.rs).
 struct Metric {
-    int n_free, n_local, n_dual, n_primal;
-    const int* free;
+    int n_local, n_dual, n_primal, padding;
     // Parameters that act on one bin: derivative there, curvature of the constraint, auxiliary count or -1;
     // `local_factor` where they are per-bin factors and nothing else.
     // They are sorted by bin; `local_start` has one more entry than bins.

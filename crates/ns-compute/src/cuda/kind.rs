@@ -108,7 +108,7 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
 
 /// Words of `layout::Metric` and `layout::Plan` that hold counts, before the addresses.
 const METRIC_COUNTS: usize = 2;
-pub(super) const PLAN_COUNTS: usize = 7;
+pub(super) const PLAN_COUNTS: usize = 6;
 
 /// Turns offsets into addresses: all words of `of` after the first `counts`.
 pub(super) fn relocate<T: bytemuck::Pod>(of: &mut T, counts: usize, base: u64) {
@@ -139,11 +139,10 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let rows = |b: usize| metric.dual_rows.iter().skip(b).step_by(n_bins.max(1)).copied();
     let columns: Vec<f64> = (0..n_bins).flat_map(rows).collect();
     layout::Metric {
-        n_free: metric.free.len() as i32,
         n_local: locals.len() as i32,
         n_dual: metric.dual.len() as i32,
         n_primal: metric.primal.len() as i32,
-        free: arena.put_indices(metric.free.iter().copied()),
+        padding: 0,
         local_start: arena.put_indices(starts),
         local_param: arena.put_indices(locals.iter().map(|local| local.param)),
         local_bin: arena.put_indices(locals.iter().map(|local| local.bin)),

@@ -74,22 +74,62 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
+/// Arrays that only an evaluation uses, and those that only a step of the descent uses: they share their room.
+const EVALUATION: [Array; 10] = [
+    Array::Curved,
+    Array::CurvedFirst,
+    Array::BinSlope,
+    Array::Norm,
+    Array::Scale,
+    Array::Total,
+    Array::Others,
+    Array::Additive,
+    Array::Binwise,
+    Array::CellWeight,
+];
+const STEP: [Array; 8] = [
+    Array::From,
+    Array::To,
+    Array::Bins,
+    Array::BinsTo,
+    Array::Parts,
+    Array::Column,
+    Array::Right,
+    Array::Scaled,
+];
+
 /// Lays out the arrays of a block: the nearer ones in shared memory if there is room for all of them, else all in the
 /// slab.
 pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties: &Properties) -> Rooms {
     let sizes = sizes(plan, size, whole_fit);
-    // Even offsets keep 16-byte alignment.
-    let padded = |numbers: usize| numbers.next_multiple_of(2);
-    let near: usize = sizes[..FIRST_FAR].iter().map(|&numbers| padded(numbers)).sum();
-    let near = 8 * near + RESERVED <= properties.shared_per_block;
-    let mut rooms = Rooms { offset: [0; N_OFFSETS], near, shared: 0, slab: 0 };
+    let limit = properties.shared_per_block.saturating_sub(RESERVED);
+    let rooms = lay_out(&sizes, true);
+    if rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
+}
+
+fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {
+    let mut offset = [0; N_OFFSETS];
     let (mut shared, mut slab) = (0, 0);
-    for (array, (offset, numbers)) in rooms.offset.iter_mut().zip(sizes).enumerate() {
-        let to = if array == Array::Room as usize || (near && array < FIRST_FAR) { &mut shared } else { &mut slab };
-        *offset = *to as u32;
-        *to += padded(numbers);
+    let mut put = |array: usize, at: &mut usize| {
+        offset[array] = *at as u32;
+        // Even offsets keep 16-byte alignment.
+        *at += sizes[array].next_multiple_of(2);
+    };
+    let of = |group: &[Array], array: usize| group.iter().any(|&one| one as usize == array);
+    for array in 0..N_ARRAYS {
+        if !of(&EVALUATION, array) && !of(&STEP, array) {
+            let in_shared = array == Array::Room as usize || (near && array < FIRST_FAR);
+            put(array, if in_shared { &mut shared } else { &mut slab });
+        }
     }
-    rooms.shared = 8 * shared;
-    rooms.slab = slab;
-    rooms
+    let end = if near { &mut shared } else { &mut slab };
+    let (mut evaluation, mut step) = (*end, *end);
+    for array in EVALUATION {
+        put(array as usize, &mut evaluation);
+    }
+    for array in STEP {
+        put(array as usize, &mut step);
+    }
+    *end = evaluation.max(step);
+    Rooms { offset, near, shared: 8 * shared, slab }
 }
