@@ -176,9 +176,9 @@ fn all_cards_together_give_the_bits_of_one() {
         return;
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
-        let plan = toys::prepare(&model, &processor(&model), 3_000);
+        let plan = toys::prepare(&model, &processor(&model), 2_000);
         let (one, all) = (device(&model, 0), all_devices(&model));
-        let on = |session: &dyn Session, batch| toys::run(&plan, &model, session, 3_000, batch);
+        let on = |session: &dyn Session, batch| toys::run(&plan, &model, session, 2_000, batch);
         let rows = on(one.as_ref(), None);
         toys::assert_same_bits(name, &rows, &on(all.as_ref(), None));
         toys::assert_same_bits(&format!("{name}, batches of 777"), &rows, &on(all.as_ref(), Some(777)));
@@ -186,7 +186,7 @@ fn all_cards_together_give_the_bits_of_one() {
         let check = all.check().expect("a device's session has a check");
         assert!(check.n_checked > 0 && check.violation().is_none(), "{name}: {check:?}");
 
-        let points = random_points(&model, 9_000);
+        let points = random_points(&model, 4_500);
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let here = one.evaluate(&Data::Observed, &points, request).unwrap();
         let there = all.evaluate(&Data::Observed, &points, request).unwrap();
