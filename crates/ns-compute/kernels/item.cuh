@@ -91,7 +91,7 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
 template <bool NEAR>
 NS_DEVICE void fit(
     const FitLaunch& launch, const Request& request, const State<NEAR>& state, int first_outcome, int index,
-    double saturated, Sums& sums
+    double saturated, Sums& sums, Gate& gate
 ) {
     const Plan& plan = launch.plan;
     int place = first_outcome + index;
@@ -104,7 +104,7 @@ NS_DEVICE void fit(
         uint64_t* copy = (uint64_t*)(state[ROOM] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
-        Descent end = search(plan, request, *(const Metric*)copy, state, sums);
+        Descent end = search(plan, request, *(const Metric*)copy, state, sums, gate);
         outcome.value = end.value;
         outcome.edm = end.edm;
         outcome.status = end.converged ? CONVERGED : LEFT;
