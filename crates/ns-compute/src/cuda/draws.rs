@@ -174,7 +174,7 @@ mod tests {
                 n_data: n_data as i32,
                 data: data.address(),
             };
-            let shape = Shape { blocks: 500, threads, groups: 1, shared: 0 };
+            let shape = Shape { blocks: 500, threads, shared: 0 };
             backend.launch(Kernel::Draw, shape, bytemuck::bytes_of(&launch)).unwrap();
             backend.read(data.address(), bytemuck::cast_slice_mut(&mut got)).unwrap();
             for (toy, drawn) in got.chunks(n_data).enumerate() {
