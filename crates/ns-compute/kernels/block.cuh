@@ -12,12 +12,7 @@
 namespace ns {
 NS_DEVICE int thread() { return threadIdx.x; }
 NS_DEVICE int threads() { return blockDim.x; }
-// A barrier of one group of threads (`threadIdx.y`): each group of a block works on its own.
-NS_DEVICE void barrier() {
-    asm volatile("barrier.sync %0, %1;" ::"r"(1 + (int)threadIdx.y), "r"((int)blockDim.x) : "memory");
-}
-NS_DEVICE int group() { return threadIdx.y; }
-NS_DEVICE int groups() { return blockDim.y; }
+NS_DEVICE void barrier() { __syncthreads(); }
 NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
 NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
 NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }
@@ -81,8 +76,6 @@ namespace ns {
 NS_DEVICE int thread() { return 0; }
 NS_DEVICE int threads() { return 1; }
 NS_DEVICE void barrier() {}
-NS_DEVICE int group() { return 0; }
-NS_DEVICE int groups() { return 1; }
 NS_DEVICE double infinity() { return HUGE_VAL; }
 NS_DEVICE uint64_t bits(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
 NS_DEVICE double from_bits(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
@@ -164,36 +157,6 @@ NS_DEVICE double Sums::least(double x) {
 #endif
     return x;
 }
-
-// Keeps the groups of a block in step. All read the same plan; if they do so at about the same time, one of them waits for
-// device memory and the others find the numbers in the cache. A tick is a barrier of the whole block.
-struct Gate {
-    // Shared: groups without work, and what that was at even and odd ticks.
-    int* done;
-    int parity;
-
-    NS_DEVICE void tick() {
-#ifdef __CUDACC__
-        if (blockDim.y == 1) return;
-        if (threadIdx.x == 0 && threadIdx.y == 0) done[1 + parity] = atomicAdd(done, 0);
-        asm volatile("barrier.sync 0, %0;" ::"r"((int)(blockDim.x * blockDim.y)) : "memory");
-        parity ^= 1;
-#endif
-    }
-
-    // For a group without work: ticks until all are. What thread 0 saw before a tick is the same for all after it.
-    NS_DEVICE void leave() {
-#ifdef __CUDACC__
-        if (blockDim.y == 1) return;
-        if (threadIdx.x == 0) atomicAdd(done, 1);
-        for (;;) {
-            int seen = parity;
-            tick();
-            if (*(volatile int*)(done + 1 + seen) == (int)blockDim.y) return;
-        }
-#endif
-    }
-};
 
 // Threads `i`, `i + threads`, ... of a loop over `n`.
 #define NS_EACH(i, n) for (int i = ns::thread(); i < (n); i += ns::threads())

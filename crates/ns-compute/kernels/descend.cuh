@@ -14,10 +14,8 @@ constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.1;
 constexpr double SURELY = 1e-2 * EDM_TOLERANCE;
 constexpr double FORESEEABLE = 1e-3;
-// An EDM at which the minimum ahead can be recognised, and how close its point must be to the known one, in widths of
-// the constraints. Farther away than lanes look: two minima lie widths apart.
-constexpr double RECOGNISABLE = 0.03;
-constexpr double CLOSE = 0.1;
+constexpr double RECOGNISABLE = 1e-3;
+constexpr double CLOSE = 0.03;
 constexpr double SAME = 3e-7;
 constexpr double LEAST_PRODUCT = 1e-100;
 constexpr double EPSILON = 2.220446049250313e-16;
@@ -168,9 +166,7 @@ NS_DEVICE bool direct(
 // Descends from START (all parameters, inside the box) to a certificate, or gives up. With a known minimum it
 // also ends, without a certificate, once it will not get below that. The point is in THETA.
 template <bool NEAR>
-NS_DEVICE Descent descend(
-    const Plan& plan, const Metric& metric, const State<NEAR>& state, Known known, Sums& sums, Gate& gate
-) {
+NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NEAR>& state, Known known, Sums& sums) {
     Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
     double* room = state[ROOM] + MEMORY_AT;
     Memory memory = {room, room + PAIRS, 0, 0, false};
@@ -185,7 +181,6 @@ NS_DEVICE Descent descend(
     }
     barrier();
     for (;;) {
-        gate.tick();
         Value here = evaluate(plan, state, state[TRIAL], sums);
         at.evaluations++;
         double value = here.main + here.constraint;
@@ -228,8 +223,8 @@ NS_DEVICE Descent descend(
             at.converged = true;
             return at;
         }
-        if (known.any && at.edm <= RECOGNISABLE) {
-            if (at.edm <= FORESEEABLE && at.value - 10.0 * at.edm >= known.value - SAME) return at;
+        if (known.any && at.edm <= FORESEEABLE) {
+            if (at.value - 10.0 * at.edm >= known.value - SAME) return at;
             if (awaits(plan, state, at, known.value, sums)) return at;
         }
         advance(plan, state, at.length);

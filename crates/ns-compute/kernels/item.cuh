@@ -91,7 +91,7 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
 template <bool NEAR>
 NS_DEVICE void fit(
     const FitLaunch& launch, const Request& request, const State<NEAR>& state, int first_outcome, int index,
-    double saturated, Sums& sums, Gate& gate
+    double saturated, Sums& sums
 ) {
     const Plan& plan = launch.plan;
     int place = first_outcome + index;
@@ -104,7 +104,7 @@ NS_DEVICE void fit(
         uint64_t* copy = (uint64_t*)(state[ROOM] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
-        Descent end = search(plan, request, *(const Metric*)copy, state, sums, gate);
+        Descent end = search(plan, request, *(const Metric*)copy, state, sums);
         outcome.value = end.value;
         outcome.edm = end.edm;
         outcome.status = end.converged ? CONVERGED : LEFT;

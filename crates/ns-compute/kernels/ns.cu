@@ -5,27 +5,15 @@ namespace ns {
 
 template <bool NEAR>
 NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
-    size_t place = (size_t)block * groups() + group();
-    State<NEAR> state = {
-        launch.offset, ns_shared + group() * launch.shared_stride, launch.slab + place * launch.slab_stride
-    };
+    State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[ROOM], 0};
-    // Behind the memory of all groups.
-    Gate gate = {(int*)(ns_shared + groups() * launch.shared_stride), 0};
-#ifdef __CUDACC__
-    if (threadIdx.x == 0 && threadIdx.y == 0) *gate.done = 0;
-    __syncthreads();
-#endif
     int* ticket = (int*)(state[ROOM] + TICKET_AT);
     for (;;) {
         barrier();
         if (thread() == 0) *ticket = next_item(launch.queue);
         barrier();
         int item = *ticket;
-        if (item >= launch.n_items) {
-            gate.leave();
-            return;
-        }
+        if (item >= launch.n_items) return;
         double saturated = load(launch, state, item, sums);
         int first = 0, count = launch.n_requests, outcome = item * launch.n_requests;
         if (launch.items) {
@@ -34,7 +22,7 @@ NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
             outcome = launch.items[item].first_outcome;
         }
         for (int i = 0; i < count; i++) {
-            fit(launch, launch.requests[first + i], state, outcome, i, saturated, sums, gate);
+            fit(launch, launch.requests[first + i], state, outcome, i, saturated, sums);
         }
     }
 }
@@ -42,7 +30,7 @@ NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
 template <bool NEAR>
 NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int blocks) {
     const Plan& plan = launch.plan;
-    State<NEAR> state = {launch.offset, ns_shared, launch.slab + (size_t)block * launch.slab_stride};
+    State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[ROOM], 0};
     for (int point = block; point < launch.n_points; point += blocks) {
         const double* data = launch.data + (size_t)point * launch.data_stride;
@@ -73,10 +61,10 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 }  // namespace ns
 
 #ifdef __CUDACC__
-extern "C" __global__ void __launch_bounds__(512, 1) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128, 4) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<true>(launch, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(512, 1) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<false>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {

@@ -164,8 +164,6 @@ struct FitLaunch {
     int n_items, n_requests;
     double* slab;
     uint64_t slab_stride;
-    // Numbers in shared memory per group.
-    uint64_t shared_stride;
     int* queue;
     const Request* requests;
     // Null for toys: then item `i` is toy `first_toy + i`, with all requests.

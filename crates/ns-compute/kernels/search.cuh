@@ -94,7 +94,7 @@ NS_DEVICE int starts_of(const Request& request, int round) {
 // The whole fit from START; the result is in BEST, BEST_HELD and EMPTY.
 template <bool NEAR>
 NS_DEVICE Descent search(
-    const Plan& plan, const Request& request, const Metric& metric, const State<NEAR>& state, Sums& sums, Gate& gate
+    const Plan& plan, const Request& request, const Metric& metric, const State<NEAR>& state, Sums& sums
 ) {
     Descent best = {};
     Known before = {infinity(), false};
@@ -102,7 +102,7 @@ NS_DEVICE Descent search(
     // The first descent is a round of its own. There is one call of `descend`, which is large.
     int round = -1, k = 0, count = 1;
     for (;;) {
-        Descent end = descend(plan, metric, state, before, sums, gate);
+        Descent end = descend(plan, metric, state, before, sums);
         if (round < 0) {
             best = end;
             keep(plan, state);

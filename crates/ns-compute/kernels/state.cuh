@@ -16,13 +16,11 @@ namespace ns {
 template <bool NEAR>
 struct State {
     const uint32_t* offset;
-    // Of this group.
-    double* near;
     double* slab;
 
     NS_DEVICE double* operator[](Array array) const {
         bool shared = array == ROOM || (NEAR && array < FIRST_FAR);
-        return (shared ? near : slab) + offset[array];
+        return (shared ? ns_shared : slab) + offset[array];
     }
 };
 

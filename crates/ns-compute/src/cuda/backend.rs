@@ -63,9 +63,7 @@ pub(crate) struct Properties {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) blocks: u32,
-    /// Threads of a group, and groups of a block (`threadIdx.x` and `threadIdx.y`).
     pub(crate) threads: u32,
-    pub(crate) groups: u32,
     /// Dynamic shared memory per block, bytes.
     pub(crate) shared: u32,
 }

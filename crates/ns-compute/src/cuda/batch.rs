@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ns_core::{Condition, FitRequest, ParameterTable, SessionError, Start};
 
 use super::arena::Arena;
-use super::backend::{Backend, Buffer, Kernel};
+use super::backend::{Backend, Buffer, Kernel, Shape};
 use super::kind::Kind;
 use super::layout::{self, FitLaunch};
-use super::shape::{self, Rooms};
+use super::shape::Rooms;
 use crate::cpu::request::Frame;
 
 /// Memory that launches use again and again; it grows as needed.
@@ -166,6 +166,8 @@ pub(super) struct Launcher<'a> {
     pub(super) rooms: &'a Rooms,
     pub(super) kernel: Kernel,
     pub(super) threads: u32,
+    /// Blocks that run at a time.
+    pub(super) blocks: usize,
 }
 
 impl Launcher<'_> {
@@ -206,9 +208,8 @@ impl Launcher<'_> {
         if let Some(buffer) = &workspace.input {
             arena.upload_into(self.backend, buffer)?;
         }
-        let shape = shape::grid(self.backend.as_ref(), self.kernel, self.rooms, self.threads, n_items)?;
-        let at_a_time = (shape.blocks * shape.groups) as usize;
-        let slab = at_least(self.backend, &mut workspace.slab, 8 * self.rooms.slab * at_a_time)?.address();
+        let blocks = self.blocks.min(n_items).max(1);
+        let slab = at_least(self.backend, &mut workspace.slab, 8 * self.rooms.slab * blocks)?.address();
         let (n, bins) = (self.plan.n_params as usize, self.plan.n_bins as usize);
         let (of_outcomes, of_parameters) = (fits * size_of::<layout::Outcome>(), fits * 8 * n);
         let bytes = of_outcomes + of_parameters + fits * (n + bins);
@@ -220,7 +221,6 @@ impl Launcher<'_> {
             n_requests: requests.len() as i32,
             slab,
             slab_stride: self.rooms.slab as u64,
-            shared_stride: self.rooms.shared as u64 / 8,
             queue: base,
             requests: request_address,
             items: item_address,
@@ -230,6 +230,8 @@ impl Launcher<'_> {
             parameters: output + of_outcomes as u64,
             flags: output + (of_outcomes + of_parameters) as u64,
         };
+        let shape =
+            Shape { blocks: blocks as u32, threads: self.threads, shared: self.rooms.shared as u32 };
         self.backend.launch(self.kernel, shape, bytemuck::bytes_of(&launch))?;
         let mut landed = Landed {
             outcomes: vec![layout::Outcome::default(); fits],

@@ -407,7 +407,7 @@ impl Backend for CudaDriver {
                 result::launch_kernel(
                     function.handle.0,
                     (shape.blocks, 1, 1),
-                    (shape.threads, shape.groups, 1),
+                    (shape.threads, 1, 1),
                     shape.shared,
                     self.stream.0,
                     &mut parameters,

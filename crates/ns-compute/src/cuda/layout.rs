@@ -237,7 +237,6 @@ pub(super) struct FitLaunch {
     pub(super) n_requests: i32,
     pub(super) slab: u64,
     pub(super) slab_stride: u64,
-    pub(super) shared_stride: u64,
     pub(super) queue: u64,
     pub(super) requests: u64,
     pub(super) items: u64,

@@ -115,12 +115,19 @@ impl CudaSession {
         let properties = self.backend.properties();
         let rooms = shape::rooms(&self.plan, size, true, properties);
         let kernel = if rooms.near { Kernel::Fit } else { Kernel::FitFar };
+        let resident = self.backend.occupancy(
+            kernel,
+            self.threads,
+            rooms.shared as u32,
+        )?;
+        let blocks = resident.max(1) * properties.multiprocessors;
         work(&Launcher {
             backend: &self.backend,
             plan: &self.plan,
             rooms: &rooms,
             kernel,
             threads: self.threads,
+            blocks,
         })
     }
 

@@ -3,9 +3,7 @@
 //! The number of threads decides in which order sums are taken, so it depends on the model alone, never on the
 //! batch. Where an array lies changes no number.
 
-use ns_core::SessionError;
-
-use super::backend::{Backend, Kernel, Properties, Shape};
+use super::backend::Properties;
 use super::kind::Size;
 use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS, PARTS, ROOM};
 
@@ -17,13 +15,6 @@ const LEAST_COLUMNS: usize = 96;
 
 /// Shared memory that the driver takes of each block, bytes.
 const RESERVED: usize = 1024;
-
-/// Threads of a block at most, and groups: each has a barrier of its own, of which a block has 16.
-const MOST_THREADS: usize = 512;
-const MOST_GROUPS: usize = 8;
-
-/// Bytes that the groups of a block share, behind what each has for itself.
-const GATE: usize = 16;
 
 /// Where the arrays of a block lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,23 +132,4 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {
     }
     *end = evaluation.max(step);
     Rooms { offset, near, shared: 8 * shared, slab }
-}
-
-/// Blocks and groups for `n_items` fits. Groups of a block read the plan side by side, and share what the cache holds
-/// of it; but a batch that leaves multiprocessors idle is spread out first.
-pub(super) fn grid(
-    backend: &dyn Backend,
-    kernel: Kernel,
-    rooms: &Rooms,
-    threads: u32,
-    n_items: usize,
-) -> Result<Shape, SessionError> {
-    let properties = backend.properties();
-    let by_memory = (properties.shared_per_block.saturating_sub(RESERVED + GATE)) / rooms.shared.max(1);
-    let most = (MOST_THREADS / threads as usize).min(MOST_GROUPS).min(by_memory).max(1);
-    let groups = n_items.div_ceil(properties.multiprocessors.max(1)).clamp(1, most);
-    let shared = groups * rooms.shared + GATE;
-    let resident = backend.occupancy(kernel, threads * groups as u32, shared as u32)?;
-    let blocks = (resident.max(1) * properties.multiprocessors).min(n_items.div_ceil(groups)).max(1);
-    Ok(Shape { blocks: blocks as u32, threads, groups: groups as u32, shared: shared as u32 })
 }

@@ -81,17 +81,17 @@ fn kernels_run_in_order_with_copies() {
         let parameter: Vec<u8> =
             [buffer.address(), 3_000_000, 0xAB].iter().flat_map(|word| word.to_ne_bytes()).collect();
         for shared in [0, 40_000, 100_000, 60_000] {
-            let shape = Shape { blocks: 7, threads: 128, groups: 1, shared };
+            let shape = Shape { blocks: 7, threads: 128, shared };
             assert!(backend.occupancy(Kernel::Fit, 128, shared).unwrap() > 0);
             backend.launch(Kernel::Fit, shape, &parameter).unwrap();
         }
         let mut back = vec![0; 3_000_000];
         backend.read(buffer.address(), &mut back).unwrap();
         assert!(back.iter().all(|&byte| byte == 0xAB));
-        let too_much = Shape { blocks: 1, threads: 128, groups: 1, shared: 300_000 };
+        let too_much = Shape { blocks: 1, threads: 128, shared: 300_000 };
         let error = backend.launch(Kernel::Fit, too_much, &parameter).unwrap_err();
         assert!(matches!(error, SessionError::TooLarge { limit: 232_448, .. }), "{error}");
-        let nothing = Shape { blocks: 0, threads: 128, groups: 1, shared: 0 };
+        let nothing = Shape { blocks: 0, threads: 128, shared: 0 };
         backend.launch(Kernel::Draw, nothing, &parameter).unwrap();
     });
 }
@@ -213,7 +213,7 @@ fn a_lost_device_is_lost_until_it_is_opened_anew() {
     with_driver("a_lost_device_is_lost_until_it_is_opened_anew", "broken", || {
         let backend = driver::open(0).unwrap();
         let buffer = Buffer::new(&backend, 4096).unwrap();
-        let shape = Shape { blocks: 1, threads: 32, groups: 1, shared: 0 };
+        let shape = Shape { blocks: 1, threads: 32, shared: 0 };
         backend.launch(Kernel::Fit, shape, &[0; 24]).unwrap();
         let mut back = [0; 8];
         for _ in 0..2 {
