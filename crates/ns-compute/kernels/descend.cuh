@@ -14,8 +14,10 @@ constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.1;
 constexpr double SURELY = 1e-2 * EDM_TOLERANCE;
 constexpr double FORESEEABLE = 1e-3;
-constexpr double RECOGNISABLE = 1e-3;
-constexpr double CLOSE = 0.03;
+// An EDM at which the minimum ahead can be recognised, and how close its point must be to the known one, in widths of
+// the constraints. Farther away than lanes look: two minima lie widths apart.
+constexpr double RECOGNISABLE = 0.1;
+constexpr double CLOSE = 0.2;
 constexpr double SAME = 3e-7;
 constexpr double LEAST_PRODUCT = 1e-100;
 constexpr double EPSILON = 2.220446049250313e-16;
@@ -223,8 +225,8 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
             at.converged = true;
             return at;
         }
-        if (known.any && at.edm <= FORESEEABLE) {
-            if (at.value - 10.0 * at.edm >= known.value - SAME) return at;
+        if (known.any && at.edm <= RECOGNISABLE) {
+            if (at.edm <= FORESEEABLE && at.value - 10.0 * at.edm >= known.value - SAME) return at;
             if (awaits(plan, state, at, known.value, sums)) return at;
         }
         advance(plan, state, at.length);

@@ -243,7 +243,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
         double sum = 0.0, bent = 0.0;
         int h = ranges.x + member(), t = ranges.z + member(), f = rest.x + member();
         // All three lists side by side, and several entries of each: what has to be waited for is memory.
-        for (; h < ranges.y || t < ranges.w || f < rest.y; h += 4 * members(), t += 3 * members(), f += members()) {
+        for (bool more = true; more; more = t < ranges.w || f < rest.y) {
             double w[4], r[3], s[3];
             Pair shape[4];
 #pragma unroll
@@ -268,6 +268,25 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
             }
 #pragma unroll
             for (int u = 0; u < 3; u++) sum = fma(r[u], s[u], sum);
+            h += 4 * members();
+            t += 3 * members();
+            f += members();
+        }
+        for (; h < ranges.y; h += 4 * members()) {
+            double w[4];
+            Pair shape[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                int at = h + u * members();
+                bool there = at < ranges.y;
+                w[u] = there ? weight[plan.hist_cell[at]] : 0.0;
+                shape[u] = there ? plan.hist_template[at] : Pair{0.0, 0.0};
+            }
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                sum = fma(w[u], shape[u].a, sum);
+                bent = fma(w[u], shape[u].b, bent);
+            }
         }
         sum = team_sum(fma(bent, first[rest.z], sum));
         if (member() == 0) gradient[rest.z] += sum;

@@ -1,6 +1,6 @@
 // Inverse of a symmetric positive definite matrix by sweeps: no step waits for a substitution.
 #pragma once
-#include "block.cuh"
+#include "state.cuh"
 
 namespace ns {
 
@@ -36,11 +36,13 @@ NS_DEVICE bool invert_any(int n, double* a, double* column) {
 }
 
 #ifdef __CUDACC__
-// The same for up to 16 R rows by 128 threads, each with a tile of the matrix in registers. Loops are cut so that every
-// index of a tile is a constant.
+// The same for up to 16 R rows by 128 threads, each with a tile of the matrix in registers, `a` and `column` at these
+// places in shared memory. Loops are cut so that every index of a tile is a constant. A function of its own: its
+// registers are not the caller's.
 template <int R>
-NS_DEVICE bool invert_tiled(int n, double* a, double* column) {
+NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
     constexpr int C = 2 * R, N = 16 * R;
+    double *a = ns_shared + a_at, *column = ns_shared + column_at;
     int row = thread() & 15, col = thread() >> 4;
     double x[R][C];
     barrier();
@@ -108,16 +110,17 @@ NS_DEVICE bool invert_tiled(int n, double* a, double* column) {
 }
 #endif
 
-// By whichever way suits the block; `column` has room for LEAST_COLUMNS too.
-NS_DEVICE bool invert(int n, double* a, double* column) {
+// Inverts the matrix in one array, with `column` (room for LEAST_COLUMNS too), by whichever way suits the block.
+template <bool NEAR>
+NS_DEVICE bool invert(int n, const State<NEAR>& state, Array a, Array column) {
 #ifdef __CUDACC__
-    if (threads() == 128) {
-        if (n <= 16) return invert_tiled<1>(n, a, column);
-        if (n <= 32) return invert_tiled<2>(n, a, column);
-        if (n <= 48) return invert_tiled<3>(n, a, column);
+    if (NEAR && threads() == 128) {
+        if (n <= 16) return invert_tiled<1>(n, state.offset[a], state.offset[column]);
+        if (n <= 32) return invert_tiled<2>(n, state.offset[a], state.offset[column]);
+        if (n <= 48) return invert_tiled<3>(n, state.offset[a], state.offset[column]);
     }
 #endif
-    return invert_any(n, a, column);
+    return invert_any(n, state[a], state[column]);
 }
 
 }  // namespace ns

@@ -113,7 +113,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>&
                 }
             }
         }
-        if (!invert(n, matrix, state[COLUMN])) return false;
+        if (!invert(n, state, MATRIX, COLUMN)) return false;
     }
     int inner = metric.n_primal;
     if (inner == 0) return true;
