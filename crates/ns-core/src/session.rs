@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::{Control, Covariance, Data, Device, DeviceCheck, SessionError, TaskOutcome, ToySource};
 
 /// Where a fit starts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Start {
     /// The model's suggested values.
     #[default]
@@ -49,7 +49,7 @@ pub struct Condition {
 }
 
 /// One minimisation.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FitRequest {
     /// Start point.
     pub start: Start,

@@ -113,6 +113,7 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionEr
 }
 
 /// The box of one request: bounds and what it holds.
+#[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,

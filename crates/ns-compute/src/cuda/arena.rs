@@ -44,6 +44,11 @@ impl Arena {
         self.bytes.len()
     }
 
+    /// Everything, for a copy to the device.
+    pub(super) fn content(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Copies everything to the device. An array of offset `o` is at the buffer's address plus `o`.
     pub(super) fn upload(self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         Buffer::holding(backend, &self.bytes)

@@ -1,4 +1,4 @@
-//! What the CUDA session needs of a device: memory, copies, launches.
+//! What the CUDA session needs of a device: memory, copies, launches, and lanes of them side by side.
 //!
 //! Two implementations: the NVIDIA driver, and the same kernels compiled for the processor, which lets the
 //! numbers of every kernel be tested on machines without a card.
@@ -94,6 +94,29 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Starts a kernel whose only parameter is a structure of these bytes. Returns before it is done.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
+
+    /// A line of work beside the one that the calls above make up.
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
+}
+
+/// Work of a device that is in order in itself and runs beside that of other lanes: copies to the device, kernels,
+/// copies back, then a wait for their end. It begins after all that the device was handed directly before. Memory it
+/// uses must stay until the wait is over; one that is dropped waits too.
+pub(crate) trait Lane: Send {
+    /// Copies to the device; at most once before a wait. `from` may change at once.
+    fn write(&mut self, to: u64, from: &[u8]) -> Result<(), SessionError>;
+
+    /// Starts a kernel, as [`Backend::launch`].
+    fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
+
+    /// Starts a copy from the device; once before a wait.
+    fn fetch(&mut self, from: u64, bytes: usize) -> Result<(), SessionError>;
+
+    /// Waits for the end of all this.
+    fn wait(&mut self) -> Result<(), SessionError>;
+
+    /// What the last copy brought, at an address that is a multiple of 8 unless it is empty, as it is before the wait.
+    fn fetched(&self) -> &[u8];
 }
 
 /// Memory of a device, given back when dropped.

@@ -1,4 +1,4 @@
-//! One launch of fits: what goes up, what comes back.
+//! One launch of fits on a lane: what goes up, what comes back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,18 +6,62 @@ use std::sync::Arc;
 use ns_core::{Condition, FitRequest, ParameterTable, SessionError, Start};
 
 use super::arena::Arena;
-use super::backend::{Backend, Buffer, Kernel, Shape};
+use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::kind::Kind;
-use super::layout::{self, FitLaunch};
+use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::shape::Rooms;
-use crate::cpu::request::Frame;
 
-/// Memory that launches use again and again; it grows as needed.
-#[derive(Default)]
-pub(super) struct Workspace {
+/// A lane with memory that its launches use again and again; it grows as needed.
+pub(super) struct Slot {
+    /// Dropped first: it waits for what uses the memory.
+    lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
     output: Option<Buffer>,
+    parts: Parts,
+}
+
+/// Bytes of the arrays that a launch brings back, one behind the other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts {
+    outcomes: usize,
+    parameters: usize,
+    values: usize,
+    gradients: usize,
+    flags: usize,
+}
+
+impl Slot {
+    pub(super) fn new(backend: &Arc<dyn Backend>) -> Result<Self, SessionError> {
+        let lane = Arc::clone(backend).lane()?;
+        Ok(Self { lane, slab: None, input: None, output: None, parts: Parts::default() })
+    }
+
+    /// Waits for what was started.
+    pub(super) fn wait(&mut self) -> Result<Landed<'_>, SessionError> {
+        self.lane.wait()?;
+        let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
+        let mut rest = self.lane.fetched();
+        let mut next = |bytes: usize| {
+            let (part, behind) = rest.split_at_checked(bytes).unwrap_or_default();
+            rest = behind;
+            part
+        };
+        let (outcomes, parameters) = (next(outcomes), next(parameters));
+        next(values);
+        let (gradients, flags) = (next(gradients), next(flags));
+        Ok(Landed {
+            outcomes: numbers(outcomes),
+            parameters: numbers(parameters),
+            gradients: numbers(gradients),
+            flags,
+        })
+    }
+}
+
+/// The numbers in `bytes`. An empty slice has no address to be sure of.
+fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
+    bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
 /// A buffer of at least this size, the old one if it is large enough.
@@ -71,25 +115,7 @@ impl Input {
 
     /// Adds a request of kind `kind`.
     pub(super) fn request(&mut self, table: &ParameterTable, request: &FitRequest, kind: &Kind) {
-        let frame = Frame::new(table, request);
-        let overrides: Vec<layout::Override> = (0..table.init.len())
-            .filter_map(|p| {
-                let model = if table.fixed[p] { (table.init[p], table.init[p]) } else { table.bounds[p] };
-                let value = request.fixed.iter().rev().find(|(q, _)| *q == p).map(|(_, value)| *value);
-                let (lower, upper) = match value {
-                    Some(value) => (value, value),
-                    None if table.fixed[p] => model,
-                    None => (frame.lower[p], frame.upper[p]),
-                };
-                let differs = (lower, upper) != model;
-                differs.then_some(layout::Override {
-                    param: p as i32,
-                    held: i32::from(frame.fixed[p]),
-                    lower,
-                    upper,
-                })
-            })
-            .collect();
+        let overrides = overrides(table, request);
         let (start, earlier, point) = match &request.start {
             Start::Init => (layout::START_AT, 0, self.shared(&table.init)),
             Start::At(point) => (layout::START_AT, 0, self.shared(point)),
@@ -140,6 +166,30 @@ impl Input {
     }
 }
 
+/// Where a request's box differs from the model's, by parameter.
+fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
+    let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
+    let mut named: Vec<usize> = named.collect();
+    named.sort_unstable();
+    named.dedup();
+    let differing = named.into_iter().filter_map(|p| {
+        let (init, bounds, fixed) = (*table.init.get(p)?, *table.bounds.get(p)?, *table.fixed.get(p)?);
+        let model = if fixed { (init, init) } else { bounds };
+        // The last of several counts.
+        let held = request.fixed.iter().rev().find(|(q, _)| *q == p).map(|(_, value)| *value);
+        let own = request.bounds.iter().rev().find(|(q, _)| *q == p).map_or(bounds, |(_, own)| *own);
+        let (lower, upper) = match held {
+            Some(value) => (value, value),
+            None if fixed => model,
+            None => own,
+        };
+        let held = held.is_some() || fixed || own.0 == own.1;
+        let differs = (lower, upper) != model;
+        differs.then_some(layout::Override { param: p as i32, held: i32::from(held), lower, upper })
+    });
+    differing.collect()
+}
+
 /// Toys of one launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToyRange {
@@ -149,25 +199,41 @@ pub(super) struct ToyRange {
     pub(super) count: usize,
 }
 
+/// Fits of a launch, one after the other and of the same data, at whose ends gradients are taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Probe {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// From [`Input::data`].
+    pub(super) data: u64,
+}
+
 /// What a launch brought back: an entry per fit.
-#[derive(Debug, Default)]
-pub(super) struct Landed {
-    pub(super) outcomes: Vec<layout::Outcome>,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Landed<'a> {
+    pub(super) outcomes: &'a [layout::Outcome],
     /// `n_params` numbers per fit.
-    pub(super) parameters: Vec<f64>,
+    pub(super) parameters: &'a [f64],
+    /// `n_params` numbers per probed fit, probe after probe.
+    pub(super) gradients: &'a [f64],
     /// Held parameters, then bins that expect nothing, a byte each, per fit.
-    pub(super) flags: Vec<u8>,
+    pub(super) flags: &'a [u8],
+}
+
+/// A kernel, where its arrays lie, and how many blocks run at a time.
+pub(super) struct Program {
+    pub(super) kernel: Kernel,
+    pub(super) rooms: Rooms,
+    pub(super) blocks: usize,
 }
 
 /// The device side of a session.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,
-    pub(super) rooms: &'a Rooms,
-    pub(super) kernel: Kernel,
     pub(super) threads: u32,
-    /// Blocks that run at a time.
-    pub(super) blocks: usize,
+    pub(super) fit: Program,
+    pub(super) evaluate: Program,
 }
 
 impl Launcher<'_> {
@@ -177,23 +243,25 @@ impl Launcher<'_> {
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    /// Runs everything in `input`, or the toys with its requests, and waits for the end.
-    pub(super) fn run(
+    fn shape(&self, program: &Program, blocks: usize) -> Shape {
+        Shape { blocks: blocks as u32, threads: self.threads, shared: program.rooms.shared as u32 }
+    }
+
+    /// Starts everything in `input`, or the toys with its requests, and the gradients of `probes`.
+    pub(super) fn start(
         &self,
-        workspace: &mut Workspace,
+        slot: &mut Slot,
         input: Input,
         toys: Option<ToyRange>,
-    ) -> Result<Landed, SessionError> {
+        probes: &[Probe],
+    ) -> Result<(), SessionError> {
         let Input { mut arena, mut requests, mut items, n_outcomes, .. } = input;
         let (n_items, fits) = match toys {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
-        let total = arena.bytes()
-            + size_of_val(requests.as_slice())
-            + size_of_val(items.as_slice())
-            + 64;
-        let base = at_least(self.backend, &mut workspace.input, total)?.address();
+        let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
+        let base = at_least(self.backend, &mut slot.input, total)?.address();
         for request in &mut requests {
             if request.start != layout::START_EARLIER {
                 request.point += base;
@@ -205,42 +273,61 @@ impl Launcher<'_> {
         }
         let request_address = base + arena.put(&requests);
         let item_address = if toys.is_some() { 0 } else { base + arena.put(&items) };
-        if let Some(buffer) = &workspace.input {
-            arena.upload_into(self.backend, buffer)?;
-        }
-        let blocks = self.blocks.min(n_items).max(1);
-        let slab = at_least(self.backend, &mut workspace.slab, 8 * self.rooms.slab * blocks)?.address();
+        let blocks = self.fit.blocks.min(n_items).max(1);
+        let probed: usize = probes.iter().map(|probe| probe.count).sum();
+        let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
+        let room = (self.fit.rooms.slab * blocks).max(self.evaluate.rooms.slab * most);
+        let slab = at_least(self.backend, &mut slot.slab, 8 * room)?.address();
         let (n, bins) = (self.plan.n_params as usize, self.plan.n_bins as usize);
-        let (of_outcomes, of_parameters) = (fits * size_of::<layout::Outcome>(), fits * 8 * n);
-        let bytes = of_outcomes + of_parameters + fits * (n + bins);
-        let output = at_least(self.backend, &mut workspace.output, bytes)?.address();
+        let parts = Parts {
+            outcomes: fits * size_of::<layout::Outcome>(),
+            parameters: fits * 8 * n,
+            values: probed * 16,
+            gradients: probed * 8 * n,
+            flags: fits * (n + bins),
+        };
+        let behind = parts.outcomes + parts.parameters + parts.values + parts.gradients;
+        let output = at_least(self.backend, &mut slot.output, behind + parts.flags)?.address();
         let launch = FitLaunch {
             plan: *self.plan,
-            offset: self.rooms.offset,
+            offset: self.fit.rooms.offset,
             n_items: n_items as i32,
             n_requests: requests.len() as i32,
             slab,
-            slab_stride: self.rooms.slab as u64,
+            slab_stride: self.fit.rooms.slab as u64,
             queue: base,
             requests: request_address,
             items: item_address,
             draws: toys.map_or(0, |toys| toys.draws),
             first_toy: toys.map_or(0, |toys| toys.first),
             outcomes: output,
-            parameters: output + of_outcomes as u64,
-            flags: output + (of_outcomes + of_parameters) as u64,
+            parameters: output + parts.outcomes as u64,
+            flags: output + behind as u64,
         };
-        let shape =
-            Shape { blocks: blocks as u32, threads: self.threads, shared: self.rooms.shared as u32 };
-        self.backend.launch(self.kernel, shape, bytemuck::bytes_of(&launch))?;
-        let mut landed = Landed {
-            outcomes: vec![layout::Outcome::default(); fits],
-            parameters: vec![0.0; fits * n],
-            flags: vec![0; fits * (n + bins)],
-        };
-        self.backend.read(launch.outcomes, bytemuck::cast_slice_mut(&mut landed.outcomes))?;
-        self.backend.read(launch.parameters, bytemuck::cast_slice_mut(&mut landed.parameters))?;
-        self.backend.read(launch.flags, &mut landed.flags)?;
-        Ok(landed)
+        slot.parts = parts;
+        slot.lane.write(base, arena.content())?;
+        slot.lane.launch(self.fit.kernel, self.shape(&self.fit, blocks), bytemuck::bytes_of(&launch))?;
+        let mut values = launch.parameters + parts.parameters as u64;
+        let mut gradients = values + parts.values as u64;
+        for probe in probes {
+            let launch = EvaluateLaunch {
+                plan: *self.plan,
+                offset: self.evaluate.rooms.offset,
+                n_points: probe.count as i32,
+                padding: 0,
+                slab,
+                slab_stride: self.evaluate.rooms.slab as u64,
+                data: base + probe.data,
+                data_stride: 0,
+                points: launch.parameters + (probe.first * 8 * n) as u64,
+                values,
+                gradients,
+            };
+            values += (probe.count * 16) as u64;
+            gradients += (probe.count * 8 * n) as u64;
+            let shape = self.shape(&self.evaluate, probe.count);
+            slot.lane.launch(self.evaluate.kernel, shape, bytemuck::bytes_of(&launch))?;
+        }
+        slot.lane.fetch(output, behind + parts.flags)
     }
 }

@@ -1,10 +1,13 @@
 //! The certificate of a run on a device: a sample of its fits, evaluated again by the processor.
+//!
+//! The sample is chosen before a launch, so that the device takes the gradients in the same go, and the processor
+//! looks at it beside settling the others.
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
-use ns_core::{DeviceCheck, FitOutcome, FitTask, Search, Session, SessionError, TaskOutcome, Wanted};
+use ns_core::{DeviceCheck, FitRequest, Search, Session, SessionError, Wanted};
 
-use super::batch::Landed;
+use super::batch::{Input, Landed, Probe};
 use super::layout;
 use super::session::CudaSession;
 use crate::cpu::request::Frame;
@@ -14,110 +17,152 @@ use crate::lanes::jacobian;
 use crate::optimise::fit;
 
 /// Fits of one launch that are checked.
-const CHECKED: usize = 4;
+pub(super) const CHECKED: usize = 2;
 
 /// Relative rounding of sums: the contract allows eight units of the last place of the sum of absolute terms.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-impl CudaSession {
-    /// Compares some fits of a launch with what the processor finds at their points: value, gradient, and how far
-    /// its own optimiser still falls from there.
+/// A task of a launch whose first fits are checked.
+pub(super) struct Sample<'a> {
+    /// Number of its first fit in the launch.
+    pub(super) first: usize,
+    /// Those that are checked.
+    pub(super) requests: &'a [FitRequest],
+    pub(super) data: Dataset,
+    /// Whether the device itself drew the data.
+    pub(super) drawn: bool,
+}
+
+/// Numbers of the tasks to check, of `count` tasks with at least `fits` fits each.
+pub(super) fn chosen(count: usize, fits: usize) -> impl Iterator<Item = usize> {
+    let n = CHECKED.div_ceil(fits.max(1)).min(count);
+    (0..n).map(move |i| (2 * i + 1) * count / (2 * n))
+}
+
+impl<'a> Sample<'a> {
+    pub(super) fn new(first: usize, requests: &'a [FitRequest], data: Dataset, drawn: bool) -> Self {
+        Self { first, requests: requests.get(..CHECKED).unwrap_or(requests), data, drawn }
+    }
+
+    /// What the device is to do for it.
+    pub(super) fn probe(&self, input: &mut Input) -> Probe {
+        let data = input.data(&self.data.main, &self.data.aux);
+        Probe { first: self.first, count: self.requests.len(), data }
+    }
+}
+
+/// What is found out about the samples of a launch, fit by fit and by several threads.
+pub(super) struct Checking<'a> {
+    session: &'a CudaSession,
+    landed: Landed<'a>,
+    /// Sample, number in the launch and request of each fit, in the order of the probes.
+    fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
+    found: Mutex<Result<DeviceCheck, SessionError>>,
+}
+
+impl<'a> Checking<'a> {
+    /// The samples are those of the launch's probes, in their order.
+    pub(super) fn new(session: &'a CudaSession, landed: Landed<'a>, samples: &'a [Sample<'a>]) -> Self {
+        let fits = samples.iter().flat_map(|sample| {
+            sample.requests.iter().enumerate().map(move |(k, request)| (sample, sample.first + k, request))
+        });
+        Self { session, landed, fits: fits.collect(), found: Mutex::new(Ok(DeviceCheck::default())) }
+    }
+
+    /// Fits to check.
+    pub(super) fn len(&self) -> usize {
+        self.fits.len()
+    }
+
+    /// Compares fit `i` of them with what the processor finds at its point: value, gradient, and how far its own
+    /// optimiser still falls from there.
+    pub(super) fn check(&self, i: usize) {
+        let n = self.session.cpu.plan.n_parameters();
+        let gradient = self.landed.gradients.get(i * n..(i + 1) * n);
+        let Some((&(sample, index, request), gradient)) = self.fits.get(i).zip(gradient) else { return };
+        let mut check = DeviceCheck::default();
+        let done = self.session.compare(&self.landed, sample, (index, request), gradient, &mut check);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(all) = &mut *found {
+            all.merge(&check);
+        }
+        if let (Err(error), Ok(_)) = (done, &*found) {
+            *found = Err(error);
+        }
+    }
+
+    /// Keeps what was found out about a launch that made `own` fits.
     ///
     /// # Errors
     /// [`SessionError::DeviceDisagrees`] beyond the parity contract.
-    pub(super) fn check_fits(
-        &self,
-        landed: &Landed,
-        tasks: &[FitTask],
-        outcomes: &[TaskOutcome],
-        data_of: &dyn Fn(usize) -> Dataset,
-    ) -> Result<(), SessionError> {
-        // Outcomes that are the device's own: certified there and left as they were.
-        let mut place = 0;
-        let mut own: Vec<(usize, usize, &FitOutcome)> = Vec::new();
-        for (i, outcome) in outcomes.iter().enumerate() {
-            for (k, fit) in outcome.fits.iter().enumerate() {
-                let status = landed.outcomes.get(place).map(|arrived| arrived.status);
-                place += 1;
-                if let (Ok(fit), Some(layout::CONVERGED)) = (fit, status) {
-                    let theirs = landed.parameters.get((place - 1) * fit.parameters.len()..);
-                    if theirs.is_some_and(|theirs| theirs.starts_with(&fit.parameters)) {
-                        own.push((i, k, fit));
-                    }
-                }
-            }
-        }
-        let step = own.len().div_ceil(CHECKED).max(1);
-        let chosen: Vec<(usize, usize, &FitOutcome)> = own.iter().copied().skip(step / 2).step_by(step).collect();
-        let mut check = DeviceCheck { n_fits: own.len() as u64, ..DeviceCheck::default() };
-        if !chosen.is_empty() {
-            self.compare(&chosen, tasks, data_of, &mut check)?;
-        }
-        let mut all = self.check.lock().unwrap_or_else(PoisonError::into_inner);
-        all.merge(&check);
+    pub(super) fn end(self, own: u64) -> Result<(), SessionError> {
+        let mut check = self.found.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        check.n_fits = own;
+        self.session.check.lock().unwrap_or_else(PoisonError::into_inner).merge(&check);
         Ok(())
     }
+}
 
+impl CudaSession {
     fn compare(
         &self,
-        chosen: &[(usize, usize, &FitOutcome)],
-        tasks: &[FitTask],
-        data_of: &dyn Fn(usize) -> Dataset,
+        landed: &Landed<'_>,
+        sample: &Sample<'_>,
+        (index, request): (usize, &FitRequest),
+        gradient: &[f64],
         check: &mut DeviceCheck,
     ) -> Result<(), SessionError> {
-        let (cpu, plan) = (&self.cpu, &self.cpu.plan);
+        let (cpu, plan, data) = (&self.cpu, &self.cpu.plan, &sample.data);
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
-        let data: Vec<Dataset> = chosen.iter().map(|&(i, ..)| data_of(i)).collect();
-        let points: Vec<f64> = chosen.iter().flat_map(|(.., fit)| fit.parameters.iter().copied()).collect();
-        // One set of data stands for all points only if there is one point.
-        let all: Vec<&Dataset> = data.iter().collect();
-        let there = self.at_points(&all, &points, chosen.len(), true)?;
-        let mut worker = take(&cpu.workers, plan);
-        for (index, ((&(i, k, outcome), data), gradient)) in
-            chosen.iter().zip(&data).zip(there.gradients.chunks_exact(n)).enumerate()
-        {
-            // Toys share one task.
-            let task = if tasks.len() == 1 { tasks.first() } else { tasks.get(i) };
-            let Some(request) = task.and_then(|task| task.fits.get(k)) else { continue };
-            let problem = cpu.problem(Frame::new(cpu.table(), request), data, false);
-            let theta = &outcome.parameters;
-            let terms = worker.evaluate(&problem, theta, 0.0);
-            worker.gradient(&problem, theta);
-            let saturated = data.saturated_main + data.saturated_constraint;
-            let size = terms.scale + saturated.abs();
-            check.nll.add(outcome.nll - (terms.value() + saturated), ROUNDING * size + 1e-12);
-            let here = worker.scratch.gradient.clone();
-            let lambda = worker.scratch.lambda.clone();
-            let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
-            for p in (0..n).filter(|&p| !problem.fixed[p]) {
-                let row = &rows[p * n_bins..(p + 1) * n_bins];
-                let reacts = row.iter().zip(&data.main).zip(&lambda);
-                let sum: f64 = reacts.map(|((j, &n), lambda)| j.abs() * (1.0 + if n > 0.0 { n / lambda } else { 0.0 })).sum();
-                let width = plan.gaussian_width(p);
-                let pull = width.map_or(1.0 + theta[p].abs(), |width| 1.0 / width);
-                check.gradient.add(
-                    (gradient[p] - here[p]) * width.unwrap_or(1.0),
-                    1e-12 * (sum + pull) * width.unwrap_or(1.0),
-                );
-            }
-            let wanted = Wanted::default();
-            let lower = fit(&mut worker, &problem, theta, &[], Search::Local, false, None, wanted);
-            if let Ok(lower) = lower {
-                check.edm.add((outcome.nll - lower.nll).max(0.0), ROUNDING * size + 1e-10);
-            }
-            check.n_checked += 1;
-            if let Some((what, difference)) = check.violation() {
-                put(&cpu.workers, worker);
-                return Err(SessionError::DeviceDisagrees {
-                    device: self.device(),
-                    what,
-                    index,
-                    difference: difference.largest,
-                    tolerance: difference.tolerance,
-                });
-            }
+        let Some(arrived) = landed.fit(index, n, n_bins) else { return Ok(()) };
+        if arrived.outcome.status != layout::CONVERGED {
+            return Ok(());
         }
+        let theta = arrived.parameters;
+        let problem = cpu.problem(Frame::new(cpu.table(), request), data, false);
+        let mut worker = take(&cpu.workers, plan);
+        let terms = worker.evaluate(&problem, theta, 0.0);
+        worker.gradient(&problem, theta);
+        let here = data.saturated_main + data.saturated_constraint;
+        let there = if sample.drawn { arrived.outcome.saturated + plan.gaussian.constant } else { here };
+        let nll = arrived.outcome.value + there;
+        let size = terms.scale + here.abs();
+        check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
+        let slopes = worker.scratch.gradient.clone();
+        let lambda = worker.scratch.lambda.clone();
+        let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
+        // What a bin's slope may be off by.
+        let weight: Vec<f64> = data
+            .main
+            .iter()
+            .zip(&lambda)
+            .map(|(&n, lambda)| 1.0 + if n > 0.0 { n / lambda } else { 0.0 })
+            .collect();
+        for p in (0..n).filter(|&p| !problem.fixed[p]) {
+            let row = &rows[p * n_bins..(p + 1) * n_bins];
+            let sum: f64 = row.iter().zip(&weight).map(|(j, weight)| j.abs() * weight).sum();
+            let width = plan.gaussian_width(p);
+            let pull = width.map_or(1.0 + theta[p].abs(), |width| 1.0 / width);
+            check.gradient.add(
+                (gradient[p] - slopes[p]) * width.unwrap_or(1.0),
+                1e-12 * (sum + pull) * width.unwrap_or(1.0),
+            );
+        }
+        let lower = fit(&mut worker, &problem, theta, &[], Search::Local, false, None, Wanted::default());
         put(&cpu.workers, worker);
-        Ok(())
+        if let Ok(lower) = lower {
+            check.edm.add((nll - lower.nll).max(0.0), ROUNDING * size + 1e-10);
+        }
+        check.n_checked += 1;
+        match check.violation() {
+            Some((what, difference)) => Err(SessionError::DeviceDisagrees {
+                device: self.device(),
+                what,
+                index,
+                difference: difference.largest,
+                tolerance: difference.tolerance,
+            }),
+            None => Ok(()),
+        }
     }
 }

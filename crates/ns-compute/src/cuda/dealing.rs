@@ -9,8 +9,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use ns_core::{Control, SessionError, TaskOutcome};
 
-/// Chunks per card that are dealt and not handed on: one running, one being settled, one that waits for its turn.
-const DEALT_PER_CARD: usize = 3;
+/// Chunks per card that are dealt and not handed on: two with the card, one being settled, one that waits for its turn.
+const DEALT_PER_CARD: usize = 4;
 
 /// How large chunks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +247,8 @@ mod tests {
         let taken = std::iter::from_fn(|| queue.take(1, false)).count();
         assert_eq!(taken, 2 * DEALT_PER_CARD);
         queue.handed_on();
-        assert_eq!(queue.take(1, true), Some(6..7));
+        let next = taken as u64;
+        assert_eq!(queue.take(1, true), Some(next..next + 1));
         assert_eq!(queue.take(1, false), None);
     }
 

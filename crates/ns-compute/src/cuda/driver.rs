@@ -15,7 +15,8 @@ use cudarc::driver::sys::{
 };
 use ns_core::{Device, SessionError};
 
-use super::backend::{Backend, Kernel, Properties, Shape};
+use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::lane::CudaLane;
 use super::failure::{Doing, explain, name};
 use super::images::{self, Image};
 use super::loading::{self, attribute, guarded};
@@ -134,7 +135,7 @@ impl CudaDriver {
     }
 
     /// Calls the driver with the device's context current, and leaves the thread's context as it was.
-    fn inside<T>(
+    pub(super) fn inside<T>(
         &self,
         doing: Doing,
         call: impl FnOnce() -> Result<T, DriverError>,
@@ -247,6 +248,67 @@ impl CudaDriver {
             }
             Ok(())
         });
+    }
+
+    /// Starts a kernel on a stream of this device.
+    pub(super) fn launch_on(
+        &self,
+        stream: sys::CUstream,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError> {
+        if shape.blocks == 0 {
+            return Ok(());
+        }
+        if parameter.len() > MOST_PARAMETERS {
+            return Err(SessionError::TooLarge {
+                what: format!("the parameter of {}", kernel.symbol()),
+                needed: parameter.len() as u64,
+                limit: MOST_PARAMETERS as u64,
+            });
+        }
+        let function = self.function(kernel)?;
+        self.allow(function, shape.shared)?;
+        // The driver reads as many bytes as the kernel's parameter has, from an address fit for numbers.
+        let mut bytes = [0_u64; MOST_PARAMETERS / 8];
+        for (word, chunk) in bytes.iter_mut().zip(parameter.chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_ne_bytes(eight);
+        }
+        let mut parameters = [(&raw mut bytes).cast::<c_void>()];
+        self.inside(Doing::Launching, || {
+            // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
+            // returns; the addresses in them are the session's to answer for.
+            unsafe {
+                result::launch_kernel(
+                    function.handle.0,
+                    (shape.blocks, 1, 1),
+                    (shape.threads, 1, 1),
+                    shape.shared,
+                    stream,
+                    &mut parameters,
+                )
+            }
+        })
+    }
+
+    /// Has `lane` wait for all that this device was handed directly so far; `event` is its own.
+    ///
+    /// # Safety
+    /// Stream and event must be alive and of this device. The device's context must be current.
+    pub(super) unsafe fn precede(&self, lane: sys::CUstream, event: sys::CUevent) -> Result<(), DriverError> {
+        // SAFETY: the caller answers for both; the device's own stream lives as long as it.
+        unsafe {
+            result::event::record(event, self.stream.0)?;
+            result::stream::wait_event(lane, event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
+        }
+    }
+
+    /// Whether the device was lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Runs with the page-locked memory.
@@ -380,40 +442,11 @@ impl Backend for CudaDriver {
     }
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
-        if shape.blocks == 0 {
-            return Ok(());
-        }
-        if parameter.len() > MOST_PARAMETERS {
-            return Err(SessionError::TooLarge {
-                what: format!("the parameter of {}", kernel.symbol()),
-                needed: parameter.len() as u64,
-                limit: MOST_PARAMETERS as u64,
-            });
-        }
-        let function = self.function(kernel)?;
-        self.allow(function, shape.shared)?;
-        // The driver reads as many bytes as the kernel's parameter has, from an address fit for numbers.
-        let mut bytes = [0_u64; MOST_PARAMETERS / 8];
-        for (word, chunk) in bytes.iter_mut().zip(parameter.chunks(8)) {
-            let mut eight = [0; 8];
-            eight[..chunk.len()].copy_from_slice(chunk);
-            *word = u64::from_ne_bytes(eight);
-        }
-        let mut parameters = [(&raw mut bytes).cast::<c_void>()];
-        self.inside(Doing::Launching, || {
-            // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
-            // returns; the addresses in them are the session's to answer for.
-            unsafe {
-                result::launch_kernel(
-                    function.handle.0,
-                    (shape.blocks, 1, 1),
-                    (shape.threads, 1, 1),
-                    shape.shared,
-                    self.stream.0,
-                    &mut parameters,
-                )
-            }
-        })
+        self.launch_on(self.stream.0, kernel, shape, parameter)
+    }
+
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(CudaLane::new(self)?))
     }
 }
 

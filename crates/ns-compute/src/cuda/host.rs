@@ -1,11 +1,11 @@
 //! The kernels compiled for the processor, one thread per block: what they compute, without a card.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ns_core::{Device, SessionError};
 
-use super::backend::{Backend, Kernel, Properties, Shape};
+use super::backend::{Backend, Kernel, Lane, Properties, Shape};
 
 unsafe extern "C" {
     fn ns_host_fit(launch: *const u8, shared: *mut f64, blocks: i32, near: i32);
@@ -112,6 +112,49 @@ impl Backend for Host {
             }
         }
         Ok(())
+    }
+
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(AtOnce::new(self)))
+    }
+}
+
+/// A lane of a backend that has done its work when a call returns.
+pub(super) struct AtOnce {
+    backend: Arc<dyn Backend>,
+    /// Words, for the alignment.
+    fetched: Vec<u64>,
+    bytes: usize,
+}
+
+impl AtOnce {
+    pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, fetched: Vec::new(), bytes: 0 }
+    }
+}
+
+impl Lane for AtOnce {
+    fn write(&mut self, to: u64, from: &[u8]) -> Result<(), SessionError> {
+        self.backend.write(to, from)
+    }
+
+    fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
+        self.backend.launch(kernel, shape, parameter)
+    }
+
+    fn fetch(&mut self, from: u64, bytes: usize) -> Result<(), SessionError> {
+        self.fetched.resize(bytes.div_ceil(8), 0);
+        self.bytes = bytes;
+        let to: &mut [u8] = bytemuck::cast_slice_mut(&mut self.fetched);
+        self.backend.read(from, to.get_mut(..bytes).unwrap_or_default())
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn fetched(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.fetched).get(..self.bytes).unwrap_or_default()
     }
 }
 

@@ -11,22 +11,27 @@ mod driver;
 #[cfg(feature = "cuda")]
 mod failure;
 mod evaluate;
+mod given;
 #[cfg(feature = "cuda-on-host")]
 mod host;
 #[cfg(feature = "cuda")]
 mod images;
 mod kind;
+#[cfg(feature = "cuda")]
+mod lane;
 mod layout;
 #[cfg(feature = "cuda")]
 mod loading;
 #[cfg(feature = "cuda")]
 mod pool;
+mod prepared;
 mod session;
 mod settle;
 mod several;
 mod shape;
 #[cfg(feature = "cuda")]
 mod staging;
+mod toys;
 mod upload;
 
 #[cfg(feature = "cuda")]

@@ -1,31 +1,29 @@
 //! A compiled model on an NVIDIA GPU.
 
-use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Drawn, Evaluation, EvaluationRequest, Execution, FitTask, Model,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
     ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel};
-use super::batch::{Input, Landed, Launcher, ToyRange, Workspace};
-use super::draws;
+use super::batch::{Launcher, Program, Slot};
 use super::kind::{Kind, PLAN_COUNTS, Size, relocate};
-use super::settle::Settling;
+use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
 use crate::cpu::request::{Frame, check_task};
 use crate::cpu::{CpuSession, put, take};
-use crate::eval::Dataset;
 use crate::lanes::Course;
 use crate::optimise::Worker;
 
 /// Tasks with given data of one launch.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// What one launch of toys may bring back, bytes, and how many toys it has at least.
-const MOST_BROUGHT: usize = 64 << 20;
-const FEWEST_TOYS: usize = 512;
+/// Tasks that a thread settles in one go, and the least number of such portions.
+const BLOCK: usize = 64;
+const BLOCKS: usize = 32;
 
 /// A compiled model on one CUDA device, with a session of the processor beside it that finishes what the device
 /// leaves, searches where a request asks for it, computes uncertainties and checks.
@@ -37,8 +35,12 @@ pub struct CudaSession {
     _plan_memory: Buffer,
     pub(super) threads: u32,
     /// For fits of given data; `None` where these are left to the processor.
-    nearby: Option<Kind>,
-    workspace: Mutex<Workspace>,
+    pub(super) nearby: Option<Kind>,
+    /// Lanes that nobody uses at the moment.
+    slots: Mutex<Vec<Slot>>,
+    /// What batches of toys may need again, and sources of toys that were asked for.
+    pub(super) prepared: Kept<Prepared>,
+    sources: Kept<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
 }
 
@@ -67,7 +69,11 @@ impl CudaSession {
         Self::on(CpuSession::open(model, execution)?, backend, Device::Cuda(0))
     }
 
-    pub(super) fn on(cpu: CpuSession, backend: Arc<dyn Backend>, device: Device) -> Result<Self, SessionError> {
+    pub(super) fn on(
+        cpu: CpuSession,
+        backend: Arc<dyn Backend>,
+        device: Device,
+    ) -> Result<Self, SessionError> {
         let mut arena = Arena::default();
         let mut plan = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;
@@ -81,7 +87,9 @@ impl CudaSession {
             _plan_memory: memory,
             threads,
             nearby: None,
-            workspace: Mutex::default(),
+            slots: Mutex::default(),
+            prepared: Kept::default(),
+            sources: Kept::default(),
             check: Mutex::default(),
         };
         session.nearby = session.prepare_nearby()?;
@@ -106,172 +114,83 @@ impl CudaSession {
         course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), false)).transpose()
     }
 
-    /// Runs `work` with a launcher for fits of this size.
-    fn launch<R>(
-        &self,
-        size: Size,
-        work: impl FnOnce(&Launcher<'_>) -> Result<R, SessionError>,
-    ) -> Result<R, SessionError> {
+    /// A launcher for fits of this size.
+    pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
         let properties = self.backend.properties();
-        let rooms = shape::rooms(&self.plan, size, true, properties);
-        let kernel = if rooms.near { Kernel::Fit } else { Kernel::FitFar };
-        let resident = self.backend.occupancy(
-            kernel,
-            self.threads,
-            rooms.shared as u32,
-        )?;
-        let blocks = resident.max(1) * properties.multiprocessors;
-        work(&Launcher {
+        let program = |size: Size, whole_fit: bool, near: Kernel, far: Kernel| {
+            let rooms = shape::rooms(&self.plan, size, whole_fit, properties);
+            let kernel = if rooms.near { near } else { far };
+            let resident = self.backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
+            Ok(Program { kernel, rooms, blocks: resident.max(1) * properties.multiprocessors })
+        };
+        Ok(Launcher {
             backend: &self.backend,
             plan: &self.plan,
-            rooms: &rooms,
-            kernel,
             threads: self.threads,
-            blocks,
+            fit: program(size, true, Kernel::Fit, Kernel::FitFar)?,
+            evaluate: program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?,
         })
     }
 
-    /// Settles `count` tasks on the threads of the processor's session, in order.
-    fn settle_all(&self, count: usize, one: &(dyn Fn(usize) -> TaskOutcome + Sync)) -> Vec<TaskOutcome> {
-        use rayon::prelude::*;
+    /// A lane with its memory: one given back, or a new one.
+    pub(super) fn take_slot(&self) -> Result<Slot, SessionError> {
+        let shelved = self.slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        shelved.map_or_else(|| Slot::new(&self.backend), Ok)
+    }
+
+    /// Gives back a lane whose work is done.
+    pub(super) fn put_slot(&self, slot: Slot) {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+
+    /// Settles `count` tasks on the threads of the processor's session, in order, and does `extra` pieces of other work
+    /// beside, which are begun first.
+    pub(super) fn settle_all(
+        &self,
+        count: usize,
+        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        extra: usize,
+        other: &(dyn Fn(usize) + Sync),
+    ) -> Vec<TaskOutcome> {
+        let mut outcomes: Vec<TaskOutcome> = Vec::new();
+        outcomes.resize_with(count, || TaskOutcome { fits: Vec::new() });
+        // Tasks that the processor finishes take long: few of them are no reason to stay on one thread.
+        let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
+        let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
+        let pieces = extra + blocks.len();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < pieces) {
+                let Some(number) = number.checked_sub(extra) else {
+                    other(number);
+                    continue;
+                };
+                // Nobody else has this number.
+                let Some(places) = blocks.get(number) else { break };
+                let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
+                for (i, place) in places.iter_mut().enumerate() {
+                    *place = one(number * block + i);
+                }
+            }
+        };
         match &self.cpu.pool {
-            Some(pool) if count > 1 => pool.install(|| (0..count).into_par_iter().map(one).collect()),
-            _ => (0..count).map(one).collect(),
+            Some(pool) => pool.in_place_scope(|scope| {
+                for _ in 1..pieces.min(pool.current_num_threads() + 1) {
+                    scope.spawn(|_| work());
+                }
+                work();
+            }),
+            None => work(),
         }
+        drop(blocks);
+        outcomes
     }
 
     /// Lends a worker of the processor's session.
-    fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
+    pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);
         put(&self.cpu.workers, worker);
-    }
-
-    /// Fits of given data.
-    pub(super) fn run_given(
-        &self,
-        tasks: &[FitTask],
-        wanted: Wanted,
-        control: Control<'_>,
-    ) -> Result<Option<Vec<TaskOutcome>>, SessionError> {
-        let released = tasks.iter().flat_map(|task| &task.fits).any(|request| !request.released.is_empty());
-        let Some(kind) = self.nearby.as_ref().filter(|_| !released) else { return Ok(None) };
-        let table = self.cpu.table();
-        let mut input = Input::new();
-        let mut firsts = Vec::with_capacity(tasks.len());
-        let mut n_fits = 0;
-        for task in tasks {
-            for request in &task.fits {
-                input.request(table, request, kind);
-            }
-            let data = match &task.data {
-                Data::Binned(binned) => input.data(&binned.main, &binned.aux),
-                _ => input.data(&self.cpu.observed.main, &self.cpu.observed.aux),
-            };
-            input.item(task.fits.len(), data);
-            firsts.push(n_fits);
-            n_fits += task.fits.len();
-        }
-        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        let landed = self.launch(kind.size, |launcher| launcher.run(&mut workspace, input, None))?;
-        drop(workspace);
-        let settle = |i: usize| {
-            let task = &tasks[i];
-            let frames: Vec<Frame> = task.fits.iter().map(|request| Frame::new(table, request)).collect();
-            // Checked before: the data are of a kind that the session knows.
-            let own = self.cpu.dataset(&task.data).ok().flatten();
-            let data = own.as_ref().unwrap_or(&self.cpu.observed);
-            let saturated = data.saturated_main + data.saturated_constraint;
-            Settling { cpu: &self.cpu, task, frames: &frames, wanted, control, courses: &[] }.task(
-                &landed,
-                firsts[i],
-                Some(saturated),
-                &|| data.clone(),
-                &mut |work| self.lend(work),
-            )
-        };
-        let outcomes = self.settle_all(tasks.len(), &settle);
-        self.check_fits(&landed, tasks, &outcomes, &|i| {
-            let own = self.cpu.dataset(&tasks[i].data).ok().flatten();
-            own.unwrap_or_else(|| (*self.cpu.observed).clone())
-        })?;
-        Ok(Some(outcomes))
-    }
-
-    /// Fits of toys, chunk after chunk: while the device works on one, the processor settles the last. `more` gives
-    /// the next toys, at most so many, `None` at the end; it may wait if told that nothing is left to settle.
-    pub(super) fn run_drawn(
-        &self,
-        task: &FitTask,
-        drawn: &Drawn,
-        wanted: Wanted,
-        control: Control<'_>,
-        more: &mut dyn FnMut(u64, bool) -> Option<Range<u64>>,
-        deliver: &mut dyn FnMut(Range<u64>, Vec<TaskOutcome>),
-    ) -> Result<bool, SessionError> {
-        let source = drawn.source.as_ref();
-        let courses = self.cpu.courses(source, &task.fits);
-        if courses.iter().any(Option::is_none) {
-            return Ok(false);
-        }
-        let n_bins = self.cpu.plan.n_bins();
-        let kinds = courses.iter().flatten().map(|course| Kind::new(&self.backend, course, n_bins, true));
-        let kinds = kinds.collect::<Result<Vec<Kind>, SessionError>>()?;
-        let size = kinds.iter().fold(Size::default(), |size, kind| size.max(kind.size));
-        let sources = draws::Uploaded::new(&self.backend, source)?;
-        let table = self.cpu.table();
-        let frames: Vec<Frame> = task.fits.iter().map(|request| Frame::new(table, request)).collect();
-        let per_toy = Launcher::bytes_per_fit(&self.plan) * task.fits.len().max(1);
-        let chunk = (MOST_BROUGHT / per_toy).max(FEWEST_TOYS) as u64;
-        let run = |first: u64, count: u64| -> Result<Landed, SessionError> {
-            let mut input = Input::new();
-            for (request, kind) in task.fits.iter().zip(&kinds) {
-                input.request(table, request, kind);
-            }
-            let toys = ToyRange { draws: sources.address(), first, count: count as usize };
-            let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-            self.launch(size, |launcher| launcher.run(&mut workspace, input, Some(toys)))
-        };
-        let data_of = |toy: u64| {
-            let mut data = Dataset::empty(&self.cpu.plan);
-            source.draw_into(toy, &mut data.main, &mut data.aux);
-            data.saturate(&self.cpu.plan);
-            data
-        };
-        let constant = self.cpu.plan.gaussian.constant;
-        let mut settle = |first: u64, count: u64, landed: &Landed| -> Result<(), SessionError> {
-            let one = |i: usize| {
-                let settling = Settling { cpu: &self.cpu, task, frames: &frames, wanted, control, courses: &courses };
-                let place = i * task.fits.len();
-                let drawn = landed.outcomes.get(place).map(|outcome| outcome.saturated + constant);
-                settling.task(landed, place, drawn, &|| data_of(first + i as u64), &mut |work| self.lend(work))
-            };
-            let outcomes = self.settle_all(count as usize, &one);
-            self.check_fits(landed, std::slice::from_ref(task), &outcomes, &|i| data_of(first + i as u64))?;
-            deliver(first..first + count, outcomes);
-            Ok(())
-        };
-        let mut waiting: Option<(u64, u64, Landed)> = None;
-        loop {
-            let taken = more(chunk, waiting.is_none());
-            if taken.is_none() && waiting.is_none() {
-                return Ok(true);
-            }
-            let taken = taken.map(|toys| (toys.start, toys.end - toys.start));
-            waiting = std::thread::scope(|scope| {
-                let running = taken.map(|(first, count)| scope.spawn(move || run(first, count)));
-                let settled = match waiting.take() {
-                    Some((first, count, landed)) => settle(first, count, &landed),
-                    None => Ok(()),
-                };
-                let landed = running.map(|running| {
-                    running.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
-                });
-                settled.and(landed.transpose())
-            })?
-            .zip(taken)
-            .map(|(landed, (first, count))| (first, count, landed));
-        }
     }
 }
 
@@ -387,7 +306,12 @@ impl Session for CudaSession {
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
-        self.cpu.toy_source(parameters, seed, hypothesis)
+        if let Some(known) = self.sources.find(|known| is_of(known, parameters, seed, hypothesis)) {
+            return Ok(known);
+        }
+        let made = self.cpu.toy_source(parameters, seed, hypothesis)?;
+        self.sources.keep(&made);
+        Ok(made)
     }
 
     fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {

@@ -3,6 +3,9 @@
 //! The processor takes over a fit that the device left without a certificate, looks for further minima where
 //! the request asks for it, and computes uncertainties from the exact Hessian at the device's minimum.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use ns_core::{
     Certificate, Control, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Search, Start,
     TaskOutcome, Wanted,
@@ -24,9 +27,9 @@ pub(super) struct Arrived<'a> {
     empty: &'a [u8],
 }
 
-impl Landed {
+impl<'a> Landed<'a> {
     /// Fit number `index`, of a model with `n` parameters and `bins` bins.
-    pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<Arrived<'_>> {
+    pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<Arrived<'a>> {
         let flags = self.flags.get(index * (n + bins)..(index + 1) * (n + bins))?;
         let (held, empty) = flags.split_at(n);
         Some(Arrived {
@@ -38,16 +41,25 @@ impl Landed {
     }
 }
 
-impl Arrived<'_> {
+impl<'a> Arrived<'a> {
     /// As an outcome of a certified fit, for data with this `-ln L` of the saturated model.
-    fn describe(&self, frame: &Frame, saturated: f64) -> FitOutcome {
+    fn describe(&self, frame: &dyn Fn() -> Cow<'a, Frame>, saturated: f64) -> FitOutcome {
         let flagged = |flags: &[u8]| -> Vec<usize> {
+            // Mostly there is none.
+            if flags.iter().fold(0, |all, flag| all | flag) == 0 {
+                return Vec::new();
+            }
             flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(i, _)| i).collect()
         };
-        let held = flagged(self.held).into_iter().filter(|&p| !frame.fixed[p]).map(|p| {
-            let lower = self.parameters[p] <= frame.lower[p];
-            (p, if lower { Inactive::LowerBound } else { Inactive::UpperBound })
-        });
+        let mut inactive = Vec::new();
+        let held = flagged(self.held);
+        if !held.is_empty() {
+            let frame = frame();
+            inactive.extend(held.into_iter().filter(|&p| !frame.fixed[p]).map(|p| {
+                let lower = self.parameters[p] <= frame.lower[p];
+                (p, if lower { Inactive::LowerBound } else { Inactive::UpperBound })
+            }));
+        }
         FitOutcome {
             status: FitStatus::Converged,
             nll: self.outcome.value + saturated,
@@ -60,7 +72,7 @@ impl Arrived<'_> {
             },
             n_iterations: self.outcome.iterations as usize,
             n_evaluations: self.outcome.evaluations as usize,
-            inactive: held.collect(),
+            inactive,
             empty_bins: flagged(self.empty),
             uncertainties: Vec::new(),
             covariance: None,
@@ -76,56 +88,68 @@ pub(super) type Lend<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
     pub(super) task: &'a FitTask,
-    /// Boxes of the requests.
+    /// Boxes of the requests, where tasks share them.
     pub(super) frames: &'a [Frame],
     pub(super) wanted: Wanted,
     pub(super) control: Control<'a>,
     /// What the fits of toys share, request by request; empty for given data.
     pub(super) courses: &'a [Option<Course>],
+    /// Counts fits that are the device's own: certified there and left as they were.
+    pub(super) own: &'a AtomicU64,
 }
 
-impl Settling<'_> {
+impl<'a> Settling<'a> {
     /// The outcome of a task whose fits begin at number `first` of `landed`. `data` makes the data where the
     /// processor needs them; `saturated` is `-ln L` of their saturated model, if the device did not say.
     pub(super) fn task(
         &self,
-        landed: &Landed,
+        landed: &Landed<'_>,
         first: usize,
         saturated: Option<f64>,
-        data: &dyn Fn() -> Dataset,
+        data: &dyn Fn() -> Cow<'a, Dataset>,
         worker: &mut Lend<'_>,
     ) -> TaskOutcome {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(self.task.fits.len());
-        // Whether the processor has changed what the device found, request by request.
-        let mut changed: Vec<bool> = Vec::with_capacity(self.task.fits.len());
+        // Requests of which the processor has changed what the device found.
+        let mut changed: Vec<usize> = Vec::new();
+        let mut own = 0;
         for (k, request) in self.task.fits.iter().enumerate() {
             let arrived = landed.fit(first + k, n, bins);
             let status = arrived.as_ref().map_or(1, |a| a.outcome.status);
-            let depends = changed.iter().enumerate().any(|(e, &changed)| changed && depends_on(request, e));
+            let depends = changed.iter().any(|&e| depends_on(request, e));
             let searched = self.courses.is_empty() && request.search != Search::Local;
             let finished = !(searched || self.wanted.uncertainties || self.wanted.covariance);
-            let mut was_changed = false;
-            let fit = match (arrived, self.frames.get(k)) {
+            let frame = || match self.frames.get(k) {
+                Some(frame) => Cow::Borrowed(frame),
+                None => Cow::Owned(Frame::new(self.cpu.table(), request)),
+            };
+            let fit = match arrived {
                 _ if self.control.is_cancelled() => Err(FitFailure::Cancelled),
                 _ if !needed(request, &fits) => Err(FitFailure::NotNeeded),
-                (Some(arrived), Some(frame)) if status == layout::CONVERGED && finished && !depends => {
-                    Ok(arrived.describe(frame, saturated.unwrap_or(arrived.outcome.saturated)))
+                Some(arrived) if status == layout::CONVERGED && finished && !depends => {
+                    own += 1;
+                    Ok(arrived.describe(&frame, saturated.unwrap_or(arrived.outcome.saturated)))
                 }
-                (arrived, _) => {
-                    was_changed = searched || status != layout::CONVERGED || depends;
+                arrived => {
+                    if searched || status != layout::CONVERGED || depends {
+                        changed.push(k);
+                    }
+                    let theirs =
+                        arrived.as_ref().filter(|_| status == layout::CONVERGED).map(|a| a.parameters);
                     let arrived = arrived.filter(|a| !depends && a.outcome.usable != 0);
                     let data = data();
                     let mut result = Err(FitFailure::Cancelled);
                     worker(&mut |worker| {
                         result = self.finish(k, request, arrived.as_ref(), &data, worker, &fits);
                     });
+                    own += u64::from(result.as_ref().is_ok_and(|fit| theirs == Some(&fit.parameters[..])));
                     result
                 }
             };
             fits.push(fit);
-            changed.push(was_changed);
         }
+        self.own.fetch_add(own, Ordering::Relaxed);
         TaskOutcome { fits }
     }
 
@@ -155,8 +179,7 @@ impl Settling<'_> {
             effort => self.cpu.further_starts(&problem, converged.parameters, effort),
         };
         let point = converged.parameters;
-        let mut outcome =
-            fit(worker, &problem, point, &further, request.search, false, None, self.wanted)?;
+        let mut outcome = fit(worker, &problem, point, &further, request.search, false, None, self.wanted)?;
         outcome.n_iterations += converged.outcome.iterations as usize;
         outcome.n_evaluations += converged.outcome.evaluations as usize;
         Ok(outcome)

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ns_core::{BinnedData, Constraint, Drawn, FitFailure, FitRequest, Interpolation, Search, Start};
 
-use super::super::backend::{Kernel, Properties, Shape};
-use super::super::host::Host;
+use super::super::backend::{Kernel, Lane, Properties, Shape};
+use super::super::host::{AtOnce, Host};
+use super::super::prepared::Prepared;
 use super::*;
 
 // Its functions are for the module above it alone, so that others cannot share it.
@@ -169,6 +170,47 @@ fn values_and_checks_of_all_devices_are_put_together() {
     assert!(all.n_fits > 0 && all.n_checked >= one.n_checked && all.violation().is_none(), "{all:?}");
 }
 
+#[test]
+fn what_batches_share_is_made_once() {
+    let study = Study::new();
+    let reference = text(&run(&study.one, &[study.toys(0..20)]));
+    let one = &study.one;
+    let first = one.prepare(&study.source, &study.fits).unwrap();
+    let shared = |of: &Arc<Prepared>| of.on_device.as_ref().map(|(shared, _)| Arc::clone(shared)).unwrap();
+    let changed = |change: &dyn Fn(&mut ToySource)| {
+        let mut source = ToySource::clone(&study.source);
+        change(&mut source);
+        Arc::new(source)
+    };
+    // The same numbers elsewhere in memory are the same source; another seed changes the toys alone.
+    let again = one.prepare(&changed(&|_| ()), &study.fits).unwrap();
+    assert!(Arc::ptr_eq(&first, &again));
+    let other = one.prepare(&changed(&|source| source.seed += 1), &study.fits).unwrap();
+    assert!(!Arc::ptr_eq(&first, &other) && Arc::ptr_eq(&shared(&first), &shared(&other)));
+    // Other expectations and other requests share nothing.
+    let moved = changed(&|source| source.main[0] = ns_core::random::Poisson::new(3.75).unwrap());
+    let moved = one.prepare(&moved, &study.fits).unwrap();
+    assert!(!Arc::ptr_eq(&shared(&first), &shared(&moved)));
+    let mut fits = study.fits.clone();
+    fits[1].fixed[0].1 = 1.25;
+    let held = one.prepare(&study.source, &fits).unwrap();
+    assert!(!Arc::ptr_eq(&shared(&first), &shared(&held)));
+    // Those used last stay.
+    for seed in 100..102 {
+        one.prepare(&changed(&|source| source.seed = seed), &study.fits).unwrap();
+    }
+    assert!(Arc::ptr_eq(&held, &one.prepare(&study.source, &fits).unwrap()));
+    assert!(!Arc::ptr_eq(&first, &one.prepare(&study.source, &study.fits).unwrap()));
+    assert_eq!(text(&run(one, &[study.toys(0..20)])), reference);
+
+    let point: Vec<f64> = study.model.parameters.iter().map(|p| p.init).collect();
+    let source = |seed, hypothesis| one.toy_source(&point, seed, hypothesis).unwrap();
+    assert!(Arc::ptr_eq(&source(5, 0), &source(5, 0)));
+    let all = [source(5, 0), source(6, 0), source(5, 1)];
+    assert!(all.iter().map(|source| (source.seed, source.hypothesis)).eq([(5, 0), (6, 0), (5, 1)]));
+    assert!(all.iter().all(|source| source.parameters == point));
+}
+
 /// Cancels after so many fits, and hears whether progress falls back.
 struct Stopper {
     after: usize,
@@ -248,10 +290,15 @@ impl Backend for Failing {
     }
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
-        if kernel != Kernel::Evaluate && self.launches.fetch_add(1, Ordering::Relaxed) >= 2 {
+        let evaluates = matches!(kernel, Kernel::Evaluate | Kernel::EvaluateFar);
+        if !evaluates && self.launches.fetch_add(1, Ordering::Relaxed) >= 2 {
             return Err(lost());
         }
         self.host.launch(kernel, shape, parameter)
+    }
+
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(AtOnce::new(self)))
     }
 }
 

@@ -1,5 +1,5 @@
-// A stand-in for NVIDIA's driver library, for tests on machines without a card: memory is the host's, and work of a
-// stream waits in a queue until somebody waits for it, so that memory reused too early is noticed.
+// A stand-in for NVIDIA's driver library, for tests on machines without a card: memory is the host's, and work of
+// streams waits in one queue until somebody waits for it, so that memory reused too early is noticed.
 //
 // FAKE_CUDA says how it behaves: see `scenario` below.
 #include <stdint.h>
@@ -19,7 +19,7 @@ static int scenario(const char* name) {
 
 static int current, retained, broken;
 static size_t taken;
-static const size_t CONTEXT = 0x77, STREAM = 0x55;
+static const size_t CONTEXT = 0x77, STREAM = 0x550, EVENT = 0x900;
 
 #define IN_CONTEXT if (current <= 0) return INVALID_CONTEXT; if (broken) return ILLEGAL_ADDRESS;
 
@@ -57,7 +57,25 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 }
 int cuCtxPushCurrent_v2(void* context) { current += context == (void*)CONTEXT; return OK; }
 int cuCtxPopCurrent_v2(void** context) { *context = (void*)CONTEXT; current--; return OK; }
-int cuStreamCreate(void** stream, unsigned flags) { IN_CONTEXT *stream = (void*)(STREAM + 0 * flags); return OK; }
+// Streams and events that exist, by their handles.
+static char streams[8], events[64];
+static int make(void** handle, char* of, int n, size_t first) {
+    for (int i = 0; i < n; i++) {
+        if (!of[i]) {
+            of[i] = 1;
+            *handle = (void*)(first + i);
+            return OK;
+        }
+    }
+    return OUT_OF_MEMORY;
+}
+static int exists(const void* handle, const char* of, int n, size_t first) {
+    size_t i = (size_t)handle - first;
+    return i < (size_t)n && of[i];
+}
+#define A_STREAM(stream) if (!exists(stream, streams, 8, STREAM)) return INVALID;
+#define AN_EVENT(event) if (!exists(event, events, 64, EVENT)) return INVALID;
+int cuStreamCreate(void** stream, unsigned flags) { IN_CONTEXT (void)flags; return make(stream, streams, 8, STREAM); }
 
 int cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
     IN_CONTEXT
@@ -109,6 +127,19 @@ int cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
     locked[n_locked++].bytes = bytes;
     return OK;
 }
+int cuMemFreeHost(void* address) {
+    IN_CONTEXT
+    // Whoever frees memory has waited for all that uses it.
+    if (waiting) return INVALID;
+    for (int i = 0; i < n_locked; i++) {
+        if (locked[i].start == address) {
+            free(address);
+            locked[i] = locked[--n_locked];
+            return OK;
+        }
+    }
+    return INVALID;
+}
 static int is_locked(const void* address) {
     for (int i = 0; i < n_locked; i++) {
         if ((const char*)address >= locked[i].start && (const char*)address < locked[i].start + locked[i].bytes) return 1;
@@ -117,7 +148,7 @@ static int is_locked(const void* address) {
 }
 static int copy(void* to, const void* from, size_t bytes, const void* host, const void* stream) {
     IN_CONTEXT
-    if (stream != (void*)STREAM) return INVALID;
+    A_STREAM(stream)
     push((struct Work){to, from, bytes, 0});
     if (!is_locked(host)) finish();
     return OK;
@@ -128,10 +159,16 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stre
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
     return copy(to, (void*)from, bytes, to, stream);
 }
-int cuEventCreate(void** event, unsigned flags) { IN_CONTEXT *event = malloc(8 + 0 * flags); return OK; }
-int cuEventRecord(void* event, void* stream) { IN_CONTEXT (void)event; return stream == (void*)STREAM ? OK : INVALID; }
-int cuEventSynchronize(void* event) { IN_CONTEXT (void)event; finish(); return OK; }
-int cuStreamSynchronize(void* stream) { IN_CONTEXT finish(); return stream == (void*)STREAM ? OK : INVALID; }
+int cuEventCreate(void** event, unsigned flags) { IN_CONTEXT (void)flags; return make(event, events, 64, EVENT); }
+int cuEventRecord(void* event, void* stream) { IN_CONTEXT AN_EVENT(event) A_STREAM(stream) return OK; }
+int cuEventSynchronize(void* event) { IN_CONTEXT AN_EVENT(event) finish(); return OK; }
+int cuEventDestroy_v2(void* event) { IN_CONTEXT AN_EVENT(event) events[(size_t)event - EVENT] = 0; return OK; }
+int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+    IN_CONTEXT A_STREAM(stream) AN_EVENT(event)
+    return flags ? INVALID : OK;
+}
+int cuStreamSynchronize(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); return OK; }
+int cuStreamDestroy_v2(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); streams[(size_t)stream - STREAM] = 0; return OK; }
 
 static const char* kernels[] = {"ns_fit", "ns_fit_far", "ns_evaluate", "ns_evaluate_far", "ns_draw"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
@@ -172,7 +209,8 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int
 int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void* stream, void** parameters, void** extra) {
     IN_CONTEXT
-    if (extra || !gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || stream != (void*)STREAM) return INVALID;
+    if (extra || !gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1) return INVALID;
+    A_STREAM(stream)
     if (shared > 49152 && shared > (unsigned)*(int*)function) return INVALID;
     if (scenario("broken")) {
         broken = 1;

@@ -78,8 +78,7 @@ fn kernels_run_in_order_with_copies() {
     with_driver("kernels_run_in_order_with_copies", "", || {
         let backend = driver::open(0).unwrap();
         let buffer = Buffer::holding(&backend, &bytes(3_000_000)).unwrap();
-        let parameter: Vec<u8> =
-            [buffer.address(), 3_000_000, 0xAB].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let parameter = filling(&buffer, 3_000_000, 0xAB);
         for shared in [0, 40_000, 100_000, 60_000] {
             let shape = Shape { blocks: 7, threads: 128, shared };
             assert!(backend.occupancy(Kernel::Fit, 128, shared).unwrap() > 0);
@@ -93,6 +92,43 @@ fn kernels_run_in_order_with_copies() {
         assert!(matches!(error, SessionError::TooLarge { limit: 232_448, .. }), "{error}");
         let nothing = Shape { blocks: 0, threads: 128, shared: 0 };
         backend.launch(Kernel::Draw, nothing, &parameter).unwrap();
+    });
+}
+
+/// The parameter of the stand-in's kernels: a byte, written many times.
+fn filling(buffer: &Buffer, bytes: u64, byte: u64) -> Vec<u8> {
+    [buffer.address(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+#[test]
+fn lanes_bring_back_what_their_kernels_wrote() {
+    with_driver("lanes_bring_back_what_their_kernels_wrote", "", || {
+        let backend = driver::open(0).unwrap();
+        let shape = Shape { blocks: 7, threads: 128, shared: 0 };
+        let mut lanes: Vec<_> = (0..3).map(|_| Arc::clone(&backend).lane().unwrap()).collect();
+        // Larger ones come later: memory grows with nothing under way.
+        for n in [0, 24, 1000, 3_000_000, 100] {
+            let buffers: Vec<Buffer> = lanes.iter().map(|_| Buffer::new(&backend, n).unwrap()).collect();
+            for (i, (lane, buffer)) in lanes.iter_mut().zip(&buffers).enumerate() {
+                lane.write(buffer.address(), &bytes(n)).unwrap();
+                lane.launch(Kernel::Fit, shape, &filling(buffer, n as u64 / 2, i as u64)).unwrap();
+                lane.fetch(buffer.address(), n).unwrap();
+                assert_eq!(lane.fetched(), b"", "before the wait");
+            }
+            for (i, lane) in lanes.iter_mut().enumerate().rev() {
+                lane.wait().unwrap();
+                let (written, copied) = lane.fetched().split_at(n / 2);
+                assert!(written.iter().all(|&byte| byte == i as u8) && copied == &bytes(n)[n / 2..], "{n} bytes");
+                assert!(n == 0 || (lane.fetched().as_ptr() as usize).is_multiple_of(8));
+            }
+        }
+        // More than the stand-in has room for, one after the other, each dropped with work under way.
+        for _ in 0..100 {
+            let buffer = Buffer::new(&backend, 1000).unwrap();
+            let mut lane = Arc::clone(&backend).lane().unwrap();
+            lane.write(buffer.address(), &bytes(1000)).unwrap();
+            lane.fetch(buffer.address(), 1000).unwrap();
+        }
     });
 }
 

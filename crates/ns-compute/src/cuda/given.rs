@@ -1,0 +1,109 @@
+//! Fits of given data: one launch for all of them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use ns_core::{BinnedData, Control, Data, FitTask, SessionError, TaskOutcome, Wanted};
+
+use super::batch::Input;
+use super::check::{Checking, Sample, chosen};
+use super::session::CudaSession;
+use super::settle::Settling;
+use crate::eval::Dataset;
+
+/// The data of tasks, each set with its constants computed once and when first needed.
+struct Sets<'a> {
+    observed: &'a Dataset,
+    /// Place of each task's data in `own`; `None`: the observed ones.
+    places: Vec<Option<usize>>,
+    own: Vec<(&'a BinnedData, OnceLock<Dataset>)>,
+}
+
+impl<'a> Sets<'a> {
+    fn new(observed: &'a Dataset, tasks: &'a [FitTask]) -> Self {
+        let mut known: HashMap<*const BinnedData, usize> = HashMap::new();
+        let mut own = Vec::new();
+        let places = tasks.iter().map(|task| match &task.data {
+            Data::Binned(binned) => Some(*known.entry(Arc::as_ptr(binned)).or_insert_with(|| {
+                own.push((binned.as_ref(), OnceLock::new()));
+                own.len() - 1
+            })),
+            _ => None,
+        });
+        let places = places.collect();
+        Self { observed, places, own }
+    }
+
+    /// Main counts and auxiliary data of a task.
+    fn numbers(&self, task: usize) -> (&'a [f64], &'a [f64]) {
+        match self.place(task) {
+            Some((binned, _)) => (&binned.main, &binned.aux),
+            None => (&self.observed.main, &self.observed.aux),
+        }
+    }
+
+    fn place(&self, task: usize) -> Option<&(&'a BinnedData, OnceLock<Dataset>)> {
+        self.places.get(task).copied().flatten().and_then(|place| self.own.get(place))
+    }
+}
+
+impl CudaSession {
+    /// Fits of given data; `None` if they are left to the processor.
+    pub(super) fn run_given(
+        &self,
+        tasks: &[FitTask],
+        wanted: Wanted,
+        control: Control<'_>,
+    ) -> Result<Option<Vec<TaskOutcome>>, SessionError> {
+        let released = tasks.iter().flat_map(|task| &task.fits).any(|request| !request.released.is_empty());
+        let Some(kind) = self.nearby.as_ref().filter(|_| !released) else { return Ok(None) };
+        let (table, plan) = (self.cpu.table(), &self.cpu.plan);
+        let sets = Sets::new(&self.cpu.observed, tasks);
+        // Their constants: the data were checked before.
+        let data_of = |i: usize| match sets.place(i) {
+            Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux)),
+            None => sets.observed,
+        };
+        let mut input = Input::new();
+        let mut firsts = Vec::with_capacity(tasks.len());
+        let mut n_fits = 0;
+        for (i, task) in tasks.iter().enumerate() {
+            for request in &task.fits {
+                input.request(table, request, kind);
+            }
+            let (main, aux) = sets.numbers(i);
+            let data = input.data(main, aux);
+            input.item(task.fits.len(), data);
+            firsts.push(n_fits);
+            n_fits += task.fits.len();
+        }
+        let fewest = tasks.iter().map(|task| task.fits.len()).min().unwrap_or(0);
+        let samples: Vec<Sample<'_>> = chosen(tasks.len(), fewest)
+            .map(|i| Sample::new(firsts[i], &tasks[i].fits, data_of(i).clone(), false))
+            .collect();
+        let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
+
+        let mut slot = self.take_slot()?;
+        self.launcher(kind.size)?.start(&mut slot, input, None, &probes)?;
+        let landed = slot.wait()?;
+        let own = AtomicU64::new(0);
+        let settle = |i: usize| {
+            let (task, data) = (&tasks[i], data_of(i));
+            let saturated = data.saturated_main + data.saturated_constraint;
+            Settling { cpu: &self.cpu, task, frames: &[], wanted, control, courses: &[], own: &own }.task(
+                &landed,
+                firsts[i],
+                Some(saturated),
+                &|| Cow::Borrowed(data),
+                &mut |work| self.lend(work),
+            )
+        };
+        let checking = Checking::new(self, landed, &samples);
+        let outcomes = self.settle_all(tasks.len(), &settle, checking.len(), &|i| checking.check(i));
+        checking.end(own.load(Ordering::Relaxed))?;
+        self.put_slot(slot);
+        Ok(Some(outcomes))
+    }
+}

@@ -1,0 +1,189 @@
+//! A stream of an NVIDIA device with page-locked memory of its own, so that copies and kernels of several batches
+//! run side by side.
+
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError, stream::StreamKind};
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+use ns_core::SessionError;
+
+use super::backend::{Kernel, Lane, Shape};
+use super::driver::CudaDriver;
+use super::failure::Doing;
+
+/// Page-locked memory is taken in pieces of this size, bytes.
+const GRAIN: usize = 1 << 16;
+
+/// Page-locked memory of the host.
+struct Locked {
+    memory: *mut u8,
+    bytes: usize,
+}
+
+impl Locked {
+    const NONE: Self = Self { memory: std::ptr::null_mut(), bytes: 0 };
+
+    /// Makes room for so many bytes; what was there is lost. Nothing may be on its way from or to it.
+    fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        self.free();
+        let bytes = bytes.saturating_add(bytes / 4).next_multiple_of(GRAIN);
+        // SAFETY: the memory belongs to this alone until it is freed, and zero is a value of every byte.
+        unsafe {
+            self.memory = result::malloc_host(bytes, 0)?.cast::<u8>();
+            self.memory.write_bytes(0, bytes);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    fn free(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: the driver gave it, and nobody uses it any more. An error is of no use to anyone.
+            let _ = unsafe { result::free_host(self.memory.cast()) };
+        }
+        *self = Self::NONE;
+    }
+
+    /// The first `bytes`, or all if there are not so many.
+    fn content(&self, bytes: usize) -> &[u8] {
+        let bytes = bytes.min(self.bytes);
+        if bytes == 0 {
+            return &[];
+        }
+        // SAFETY: there are so many bytes, all initialised; nothing is on its way to them while they are borrowed.
+        unsafe { std::slice::from_raw_parts(self.memory, bytes) }
+    }
+
+    fn content_mut(&mut self, bytes: usize) -> &mut [u8] {
+        let bytes = bytes.min(self.bytes);
+        if bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, bytes) }
+    }
+}
+
+/// A stream.
+pub(super) struct CudaLane {
+    driver: Arc<CudaDriver>,
+    stream: CUstream,
+    /// The device's own work that comes before, and the end of this lane's.
+    before: CUevent,
+    done: CUevent,
+    up: Locked,
+    down: Locked,
+    /// Bytes that the last copy brings.
+    coming: usize,
+    /// Whether something has been handed over since the last wait.
+    busy: bool,
+}
+
+// SAFETY: the memory belongs to the lane alone, and the driver's handles are good on any thread.
+unsafe impl Send for CudaLane {}
+
+impl CudaLane {
+    pub(super) fn new(driver: Arc<CudaDriver>) -> Result<Self, SessionError> {
+        let (stream, before, done) = driver.inside(Doing::Opening, || {
+            let event = || result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
+            Ok((result::stream::create(StreamKind::NonBlocking)?, event()?, event()?))
+        })?;
+        Ok(Self {
+            driver,
+            stream,
+            before,
+            done,
+            up: Locked::NONE,
+            down: Locked::NONE,
+            coming: 0,
+            busy: false,
+        })
+    }
+
+    /// Sets out, if nothing is under way yet.
+    fn begin(&mut self) -> Result<(), SessionError> {
+        if !self.busy {
+            self.busy = true;
+            let (driver, stream, before) = (&self.driver, self.stream, self.before);
+            // SAFETY: stream and event live as long as the lane.
+            driver.inside(Doing::Launching, || unsafe { driver.precede(stream, before) })?;
+        }
+        Ok(())
+    }
+}
+
+impl Lane for CudaLane {
+    fn write(&mut self, to: u64, from: &[u8]) -> Result<(), SessionError> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.begin()?;
+        let (up, stream) = (&mut self.up, self.stream);
+        self.driver.inside(Doing::Copying, || {
+            up.reserve(from.len())?;
+            up.content_mut(from.len()).copy_from_slice(from);
+            // SAFETY: `to` is device memory of that size; the page-locked memory is left alone until the wait.
+            unsafe { result::memcpy_htod_async(to, up.content(from.len()), stream) }
+        })
+    }
+
+    fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
+        self.begin()?;
+        self.driver.launch_on(self.stream, kernel, shape, parameter)
+    }
+
+    fn fetch(&mut self, from: u64, bytes: usize) -> Result<(), SessionError> {
+        self.begin()?;
+        self.coming = bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (down, stream) = (&mut self.down, self.stream);
+        self.driver.inside(Doing::Copying, || {
+            down.reserve(bytes)?;
+            // SAFETY: `from` is device memory of that size; the page-locked memory is left alone until the wait.
+            unsafe { result::memcpy_dtoh_async(down.content_mut(bytes), from, stream) }
+        })
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        if self.busy {
+            let (done, stream) = (self.done, self.stream);
+            // Errors of kernels started before come to light here.
+            // SAFETY: stream and event live as long as the lane.
+            self.driver.inside(Doing::Waiting, || unsafe {
+                result::event::record(done, stream)?;
+                result::event::synchronize(done)
+            })?;
+            self.busy = false;
+        }
+        Ok(())
+    }
+
+    fn fetched(&self) -> &[u8] {
+        if self.busy { &[] } else { self.down.content(self.coming) }
+    }
+}
+
+impl Drop for CudaLane {
+    fn drop(&mut self) {
+        // After the loss of a device there is nothing to give back to: the end of its context frees all.
+        if self.wait().is_err() || self.driver.is_lost() {
+            return;
+        }
+        let (up, down) = (&mut self.up, &mut self.down);
+        let _ = self.driver.inside(Doing::Allocating, || {
+            up.free();
+            down.free();
+            // SAFETY: nothing is under way, and nobody uses them after this.
+            unsafe {
+                result::event::destroy(self.before)?;
+                result::event::destroy(self.done)?;
+                result::stream::destroy(self.stream)
+            }
+        });
+    }
+}
