@@ -82,6 +82,18 @@ NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const
     const double* factor = state[FACTOR];
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
+    if (plan.n_terms <= 2 * plan.n_blocks) {
+        // Hardly any terms: a thread per block.
+        NS_EACH(block, plan.n_blocks) {
+            int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
+            double product = 1.0;
+            for (int i = ranges.x; i < ranges.y; i++) product *= factor[i];
+            least = fmin(least, fabs(product));
+            norm[block] = product;
+            scale[block] = factors(plan, lists.x, lists.y, -1, theta, product);
+        }
+        return least;
+    }
     NS_EACH_TEAM(block, plan.n_blocks) {
         int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
         double product = 1.0, scalar = 1.0;
@@ -135,12 +147,38 @@ NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* t
     }
 }
 
+// Lists shorter than this on average are left to single threads.
+constexpr int SHORT = 4;
+
+// The Poisson term of bin `b`; adds it to `main` and `noise`.
+template <bool NEAR>
+NS_DEVICE void count(const State<NEAR>& state, int b, double lambda, double& main, double& noise) {
+    double n = state[MAIN][b];
+    double term = poisson_term(lambda, n);
+    main += term;
+    noise += fabs(term) + fabs(lambda - n);
+    state[LAMBDA][b] = lambda;
+    state[BIN_SLOPE][b] = n > 0.0 ? (lambda - n) / lambda : 1.0;
+    double positive = lambda > 0.0 ? lambda : 1.0;
+    state[WEIGHT][b] = fmax(n, FEWEST) / (positive * positive);
+}
+
 // Expected yields and Poisson terms of the main bins; adds this thread's part to `main` and `noise`.
 template <bool NEAR>
 NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, double& noise) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
-    const double* counts = state[MAIN];
-    double *lambdas = state[LAMBDA], *slopes = state[BIN_SLOPE], *weights = state[WEIGHT];
+    if (plan.n_cells < SHORT * plan.n_bins) {
+        NS_EACH(b, plan.n_bins) {
+            int2 range = plan.bin[b];
+            double lambda = 0.0;
+            for (int i = range.x; i < range.y; i++) {
+                int2 at = plan.bin_cell[i];
+                lambda = fma(additive[at.x] * scale[at.y], product[at.x], lambda);
+            }
+            count(state, b, lambda, main, noise);
+        }
+        return;
+    }
     NS_EACH_TEAM(b, plan.n_bins) {
         int2 range = plan.bin[b];
         double lambda = 0.0;
@@ -150,16 +188,7 @@ NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, do
             lambda = fma(additive[at.x] * scale[at.y], product[at.x], lambda);
         }
         lambda = team_sum(lambda);
-        if (member() == 0) {
-            double n = counts[b];
-            double term = poisson_term(lambda, n);
-            main += term;
-            noise += fabs(term) + fabs(lambda - n);
-            lambdas[b] = lambda;
-            slopes[b] = n > 0.0 ? (lambda - n) / lambda : 1.0;
-            double positive = lambda > 0.0 ? lambda : 1.0;
-            weights[b] = fmax(n, FEWEST) / (positive * positive);
-        }
+        if (member() == 0) count(state, b, lambda, main, noise);
     }
 }
 
@@ -212,20 +241,26 @@ NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const doubl
             others[k] = factors(plan, lists.x, lists.y, k, theta, norm[block]) * sum;
         }
     }
-    NS_EACH_TEAM(i, plan.n_binwise) {
+    // Short lists: a thread each.
+    bool alone = plan.n_scaled < SHORT * plan.n_binwise;
+    int first = alone ? thread() : team(), stride = alone ? threads() : teams();
+    int offset = alone ? 0 : member(), step = alone ? 1 : members();
+    for (int i = first; i < plan.n_binwise; i += stride) {
         int4 list = plan.binwise[i];
         double sum = 0.0, reacts = 0.0;
 #pragma unroll 2
-        for (int k = list.x + member(); k < list.y; k += members()) {
+        for (int k = list.x + offset; k < list.y; k += step) {
             int4 at = plan.binwise_cell[k];
             double other = additive[at.x] * scale[at.y];
             if (at.w >= 0) other *= several(plan, at.x, at.w, theta);
             sum = fma(slopes[at.z], other, sum);
             reacts += other;
         }
-        sum = team_sum(sum);
-        reacts = team_sum(reacts);
-        if (member() == 0) {
+        if (!alone) {
+            sum = team_sum(sum);
+            reacts = team_sum(reacts);
+        }
+        if (offset == 0) {
             gradient[list.z] += sum;
             reaction[list.z] = reacts;
         }

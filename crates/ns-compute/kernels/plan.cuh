@@ -13,6 +13,8 @@ struct Plan {
     int n_params, n_bins, n_aux, n_blocks;
     int n_cells, n_terms, n_slices, n_reacting;
     int n_binwise, n_factors, histosys, normsys;
+    // Entries of `binwise_cell`.
+    int n_scaled, padding;
     // Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
     // cells from and to; scalar factors from and to, per-bin factors from and to; the channel's first bin.
     const int4* block;

@@ -108,7 +108,7 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
 
 /// Words of `layout::Metric` and `layout::Plan` that hold counts, before the addresses.
 const METRIC_COUNTS: usize = 2;
-pub(super) const PLAN_COUNTS: usize = 6;
+pub(super) const PLAN_COUNTS: usize = 7;
 
 /// Turns offsets into addresses: all words of `of` after the first `counts`.
 pub(super) fn relocate<T: bytemuck::Pod>(of: &mut T, counts: usize, base: u64) {

@@ -285,6 +285,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
         heads.push([start, entries.len() as i32, p as i32, 0]);
     }
     out.n_binwise = heads.len() as i32;
+    out.n_scaled = entries.len() as i32;
     out.binwise = arena.put(&heads);
     out.binwise_cell = arena.put(&entries);
 }
