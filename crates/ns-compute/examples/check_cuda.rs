@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ns_compute::cuda::CudaSession;
 use ns_compute::CpuSession;
+use ns_compute::cuda::CudaSession;
 use ns_core::random::{Stream, centred_uniform};
 use ns_core::{
     Condition, Control, Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,
@@ -18,7 +18,8 @@ use ns_core::{
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 fn open(device: &str, model: &Model) -> Result<CudaSession, SessionError> {
-    let execution = Execution { device: device.parse().unwrap_or_default(), threads: 0, ..Execution::default() };
+    let execution =
+        Execution { device: device.parse().unwrap_or_default(), threads: 0, ..Execution::default() };
     if device == "host" {
         #[cfg(feature = "cuda-on-host")]
         return CudaSession::open_on_host(model, &execution);
@@ -224,7 +225,8 @@ fn toys(cpu: &CpuSession, gpu: &CudaSession, model: &Model, n_toys: u64) {
         let (here, time_cpu) = run(cpu, &tasks, Wanted::default());
         let (there, first) = run(gpu, &tasks, Wanted::default());
         let (_, time_gpu) = run(gpu, &tasks, Wanted::default());
-        let (mut apart, mut worst, mut failed, mut left, mut fits, mut its, mut evs) = (0, 0.0_f64, 0, 0, 0, 0, 0);
+        let (mut apart, mut worst, mut failed, mut left, mut fits, mut its, mut evs) =
+            (0, 0.0_f64, 0, 0, 0, 0, 0);
         for (a, b) in here.iter().zip(&there) {
             for (a, b) in a.fits.iter().zip(&b.fits) {
                 match (a, b) {

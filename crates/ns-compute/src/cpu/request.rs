@@ -259,7 +259,12 @@ impl CpuSession {
     }
 
     /// Start points besides the given one.
-    pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64], effort: Search) -> Vec<Vec<f64>> {
+    pub(crate) fn further_starts(
+        &self,
+        problem: &Problem<'_>,
+        start: &[f64],
+        effort: Search,
+    ) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);

@@ -16,9 +16,9 @@ use cudarc::driver::sys::{
 use ns_core::{Device, SessionError};
 
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
-use super::lane::CudaLane;
 use super::failure::{Doing, explain, name};
 use super::images::{self, Image};
+use super::lane::CudaLane;
 use super::loading::{self, attribute, guarded};
 use super::pool::Pool;
 use super::staging::Staging;

@@ -86,8 +86,7 @@ impl CudaSession {
             values: values.address(),
             gradients: gradients.as_ref().map_or(0, Buffer::address),
         };
-        let shape =
-            Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
+        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;
         let mut found = Points { values: vec![[0.0; 2]; count], gradients: Vec::new() };
         backend.read(values.address(), bytemuck::cast_slice_mut(&mut found.values))?;

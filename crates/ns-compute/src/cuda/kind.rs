@@ -84,11 +84,7 @@ impl Kind {
             second: (base + second.0, second.1),
             bendable: (base + bendable.0, bendable.1),
             directions: (base + directions_at, found.len()),
-            size: Size {
-                locals: shared.locals.len(),
-                dual: shared.dual.len(),
-                primal: shared.primal.len(),
-            },
+            size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
             _memory: memory,
         })
     }

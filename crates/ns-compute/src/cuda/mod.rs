@@ -8,9 +8,9 @@ mod dealing;
 mod draws;
 #[cfg(feature = "cuda")]
 mod driver;
+mod evaluate;
 #[cfg(feature = "cuda")]
 mod failure;
-mod evaluate;
 mod given;
 #[cfg(feature = "cuda-on-host")]
 mod host;

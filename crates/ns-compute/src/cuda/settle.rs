@@ -42,6 +42,11 @@ impl<'a> Landed<'a> {
 }
 
 impl<'a> Arrived<'a> {
+    /// Whether the fit ended with a parameter at a bound beyond which the function falls.
+    pub(super) fn is_held(&self, parameter: usize) -> bool {
+        self.held.get(parameter).is_some_and(|held| *held != 0)
+    }
+
     /// As an outcome of a certified fit, for data with this `-ln L` of the saturated model.
     fn describe(&self, frame: &dyn Fn() -> Cow<'a, Frame>, saturated: f64) -> FitOutcome {
         let flagged = |flags: &[u8]| -> Vec<usize> {

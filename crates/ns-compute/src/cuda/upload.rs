@@ -172,7 +172,8 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
         for i in 0..longest {
             for lane in 0..SLICE {
                 // Places without a template add nothing.
-                let template = slice.get(lane).and_then(|of_cell| of_cell.get(i)).copied().unwrap_or_default();
+                let template =
+                    slice.get(lane).and_then(|of_cell| of_cell.get(i)).copied().unwrap_or_default();
                 params.push(template.param);
                 shapes.push([template.slope, template.curve]);
             }
@@ -222,7 +223,8 @@ fn norms(
         }
         range.1 = place + 1;
     }
-    let pairs = |a: &[f64], b: &[f64]| -> Vec<[f64; 2]> { terms.iter().map(|&term| [a[term], b[term]]).collect() };
+    let pairs =
+        |a: &[f64], b: &[f64]| -> Vec<[f64; 2]> { terms.iter().map(|&term| [a[term], b[term]]).collect() };
     let c = &plan.norm_coefficients;
     let coefficients = [pairs(&c[5], &c[4]), pairs(&c[3], &c[2]), pairs(&c[1], &c[0])].concat();
     out.n_terms = terms.len() as i32;

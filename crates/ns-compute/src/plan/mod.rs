@@ -146,7 +146,12 @@ impl Plan {
     /// Width of the Gaussian constraint of a parameter, if it has one.
     pub(crate) fn gaussian_width(&self, parameter: usize) -> Option<f64> {
         let gaussian = &self.gaussian;
-        gaussian.param.iter().zip(&gaussian.inverse_sigma).find(|(p, _)| **p == parameter).map(|(_, w)| 1.0 / w)
+        gaussian
+            .param
+            .iter()
+            .zip(&gaussian.inverse_sigma)
+            .find(|(p, _)| **p == parameter)
+            .map(|(_, w)| 1.0 / w)
     }
 
     /// Number of auxiliary data.

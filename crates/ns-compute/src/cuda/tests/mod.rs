@@ -118,7 +118,10 @@ fn lanes_bring_back_what_their_kernels_wrote() {
             for (i, lane) in lanes.iter_mut().enumerate().rev() {
                 lane.wait().unwrap();
                 let (written, copied) = lane.fetched().split_at(n / 2);
-                assert!(written.iter().all(|&byte| byte == i as u8) && copied == &bytes(n)[n / 2..], "{n} bytes");
+                assert!(
+                    written.iter().all(|&byte| byte == i as u8) && copied == &bytes(n)[n / 2..],
+                    "{n} bytes"
+                );
                 assert!(n == 0 || (lane.fetched().as_ptr() as usize).is_multiple_of(8));
             }
         }
