@@ -1,0 +1,300 @@
+//! The CUDA session beside the processor's, all threads of it: values, fits, the refits of a ranking, toys.
+//!
+//! `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`; with `NEXTSTAT_REFERENCE_DIR`
+//! set, tHu and tttt of its `workspaces/` as well. Both devices are measured one after the other, so that ratios
+//! come from one run. Where there is no device it says why, and ends. The program runs without cargo, and on another
+//! machine: `target/release/deps/device-* --bench`, from the folder that is to have `target/criterion`.
+//!
+//! Nothing is measured twice on the same input: every evaluation has other points, every fit other counts, every
+//! refit other values, every run of toys another seed and other means.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{
+    BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main,
+};
+use ns_compute::CpuSession;
+use ns_compute::cuda::CudaSession;
+use ns_core::{
+    BinnedData, Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome,
+    FitRequest, FitTask, Model, Search, Session, SessionError, Start, TaskOutcome, Wanted,
+};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// Points of one evaluation.
+const N_POINTS: usize = 1000;
+/// Toys of each hypothesis, and of the model whose toys are quick to fit.
+const N_TOYS: u64 = 1000;
+const N_QUICK_TOYS: u64 = 10_000;
+
+/// Numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
+#[derive(Default)]
+struct Wiggle(u64);
+
+impl Wiggle {
+    fn next(&mut self) -> f64 {
+        self.0 += 1;
+        2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
+    }
+}
+
+/// A counting experiment per bin with a free Poisson gamma each, joined by the signal strength: what
+/// `benches/peers/make_synthetic.py gammas` writes.
+fn gammas(n_channels: usize, n_bins: usize) -> Model {
+    let (mut channels, mut observations) = (Vec::new(), Vec::new());
+    for c in 0..n_channels {
+        let bins = || (0..n_bins).map(|b| b as f64);
+        let signal: Vec<f64> = (0..n_bins).map(|b| 1.5 + 0.25 * ((b + c) % 4) as f64).collect();
+        let background: Vec<f64> = bins().map(|b| 40.0 + 0.5 * b + 0.2 * (c % 7) as f64).collect();
+        let widths = vec![6.0; n_bins];
+        let shifts = [3.0, -2.0, 5.0, -4.0, 0.0];
+        let observed: Vec<f64> = background
+            .iter()
+            .zip(shifts.iter().cycle().skip(3 * c % 5))
+            .map(|(yields, shift)| (yields + shift).round())
+            .collect();
+        channels.push(format!(
+            r#"{{"name": "region{c}", "samples": [
+                {{"name": "signal", "data": {signal:?},
+                  "modifiers": [{{"name": "mu", "type": "normfactor", "data": null}}]}},
+                {{"name": "background", "data": {background:?},
+                  "modifiers": [{{"name": "gamma{c}", "type": "shapesys", "data": {widths:?}}}]}}]}}"#
+        ));
+        observations.push(format!(r#"{{"name": "region{c}", "data": {observed:?}}}"#));
+    }
+    let text = format!(
+        r#"{{"channels": [{}], "observations": [{}], "version": "1.0.0",
+            "measurements": [{{"name": "gammas", "config": {{"poi": "mu", "parameters": []}}}}]}}"#,
+        channels.join(", "),
+        observations.join(", ")
+    );
+    Workspace::from_slice(text.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap()
+}
+
+/// Name and model of everything to measure, and how many toys.
+fn models() -> Vec<(&'static str, Model, u64)> {
+    let mut found = vec![("gammas_50x4", gammas(50, 4), N_QUICK_TOYS)];
+    match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
+        Some(reference) => {
+            found.extend([("tHu", "tHu.json"), ("tttt", "tttt_prod.json")].map(|(name, file)| {
+                let path = Path::new(&reference).join("workspaces").join(file);
+                let workspace = Workspace::from_path(path).unwrap();
+                (name, workspace.model(&ModelOptions::default()).unwrap(), N_TOYS)
+            }));
+        }
+        None => eprintln!("NEXTSTAT_REFERENCE_DIR is not set: the published workspaces are LEFT OUT"),
+    }
+    found
+}
+
+/// Whether there is a device to measure; says why not.
+fn is_there() -> bool {
+    #[cfg(feature = "cuda-on-host")]
+    if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
+        eprintln!("the kernels compiled for the processor stand in for a device: these are no times of one");
+        return true;
+    }
+    let why = match ns_compute::cuda::found() {
+        Ok(devices) if !devices.is_empty() => return true,
+        Ok(_) => "NVIDIA's driver shows no CUDA device".into(),
+        Err(error) => error.to_string(),
+    };
+    eprintln!("SKIPPED: {why}");
+    false
+}
+
+fn open(model: &Model) -> Result<CudaSession, SessionError> {
+    let execution = Execution { device: Device::Cuda(0), ..Execution::default() };
+    #[cfg(feature = "cuda-on-host")]
+    if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
+        return CudaSession::open_on_host(model, &execution);
+    }
+    CudaSession::open(model, &execution)
+}
+
+/// The sessions to compare, with their names.
+type Sessions<'a> = [(&'static str, &'a dyn Session); 2];
+
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> Vec<TaskOutcome> {
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
+    outcomes
+}
+
+fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: Wanted) -> FitOutcome {
+    let task = FitTask { data: Data::Observed, fits: vec![FitRequest { fixed, ..FitRequest::default() }] };
+    run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
+}
+
+/// Asserts that nearly all fits that were made converged: what failed early would look fast.
+fn assert_converged(what: &str, outcomes: &[TaskOutcome]) {
+    let fits = || outcomes.iter().flat_map(|outcome| &outcome.fits).flatten();
+    let (made, converged) = (fits().count(), fits().filter(|fit| fit.converged()).count());
+    assert!(made > 0 && converged * 100 >= made * 99, "{what}: {converged} of {made} fits converge");
+}
+
+fn values(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>) {
+    let value = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    for (what, request) in
+        [("1000_values", value), ("1000_gradients", EvaluationRequest { gradient: true, ..value })]
+    {
+        for (device, session) in sessions {
+            let table = session.parameters();
+            let mut wiggle = Wiggle::default();
+            let mut points = || -> Vec<f64> {
+                let point = table.init.iter().zip(&table.bounds);
+                let moved = point.cycle().take(N_POINTS * table.init.len());
+                moved.map(|(x, bounds)| (x + 0.1 * wiggle.next()).clamp(bounds.0, bounds.1)).collect()
+            };
+            group.bench_function(BenchmarkId::new(what, device), |b| {
+                b.iter_batched(
+                    &mut points,
+                    |points| session.evaluate(&Data::Observed, &points, request).unwrap(),
+                    BatchSize::PerIteration,
+                );
+            });
+        }
+    }
+}
+
+/// Fits, of counts moved by up to a per mille, with uncertainties and covariance.
+fn fits(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>, model: &Model, wanted: Wanted) {
+    for (device, session) in sessions {
+        let mut wiggle = Wiggle::default();
+        let mut task = || {
+            let main = model.observed.main.iter().map(|n| n * (1.0 + 1e-3 * wiggle.next())).collect();
+            let data = BinnedData { main, aux: model.observed.aux.clone() }.into();
+            [FitTask { data, fits: vec![FitRequest::default()] }]
+        };
+        assert_converged(device, &run(*session, &task(), wanted));
+        group.bench_function(BenchmarkId::new("fit_with_covariance", device), |b| {
+            b.iter_batched(&mut task, |task| run(*session, &task, wanted), BatchSize::PerIteration);
+        });
+    }
+}
+
+/// The refits of a ranking: every parameter but the POI held off its best value by its uncertainty, up and down.
+fn refits(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    sessions: &Sessions<'_>,
+    model: &Model,
+    best: &FitOutcome,
+) {
+    let covariance = best.covariance.as_ref().unwrap();
+    for (device, session) in sessions {
+        let bounds = &session.parameters().bounds;
+        let mut wiggle = Wiggle::default();
+        let mut tasks = || {
+            let mut tasks = Vec::new();
+            for (p, sigma) in best.uncertainties.iter().enumerate() {
+                let Some(sigma) = sigma.filter(|_| Some(p) != model.poi) else { continue };
+                for sign in [1.0, -1.0] {
+                    let shift = sign * sigma * (1.0 + 1e-3 * wiggle.next());
+                    let value = (best.parameters[p] + shift).clamp(bounds[p].0, bounds[p].1);
+                    let along = |q: usize| {
+                        let slope = covariance.get(p, q) / covariance.get(p, p);
+                        let x = best.parameters[q] + slope * (value - best.parameters[p]);
+                        if q == p { value } else { x.clamp(bounds[q].0, bounds[q].1) }
+                    };
+                    let request = FitRequest {
+                        start: Start::At((0..bounds.len()).map(along).collect()),
+                        fixed: vec![(p, value)],
+                        search: Search::Local,
+                        metric: Some(Arc::clone(covariance)),
+                        ..FitRequest::default()
+                    };
+                    tasks.push(FitTask { data: Data::Observed, fits: vec![request] });
+                }
+            }
+            tasks
+        };
+        assert_converged(device, &run(*session, &tasks(), Wanted::default()));
+        group.bench_function(BenchmarkId::new("ranking_refits", device), |b| {
+            b.iter_batched(
+                &mut tasks,
+                |tasks| run(*session, &tasks, Wanted::default()),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}
+
+/// The toys of a test of `mu = 1` with qtilde: a free fit of each, and a conditional one where the best fit is below;
+/// `n_toys` without signal and as many with it.
+fn toys(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    sessions: &Sessions<'_>,
+    poi: usize,
+    free: &FitOutcome,
+    n_toys: u64,
+) {
+    let [(_, cpu), _] = sessions;
+    let at = |mu| fit(*cpu, vec![(poi, mu)], Wanted::default()).parameters;
+    let (background, signal) = (at(0.0), at(1.0));
+    let first = FitRequest {
+        start: Start::At(free.parameters.clone().into()),
+        search: Search::Local,
+        ..FitRequest::default()
+    };
+    let second = FitRequest {
+        start: Start::At(signal.clone().into()),
+        fixed: vec![(poi, 1.0)],
+        only_if: Some(Condition { fit: 0, parameter: poi, range: (f64::NEG_INFINITY, 1.0) }),
+        ..first.clone()
+    };
+    for (device, session) in sessions {
+        let (mut seed, mut wiggle) = (0, Wiggle::default());
+        let mut tasks = || {
+            seed += 1;
+            [(&background, 0), (&signal, 1)].map(|(point, hypothesis)| {
+                let point = point.iter().zip(&cpu.parameters().bounds);
+                let moved = point.map(|(x, to)| (x * (1.0 + 1e-6 * wiggle.next())).clamp(to.0, to.1));
+                let source = cpu.toy_source(&moved.collect::<Vec<_>>(), seed, hypothesis).unwrap();
+                let data = Data::Drawn(Drawn { source, toys: 0..n_toys });
+                FitTask { data, fits: vec![first.clone(), second.clone()] }
+            })
+        };
+        assert_converged(device, &run(*session, &tasks(), Wanted::default()));
+        group.bench_function(BenchmarkId::new(format!("toys_2x{n_toys}"), device), |b| {
+            b.iter_batched(
+                &mut tasks,
+                |tasks| run(*session, &tasks, Wanted::default()),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}
+
+fn device(c: &mut Criterion) {
+    if !is_there() {
+        return;
+    }
+    for (name, model, n_toys) in models() {
+        let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+        let cuda = open(&model).unwrap();
+        let sessions: Sessions<'_> = [("cpu", &cpu), ("cuda", &cuda)];
+        let wanted = Wanted { uncertainties: true, covariance: true };
+        let best = fit(&cpu, Vec::new(), wanted);
+        let mut group = c.benchmark_group(format!("device/{name}"));
+        group
+            .sample_size(10)
+            .sampling_mode(SamplingMode::Flat)
+            .nresamples(10_000)
+            .warm_up_time(Duration::from_millis(300))
+            .measurement_time(Duration::from_millis(700));
+        values(&mut group, &sessions);
+        fits(&mut group, &sessions, &model, wanted);
+        refits(&mut group, &sessions, &model, &best);
+        toys(&mut group, &sessions, model.poi.unwrap(), &best, n_toys);
+        group.finish();
+        let check = cuda.check().unwrap();
+        assert!(check.violation().is_none(), "{name}: {check:?}");
+    }
+}
+
+criterion_group!(benches, device);
+criterion_main!(benches);
