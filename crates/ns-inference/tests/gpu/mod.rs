@@ -29,14 +29,15 @@ pub const WORKSPACES: [&str; 9] = [
 /// Both interpolation settings.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Set to run the kernels compiled for the processor, in builds that have them: slow, for the tests themselves.
-#[cfg(feature = "cuda-on-host")]
-const ON_HOST: &str = "NEXTSTAT_CUDA_ON_HOST";
+/// Whether the kernels compiled for the processor stand in for a card: slow, for machines without one. Asked for by
+/// `NEXTSTAT_CUDA_ON_HOST`, in builds that have them.
+pub fn on_host() -> bool {
+    cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
+}
 
 /// How many devices there are, two for the processor's; 0 with the reason on standard error, loudly.
 pub fn n_devices() -> usize {
-    #[cfg(feature = "cuda-on-host")]
-    if std::env::var_os(ON_HOST).is_some() {
+    if on_host() {
         return 2;
     }
     let list = devices();
@@ -71,7 +72,7 @@ pub fn processor(model: &Model) -> CpuSession {
 /// A session on a card.
 pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
-    if std::env::var_os(ON_HOST).is_some() {
+    if on_host() {
         let execution = Execution::default();
         return Box::new(ns_compute::cuda::CudaSession::open_on_host(model, &execution).unwrap());
     }
@@ -82,7 +83,7 @@ pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
 /// A session on all cards.
 pub fn all_devices(model: &Model) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
-    if std::env::var_os(ON_HOST).is_some() {
+    if on_host() {
         let execution = Execution::default();
         return Box::new(ns_compute::cuda::SeveralCuda::on_host(model, &execution, 2).unwrap());
     }
