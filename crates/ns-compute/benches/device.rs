@@ -1,4 +1,5 @@
-//! The CUDA session beside the processor's, all threads of it: values, fits, the refits of a ranking, toys.
+//! The CUDA session beside the processor's: values, fits, the refits of a ranking, toys. The processor makes batches
+//! of fits with all its threads, values at many points with one.
 //!
 //! `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`; with `NEXTSTAT_REFERENCE_DIR`
 //! set, tHu and tttt of its `workspaces/` as well. Both devices are measured one after the other, so that ratios
