@@ -119,6 +119,11 @@ NS_DEVICE void fit(
         }
         NS_EACH(b, plan.n_bins) flags[plan.n_params + b] = state[EMPTY][b] != 0.0;
     }
+    if (outcome.evaluations == 0) {
+        // Nothing was fitted: the host reads zeros.
+        NS_EACH(p, plan.n_params) launch.parameters[(size_t)place * plan.n_params + p] = 0.0;
+        NS_EACH(i, plan.n_params + plan.n_bins) launch.flags[(size_t)place * (plan.n_params + plan.n_bins) + i] = 0;
+    }
     if (thread() == 0) launch.outcomes[place] = outcome;
     // The next fit of the item reads what this one wrote.
     barrier();
