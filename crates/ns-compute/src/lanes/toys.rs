@@ -53,6 +53,10 @@ pub(crate) enum End {
 /// Scattered start points of every fit, and of those that may have several minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
+/// Scattered start points of models that bend much: all of the above are for every fit, these for those that seem to have
+/// several minima.
+const SCATTERED_IF_BENT: usize = 26;
+
 /// Keys the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
 
@@ -108,7 +112,7 @@ impl Course {
             others: Vec::new(),
             shelf: Mutex::default(),
         };
-        course.lay_out(point, apart);
+        course.lay_out(point, apart, plan.bent);
         Some(course)
     }
 
@@ -118,7 +122,7 @@ impl Course {
     }
 
     /// Finds the further start points that all toys share.
-    fn lay_out(&mut self, point: &[f64], apart: bool) {
+    fn lay_out(&mut self, point: &[f64], apart: bool, bent: bool) {
         if !self.bends() {
             return;
         }
@@ -137,9 +141,13 @@ impl Course {
         let own = || apart.then(|| common.clone()).into_iter();
         // Directions lead to other minima more often than chance.
         let few = SCATTERED.0.saturating_sub(self.directions.len());
-        let first: Vec<Vec<f64>> = own().chain(scattered(0..few)).collect();
-        let second: Vec<Vec<f64>> =
+        let mut first: Vec<Vec<f64>> = own().chain(scattered(0..few)).collect();
+        let mut second: Vec<Vec<f64>> =
             [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(few..SCATTERED.1)).collect();
+        if bent {
+            first.append(&mut second);
+            second.extend(scattered(SCATTERED.1..SCATTERED_IF_BENT));
+        }
         self.others = own().chain(scattered(0..SCATTERED.0)).collect();
         (self.first, self.second) = (first, second);
     }

@@ -65,6 +65,7 @@ impl Plan {
             has_kinks: false,
             asymmetric: vec![false; n],
             bendable: vec![false; n],
+            bent: false,
             layout: Layout::default(),
             wide: Layout::default(),
             flat: Layout::default(),
@@ -82,7 +83,7 @@ impl Plan {
         used.dedup();
         plan.hist_params = used;
         plan.has_kinks = plan.kinked.iter().any(|&k| k);
-        plan.bendable = bendable(model);
+        (plan.bendable, plan.bent) = bendable(model);
         let incidence = Incidence::new(&plan);
         plan.layout = Layout::nested(&plan, &incidence);
         plan.wide = Layout::wide(&plan, &incidence);
@@ -241,8 +242,12 @@ impl Plan {
 /// must reach at least this.
 const LEAST_BEND: f64 = 0.05;
 
-/// Which parameters bend the expectation enough for a second minimum.
-fn bendable(model: &Model) -> Vec<bool> {
+/// From this sum over all parameters on, in the same units, second minima are common: tens of parameters can bend
+/// together.
+const MUCH_BEND: f64 = 8.0;
+
+/// Which parameters bend the expectation enough for a second minimum, and whether all together bend it much.
+fn bendable(model: &Model) -> (Vec<bool>, bool) {
     let mut bend = vec![0.0; model.parameters.len()];
     let mut shift: HashMap<usize, Vec<f64>> = HashMap::new();
     for channel in &model.channels {
@@ -269,7 +274,7 @@ fn bendable(model: &Model) -> Vec<bool> {
             bend[p] += by_bin.iter().zip(&total).map(|(s, t)| s.abs() / t.max(1.0).sqrt()).sum::<f64>();
         }
     }
-    bend.iter().map(|&x| x > LEAST_BEND).collect()
+    (bend.iter().map(|&x| x > LEAST_BEND).collect(), bend.iter().sum::<f64>() > MUCH_BEND)
 }
 
 fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {

@@ -122,6 +122,8 @@ pub struct Plan {
     pub(crate) asymmetric: Vec<bool>,
     /// Those whose asymmetric effect is strong enough for a second minimum between smooth pieces.
     pub(crate) bendable: Vec<bool>,
+    /// Asymmetric effects are so many and strong that second minima are common.
+    pub(crate) bent: bool,
     /// Order of elimination.
     pub(crate) layout: Layout,
     /// Local parameters eliminated, no border: for the covariance of models of moderate size.
