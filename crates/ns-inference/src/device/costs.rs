@@ -53,16 +53,16 @@ pub(super) struct Costs {
 }
 
 /// Processor: measured on a core of an AMD EPYC (Zen 5, AVX-512) with models of 3 to 249 parameters. Device:
-/// estimates for an NVIDIA H200 (132 multiprocessors), on the slow side of what its f64 ceiling allows.
+/// measured on an NVIDIA H200 (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
     near: Fit { least: 8e-6, operation: 0.6e-9 },
     toy: Fit { least: 2e-6, operation: 2.0e-9 },
     thread_efficiency: 0.9,
-    gpu_start: 0.25,
+    gpu_start: 0.35,
     gpu_launch: 50e-6,
     gpu_latency: 7e-9,
-    gpu_fit: 0.2e-6,
+    gpu_fit: 0.5e-6,
     gpu_operation: 4e-11,
     gpu_lanes: 132.0 * 64.0,
 };
