@@ -11,12 +11,14 @@ constexpr int MOST_PINS = 4;
 constexpr double GOOD_CONTRACTION = 0.05;
 // Iterations that invert the metric in any case, and the contraction of the last step that lets it stay afterwards.
 constexpr int RENEWED = 2;
-constexpr double KEPT_CONTRACTION = 0.1;
+constexpr double KEPT_CONTRACTION = 0.2;
+// A descent of more iterations is a hard one.
+constexpr int HARD = 10;
 constexpr double SURELY = 1e-2 * EDM_TOLERANCE;
 constexpr double FORESEEABLE = 1e-3;
 // An EDM at which the minimum ahead can be recognised, and how close its point must be to the known one, in widths of
 // the constraints. Farther away than lanes look: two minima lie widths apart.
-constexpr double RECOGNISABLE = 0.1;
+constexpr double RECOGNISABLE = 0.25;
 constexpr double CLOSE = 0.2;
 constexpr double SAME = 3e-7;
 constexpr double LEAST_PRODUCT = 1e-100;
@@ -209,7 +211,8 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
-        bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
+        bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
+                     at.iterations > HARD || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
         if (!direct(plan, metric, state, memory, at, renew, sums)) at.lost = true;
         at.last_edm = fresh ? infinity() : at.edm;
         at.edm = -0.5 * at.descent;
