@@ -73,8 +73,8 @@ def test_values_and_gradients(name, codes):
         low = model.expected_data(x - np.diag(step))
         slope = (np.abs(high - centre) + np.abs(centre - low)) / (2 * step[:, None])
         # A bin without counts has a slope of 1, also where it expects nothing.
-    ratio = np.divide(data[:n_bins], centre[:n_bins], out=np.zeros(n_bins), where=data[:n_bins] > 0)
-    main = (slope[:, :n_bins] * (1 + ratio)).sum(axis=1)
+        ratio = np.divide(data[:n_bins], centre[:n_bins], out=np.zeros(n_bins), where=data[:n_bins] > 0)
+        main = (slope[:, :n_bins] * (1 + ratio)).sum(axis=1)
         # Poisson constraints are main bins in this sense. Those of Gaussian ones are bounded by the curvature, which
         # holds 1 / sigma^2; the Rust test has them term by term.
         with np.errstate(divide="ignore", invalid="ignore"):
