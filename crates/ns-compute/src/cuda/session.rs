@@ -12,6 +12,7 @@ use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Launcher, Program, Slot};
 use super::kind::{Kind, PLAN_COUNTS, Size, relocate};
+use super::part::{Place, fits_of, hand_over};
 use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
 use crate::cpu::request::{Frame, check_task};
@@ -209,20 +210,6 @@ pub(super) fn together(tasks: &[FitTask]) -> usize {
     }
 }
 
-/// Passes on what another session delivers, under later numbers.
-pub(super) struct Shifted<'a> {
-    pub(super) sink: &'a mut dyn Sink,
-    pub(super) by: usize,
-    pub(super) delivered: usize,
-}
-
-impl Sink for Shifted<'_> {
-    fn accept(&mut self, index: usize, outcome: TaskOutcome) {
-        self.delivered += 1;
-        self.sink.accept(self.by + index, outcome);
-    }
-}
-
 impl Session for CudaSession {
     fn device(&self) -> Device {
         self.device
@@ -242,7 +229,7 @@ impl Session for CudaSession {
         for task in tasks {
             check_task(&self.cpu.plan, task)?;
         }
-        let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
+        let total = fits_of(tasks);
         let (mut index, mut fits) = (0, 0);
         let mut rest = tasks;
         while let Some(task) = rest.first() {
@@ -251,13 +238,14 @@ impl Session for CudaSession {
             }
             let (now, later) = rest.split_at(together(rest).min(MOST_GIVEN));
             rest = later;
+            let before = fits;
             let mut deliver = |outcomes: Vec<TaskOutcome>| {
                 for outcome in outcomes {
                     fits += outcome.fits.len();
                     sink.accept(index, outcome);
                     index += 1;
                 }
-                control.progress(fits, usize::try_from(total).unwrap_or(usize::MAX));
+                control.progress(fits, total);
             };
             let done = match &task.data {
                 Data::Drawn(drawn) => {
@@ -279,9 +267,8 @@ impl Session for CudaSession {
                 },
             };
             if !done {
-                let mut shifted = Shifted { sink, by: index, delivered: 0 };
-                self.cpu.fit_batch(now, wanted, control, &mut shifted)?;
-                index += shifted.delivered;
+                index += hand_over(&self.cpu, now, wanted, control, sink, Place { index, before, total })?;
+                fits = before + fits_of(now);
             }
         }
         Ok(())

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model, Observer,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
     ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use super::backend::Backend;
 use super::dealing::{Finished, Grain, Queue, deal};
-use super::session::{CudaSession, MOST_GIVEN, Shifted, together};
+use super::part::{Place, fits_of, hand_over};
+use super::session::{CudaSession, MOST_GIVEN, together};
 use crate::cpu::CpuSession;
 
 /// When and in which portions work is shared out.
@@ -191,25 +192,6 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-/// Passes on progress of a part of a batch as that of the batch.
-struct Part<'a> {
-    observer: &'a dyn Observer,
-    before: usize,
-    total: usize,
-}
-
-impl Observer for Part<'_> {
-    fn progress(&self, done: usize, _total: usize) {
-        self.observer.progress(self.before + done, self.total);
-    }
-}
-
-/// Fits that tasks ask for.
-fn fits_of(tasks: &[FitTask]) -> usize {
-    let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
-    usize::try_from(fits).unwrap_or(usize::MAX)
-}
-
 impl Session for SeveralCuda {
     fn device(&self) -> Device {
         Device::CudaAll
@@ -254,15 +236,12 @@ impl Session for SeveralCuda {
                 _ => self.share_given(now, wanted, control, &mut deliver)?,
             };
             if !shared {
-                let part = control.observer.map(|observer| Part { observer, before, total });
-                let observer = part.as_ref().map(|part| part as &dyn Observer);
-                let control = Control { observer, cancel: control.cancel };
-                let mut shifted = Shifted { sink, by: index, delivered: 0 };
-                match self.cards.first().filter(|_| few) {
-                    Some(first) => first.fit_batch(now, wanted, control, &mut shifted)?,
-                    None => self.cpu.fit_batch(now, wanted, control, &mut shifted)?,
-                }
-                index += shifted.delivered;
+                let place = Place { index, before, total };
+                let maker: &dyn Session = match self.cards.first().filter(|_| few) {
+                    Some(first) => first,
+                    None => &self.cpu,
+                };
+                index += hand_over(maker, now, wanted, control, sink, place)?;
                 fits = before + fits_of(now);
             }
         }

@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use ns_core::{BinnedData, Constraint, Drawn, FitFailure, FitRequest, Interpolation, Search, Start};
+use ns_core::{
+    BinnedData, Constraint, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start,
+};
 
 use super::super::backend::{Kernel, Lane, Properties, Shape};
 use super::super::host::{AtOnce, Host};
@@ -142,6 +144,35 @@ fn batches_of_all_kinds_of_tasks_keep_their_order() {
     assert_eq!(reference.len(), 5 + 21 + 1 + 9 + 3);
     for n in [2, 3] {
         assert_eq!(text(&run(&study.several(n, sizes(2, 4)), &tasks)), reference, "{n} devices");
+    }
+}
+
+/// Hears how far a batch says it is.
+#[derive(Default)]
+struct Heard(Mutex<Vec<(usize, usize)>>);
+
+impl Observer for Heard {
+    fn progress(&self, done: usize, total: usize) {
+        self.0.lock().unwrap().push((done, total));
+    }
+}
+
+#[test]
+fn progress_counts_what_the_processor_makes_in_the_middle_of_a_batch() {
+    let study = Study::new();
+    let mut tasks = study.given(9);
+    tasks[4].fits[0].released = vec![RELEASED];
+    let all = fits_of(&tasks);
+    let one = CudaSession::open_on_host(&study.model, &execution()).unwrap();
+    for session in [&one as &dyn Session, &study.several(2, sizes(1, 4))] {
+        let heard = Heard::default();
+        let control = Control { observer: Some(&heard), cancel: None };
+        let mut outcomes: Vec<TaskOutcome> = Vec::new();
+        session.fit_batch(&tasks, Wanted::default(), control, &mut outcomes).unwrap();
+        let heard = heard.0.into_inner().unwrap();
+        assert!(heard.iter().all(|&(_, total)| total == all), "{heard:?}");
+        assert!(heard.is_sorted(), "{heard:?}");
+        assert_eq!(heard.last(), Some(&(all, all)));
     }
 }
 
