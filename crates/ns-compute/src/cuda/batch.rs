@@ -197,6 +197,9 @@ pub(super) struct ToyRange {
     pub(super) draws: u64,
     pub(super) first: u64,
     pub(super) count: usize,
+    /// Whether no launch follows: then blocks without work of their own help the others.
+    #[expect(dead_code, reason = "the kernels do not help yet")]
+    pub(super) last: bool,
 }
 
 /// Fits of a launch, one after the other and of the same data, at whose ends gradients are taken.

@@ -1,6 +1,6 @@
-//! Dealing out one piece of work to several cards, and putting what comes back in order.
+//! Dealing out work to cards, and putting what comes back in order.
 //!
-//! Every card takes the next chunk when it is free. What is finished waits until all before it has been handed on;
+//! The items of all tasks stand in one line. Every card takes the next chunk when it is free. What is finished waits until all before it has been handed on;
 //! a card that is too far ahead waits, so that memory is bounded whatever the length of the work.
 
 use std::collections::BTreeMap;
@@ -22,6 +22,9 @@ pub(super) struct Grain {
 }
 
 impl Grain {
+    /// As much as a card takes: for one alone.
+    pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
+
     /// Equal parts, one for each card.
     pub(super) fn parts(items: u64, cards: usize, most: u64) -> Self {
         let part = items.div_ceil(cards.max(1) as u64).clamp(1, most.max(1));
@@ -37,6 +40,8 @@ impl Grain {
 
 /// The work and how far it is.
 pub(super) struct Queue<'a> {
+    /// Where the items of each task end.
+    ends: Vec<u64>,
     end: u64,
     cards: usize,
     grain: Grain,
@@ -54,25 +59,65 @@ struct State {
     failed: Option<SessionError>,
 }
 
-/// A finished chunk.
-pub(super) type Finished = (Range<u64>, Vec<TaskOutcome>);
+/// Items of one task that a card may work on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) items: Range<u64>,
+    /// Whether nothing comes after them.
+    pub(super) last: bool,
+}
+
+/// Finished items.
+pub(super) struct Finished {
+    pub(super) items: Range<u64>,
+    pub(super) outcomes: Vec<TaskOutcome>,
+    /// Whether these are the last ones of a chunk that was taken.
+    pub(super) whole: bool,
+}
 
 impl<'a> Queue<'a> {
-    pub(super) fn new(items: Range<u64>, cards: usize, grain: Grain, control: Control<'a>) -> Self {
-        let state = State { next: items.start, out: 0, stopped: false, failed: None };
-        Self { end: items.end, cards, grain, control, state: Mutex::new(state), moved: Condvar::new() }
+    /// `counts`: items of each task, which are numbered from 0 over all tasks.
+    pub(super) fn new(
+        counts: impl IntoIterator<Item = u64>,
+        cards: usize,
+        grain: impl FnOnce(u64) -> Grain,
+        control: Control<'a>,
+    ) -> Self {
+        let ends = counts.into_iter().scan(0_u64, |end, count| {
+            *end = end.saturating_add(count);
+            Some(*end)
+        });
+        let ends: Vec<u64> = ends.collect();
+        let end = ends.last().copied().unwrap_or(0);
+        let state = State { next: 0, out: 0, stopped: false, failed: None };
+        Self { ends, end, cards, grain: grain(end), control, state: Mutex::new(state), moved: Condvar::new() }
+    }
+
+    /// Number of the first item of a task.
+    pub(super) fn start(&self, task: usize) -> u64 {
+        task.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
+    }
+
+    /// The task of the next item, `None` at the end.
+    pub(super) fn task(&self) -> Option<usize> {
+        self.task_of(&self.state())
+    }
+
+    fn task_of(&self, state: &State) -> Option<usize> {
+        let over = state.stopped || state.next >= self.end || self.control.is_cancelled();
+        (!over).then(|| self.ends.partition_point(|end| *end <= state.next))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next chunk, of at most `most` items; `None` at the end, or if none may be taken now. Only a card that
-    /// holds no chunk may `wait`: all others wait for what it holds.
-    pub(super) fn take(&self, most: u64, wait: bool) -> Option<Range<u64>> {
+    /// The next chunk, of at most `most` items of `task`; `None` if the next item is not of that task, or if none may
+    /// be taken now. Only a card that holds no chunk may `wait`: all others wait for what it holds.
+    pub(super) fn take(&self, task: usize, most: u64, wait: bool) -> Option<Taken> {
         let mut state = self.state();
         loop {
-            if state.stopped || state.next >= self.end || self.control.is_cancelled() {
+            if self.task_of(&state) != Some(task) {
                 return None;
             }
             if state.out < DEALT_PER_CARD * self.cards {
@@ -85,11 +130,12 @@ impl<'a> Queue<'a> {
         }
         let left = self.end - state.next;
         let share = (left / (2 * self.cards.max(1) as u64)).max(self.grain.fewest);
-        let count = share.min(self.grain.most).min(most.max(1)).min(left);
+        let of_task = self.ends.get(task).map_or(left, |end| end - state.next);
+        let count = share.min(self.grain.most).min(most.max(1)).min(of_task);
         let first = state.next;
         state.next += count;
         state.out += 1;
-        Some(first..state.next)
+        Some(Taken { items: first..state.next, last: state.next >= self.end })
     }
 
     /// No more chunks; the first error is kept.
@@ -100,7 +146,8 @@ impl<'a> Queue<'a> {
         self.moved.notify_all();
     }
 
-    fn handed_on(&self) {
+    /// A chunk has been handed on.
+    pub(super) fn handed_on(&self) {
         self.state().out -= 1;
         self.moved.notify_all();
     }
@@ -118,13 +165,13 @@ impl Drop for Guard<'_, '_> {
 }
 
 /// What a card does.
-type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<Finished>) -> Result<bool, SessionError> + Sync + 'a;
+type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<Finished>) -> Result<usize, SessionError> + Sync + 'a;
 
-/// Runs `work` for every card, each on a thread of its own, and hands finished chunks to `deliver` in order, on the
+/// Runs `work` for every card, each on a thread of its own, and hands finished items to `deliver` in order, on the
 /// calling thread. `work` takes chunks from the queue until there are none, sends them when they are finished, and
-/// says whether it takes such work at all.
+/// says how many of the first tasks are no longer to be done: all, unless it came to one that cards leave.
 ///
-/// Returns false if there are no cards or they leave the work.
+/// Returns how many these are; none if there are no cards.
 ///
 /// # Errors
 /// The first error of any card. The others finish what they have begun; what comes before the first gap is delivered.
@@ -133,10 +180,10 @@ pub(super) fn deal<C: Sync>(
     queue: &Queue<'_>,
     work: &Work<'_, C>,
     deliver: &mut dyn FnMut(Vec<TaskOutcome>),
-) -> Result<bool, SessionError> {
+) -> Result<usize, SessionError> {
     let mut expected = queue.state().next;
     let (sender, receiver) = mpsc::channel::<Finished>();
-    let taken = std::thread::scope(|scope| {
+    let done = std::thread::scope(|scope| {
         let _guard = Guard(queue);
         let threads: Vec<_> = cards
             .iter()
@@ -146,7 +193,7 @@ pub(super) fn deal<C: Sync>(
                     let _guard = Guard(queue);
                     work(card, &sender).unwrap_or_else(|error| {
                         queue.stop(Some(error));
-                        true
+                        usize::MAX
                     })
                 })
             })
@@ -154,23 +201,27 @@ pub(super) fn deal<C: Sync>(
         // The channel ends with the last card.
         drop(sender);
         let mut early: BTreeMap<u64, Finished> = BTreeMap::new();
-        for (items, outcomes) in receiver {
-            early.insert(items.start, (items, outcomes));
-            while let Some((items, outcomes)) = early.remove(&expected) {
+        for finished in receiver {
+            early.insert(finished.items.start, finished);
+            while let Some(Finished { items, outcomes, whole }) = early.remove(&expected) {
                 expected = items.end;
                 deliver(outcomes);
-                queue.handed_on();
+                if whole {
+                    queue.handed_on();
+                }
             }
         }
         let ended = threads.into_iter().map(|thread| match thread.join() {
-            Ok(taken) => taken,
+            Ok(done) => done,
             Err(payload) => std::panic::resume_unwind(payload),
         });
-        ended.fold(!cards.is_empty(), |all, taken| all && taken)
+        // All of them, before the first.
+        let ended: Vec<usize> = ended.collect();
+        ended.into_iter().min().unwrap_or(0)
     });
     match queue.state().failed.take() {
         Some(error) => Err(error),
-        None => Ok(taken),
+        None => Ok(done),
     }
 }
 
@@ -191,17 +242,21 @@ mod tests {
     }
 
     fn queue(n: u64, cards: usize, grain: Grain) -> Queue<'static> {
-        Queue::new(0..n, cards, grain, Control::default())
+        Queue::new([n], cards, |_| grain, Control::default())
+    }
+
+    fn finished(items: Range<u64>) -> Finished {
+        let outcomes = outcomes(&items);
+        Finished { items, outcomes, whole: true }
     }
 
     /// Takes chunks and finishes them after `pause`.
-    fn steady(queue: &Queue<'_>, pause: u64, to: &mpsc::Sender<Finished>) -> Result<bool, SessionError> {
-        while let Some(items) = queue.take(u64::MAX, true) {
+    fn steady(queue: &Queue<'_>, pause: u64, to: &mpsc::Sender<Finished>) -> Result<usize, SessionError> {
+        while let Some(Taken { items, .. }) = queue.take(0, u64::MAX, true) {
             std::thread::sleep(Duration::from_millis(pause));
-            let done = outcomes(&items);
-            to.send((items, done)).unwrap();
+            to.send(finished(items)).unwrap();
         }
-        Ok(true)
+        Ok(1)
     }
 
     #[test]
@@ -216,7 +271,7 @@ mod tests {
                 let queue = queue(n, 3, grain);
                 let mut got = Vec::new();
                 let work = |pause: &u64, to: &mpsc::Sender<Finished>| steady(&queue, *pause, to);
-                assert_eq!(deal(&[0, 1, 2], &queue, &work, &mut |chunk| got.extend(chunk)), Ok(true));
+                assert_eq!(deal(&[0, 1, 2], &queue, &work, &mut |chunk| got.extend(chunk)), Ok(1));
                 assert_eq!(got, outcomes(&(0..n)), "{n} items, {grain:?}");
             }
         }
@@ -227,7 +282,7 @@ mod tests {
         let sizes = |n: u64, grain| {
             let queue = queue(n, 2, grain);
             let take = || {
-                let items = queue.take(10_000, false)?;
+                let items = queue.take(0, 10_000, false)?.items;
                 queue.handed_on();
                 Some(items.end - items.start)
             };
@@ -242,14 +297,30 @@ mod tests {
     }
 
     #[test]
+    fn chunks_end_with_their_task_and_the_last_one_says_so() {
+        let queue = Queue::new([5, 0, 3, 0], 1, |_| Grain::WHOLE, Control::default());
+        let mut got = Vec::new();
+        while let Some(task) = queue.task() {
+            assert_eq!(queue.take(task + 1, 4, true), None);
+            let Taken { items, last } = queue.take(task, 4, true).unwrap();
+            let start = queue.start(task);
+            got.push((task, items.start - start..items.end - start, last));
+            queue.handed_on();
+        }
+        assert_eq!(got, [(0, 0..4, false), (0, 4..5, false), (2, 0..3, true)]);
+        let none = Queue::new([], 1, |_| Grain::WHOLE, Control::default());
+        assert_eq!(none.task(), None);
+    }
+
+    #[test]
     fn a_card_that_runs_ahead_waits() {
         let queue = queue(100, 2, Grain { fewest: 1, most: 1 });
-        let taken = std::iter::from_fn(|| queue.take(1, false)).count();
+        let taken = std::iter::from_fn(|| queue.take(0, 1, false)).count();
         assert_eq!(taken, 2 * DEALT_PER_CARD);
         queue.handed_on();
         let next = taken as u64;
-        assert_eq!(queue.take(1, true), Some(next..next + 1));
-        assert_eq!(queue.take(1, false), None);
+        assert_eq!(queue.take(0, 1, true), Some(Taken { items: next..next + 1, last: false }));
+        assert_eq!(queue.take(0, 1, false), None);
     }
 
     #[test]
@@ -257,16 +328,15 @@ mod tests {
         let queue = queue(60, 2, Grain { fewest: 1, most: 1 });
         let most = AtomicUsize::new(0);
         let work = |pause: &u64, to: &mpsc::Sender<Finished>| {
-            while let Some(items) = queue.take(1, true) {
+            while let Some(Taken { items, .. }) = queue.take(0, 1, true) {
                 most.fetch_max(queue.state().out, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(*pause));
-                let done = outcomes(&items);
-                to.send((items, done)).unwrap();
+                to.send(finished(items)).unwrap();
             }
-            Ok(true)
+            Ok(1)
         };
         let mut got = Vec::new();
-        assert_eq!(deal(&[0, 5], &queue, &work, &mut |chunk| got.extend(chunk)), Ok(true));
+        assert_eq!(deal(&[0, 5], &queue, &work, &mut |chunk| got.extend(chunk)), Ok(1));
         assert_eq!(got, outcomes(&(0..60)));
         assert!(most.load(Ordering::Relaxed) <= 2 * DEALT_PER_CARD);
     }
@@ -276,15 +346,14 @@ mod tests {
         let queue = queue(1000, 2, Grain { fewest: 1, most: 1 });
         let lost = SessionError::NoSuchCudaDevice { index: 1, count: 1 };
         let work = |bad: &bool, to: &mpsc::Sender<Finished>| {
-            while let Some(items) = queue.take(1, true) {
+            while let Some(Taken { items, .. }) = queue.take(0, 1, true) {
                 std::thread::sleep(Duration::from_millis(1));
                 if *bad && items.start > 9 {
                     return Err(lost.clone());
                 }
-                let done = outcomes(&items);
-                to.send((items, done)).unwrap();
+                to.send(finished(items)).unwrap();
             }
-            Ok(true)
+            Ok(1)
         };
         let mut got = Vec::new();
         assert_eq!(deal(&[false, true], &queue, &work, &mut |chunk| got.extend(chunk)), Err(lost.clone()));
@@ -296,14 +365,14 @@ mod tests {
     fn a_cancelled_batch_hands_on_what_was_begun() {
         let cancel = AtomicBool::new(false);
         let control = Control { observer: None, cancel: Some(&cancel) };
-        let queue = Queue::new(0..1000, 3, Grain { fewest: 2, most: 2 }, control);
+        let queue = Queue::new([1000], 3, |_| Grain { fewest: 2, most: 2 }, control);
         let work = |pause: &u64, to: &mpsc::Sender<Finished>| steady(&queue, *pause, to);
         let mut got = Vec::new();
         let result = deal(&[1, 1, 2], &queue, &work, &mut |chunk| {
             got.extend(chunk);
             cancel.store(got.len() >= 20, Ordering::Relaxed);
         });
-        assert_eq!(result, Ok(true));
+        assert_eq!(result, Ok(1));
         assert_eq!(got.len() as u64, queue.state().next);
         assert!(got.len() >= 20 && got.len() <= 20 + 2 * 3 * DEALT_PER_CARD, "{}", got.len());
         assert_eq!(got, outcomes(&(0..got.len() as u64)));
@@ -312,9 +381,9 @@ mod tests {
     #[test]
     fn cards_that_leave_the_work_and_none_at_all() {
         let all = queue(10, 2, Grain::parts(10, 2, 5));
-        let leave = |_: &u8, _: &mpsc::Sender<Finished>| Ok(false);
-        assert_eq!(deal(&[0, 0], &all, &leave, &mut |_| unreachable!("nothing was made")), Ok(false));
-        assert_eq!(deal(&[0; 0], &all, &leave, &mut |_| unreachable!("nothing was made")), Ok(false));
+        let leave = |_: &u8, _: &mpsc::Sender<Finished>| Ok(0);
+        assert_eq!(deal(&[0, 0], &all, &leave, &mut |_| unreachable!("nothing was made")), Ok(0));
+        assert_eq!(deal(&[0; 0], &all, &leave, &mut |_| unreachable!("nothing was made")), Ok(0));
     }
 
     #[test]
@@ -322,7 +391,7 @@ mod tests {
         let queue = queue(1000, 2, Grain { fewest: 1, most: 1 });
         let work = |bad: &bool, to: &mpsc::Sender<Finished>| {
             if *bad {
-                let _held = queue.take(1, true);
+                let _held = queue.take(0, 1, true);
                 panic!("a card's thread");
             }
             steady(&queue, 1, to)

@@ -1,6 +1,86 @@
-//! Parts of a batch that another session makes: its outcomes and its progress take their place in the whole.
+//! Parts of a batch: what goes to the device together, and what another session makes, whose outcomes and progress
+//! take their place in the whole.
 
-use ns_core::{Control, FitTask, Observer, Session, SessionError, Sink, TaskOutcome, Wanted};
+use ns_core::{Control, Data, FitTask, Observer, Search, Session, SessionError, Sink, TaskOutcome, Wanted};
+
+/// Tasks that go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Toys.
+    Drawn,
+    /// Given data.
+    Given,
+    /// What is left to the processor: toys whose fits look for further minima one by one, and fits that release
+    /// parameters.
+    DrawnLeft,
+    GivenLeft,
+}
+
+impl Sort {
+    fn of(task: &FitTask) -> Self {
+        let releases = task.fits.iter().any(|request| !request.released.is_empty());
+        let searches = task.fits.iter().any(|request| request.search != Search::Local);
+        match task.data {
+            Data::Drawn(_) if releases || searches => Self::DrawnLeft,
+            Data::Drawn(_) => Self::Drawn,
+            _ if releases => Self::GivenLeft,
+            _ => Self::Given,
+        }
+    }
+}
+
+/// How far the tasks of a part have come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Made {
+    /// The first so many are done.
+    pub(super) done: usize,
+    /// So many that follow are left to another session.
+    pub(super) left: usize,
+}
+
+/// Takes outcomes in order.
+pub(super) type Deliver<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
+
+/// Makes what it can of tasks of one sort; one at least is done or left.
+pub(super) type Make<'a> = dyn Fn(Sort, &[FitTask], &mut Deliver<'_>) -> Result<Made, SessionError> + 'a;
+
+/// Runs a batch part by part: `make` makes what it can, and the session that `other` names the rest.
+///
+/// # Errors
+/// The first; what was made before it is delivered.
+pub(super) fn in_parts<'a>(
+    tasks: &[FitTask],
+    wanted: Wanted,
+    control: Control<'_>,
+    sink: &mut dyn Sink,
+    make: &Make<'_>,
+    other: &dyn Fn(&[FitTask]) -> &'a dyn Session,
+) -> Result<(), SessionError> {
+    let total = fits_of(tasks);
+    let (mut index, mut fits) = (0, 0);
+    let mut rest = tasks;
+    while let Some(sort) = rest.first().map(Sort::of).filter(|_| !control.is_cancelled()) {
+        let together = rest.iter().take_while(|task| Sort::of(task) == sort).count();
+        let now = rest.get(..together).unwrap_or_default();
+        let mut deliver = |outcomes: Vec<TaskOutcome>| {
+            for outcome in outcomes {
+                fits += outcome.fits.len();
+                sink.accept(index, outcome);
+                index += 1;
+            }
+            control.progress(fits, total);
+        };
+        let Made { done, left } = make(sort, now, &mut deliver)?;
+        let left = now.get(done..).and_then(|tasks| tasks.get(..left)).unwrap_or_default();
+        if !left.is_empty() {
+            let place = Place { index, before: fits, total };
+            index += hand_over(other(now), left, wanted, control, sink, place)?;
+            fits += fits_of(left);
+        }
+        rest = rest.get((done + left.len()).max(1)..).unwrap_or_default();
+    }
+    Ok(())
+}
 
 /// Fits that tasks ask for.
 pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
@@ -10,19 +90,19 @@ pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
 
 /// How far a batch is when a part of it is handed over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+struct Place {
     /// Number of the next outcome.
-    pub(super) index: usize,
+    index: usize,
     /// Fits done before, and in all.
-    pub(super) before: usize,
-    pub(super) total: usize,
+    before: usize,
+    total: usize,
 }
 
 /// Has `session` make `tasks`, a part of a batch; returns how many outcomes it delivered.
 ///
 /// # Errors
 /// Those of the session.
-pub(super) fn hand_over(
+fn hand_over(
     session: &dyn Session,
     tasks: &[FitTask],
     wanted: Wanted,

@@ -11,8 +11,9 @@ use ns_core::{
 use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Launcher, Program, Slot};
+use super::dealing::{Grain, Queue};
 use super::kind::{Kind, PLAN_COUNTS, Size, relocate};
-use super::part::{Place, fits_of, hand_over};
+use super::part::{Deliver, Made, Sort, in_parts};
 use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
 use crate::cpu::request::{Frame, check_task};
@@ -187,26 +188,17 @@ impl CudaSession {
         outcomes
     }
 
+    /// Counts fits of the device that are its own.
+    pub(super) fn count_own(&self, own: u64) {
+        let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
+        check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
+    }
+
     /// Lends a worker of the processor's session.
     pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);
         put(&self.cpu.workers, worker);
-    }
-}
-
-/// How many of the first tasks go together: one of toys, or tasks with given data that either all release
-/// parameters, which is left to the processor, or all release none.
-pub(super) fn together(tasks: &[FitTask]) -> usize {
-    let releases = |task: &FitTask| task.fits.iter().any(|request| !request.released.is_empty());
-    let kind = |task: &FitTask| match task.data {
-        Data::Drawn(_) => None,
-        _ => Some(releases(task)),
-    };
-    match tasks.first().map(kind) {
-        None => 0,
-        Some(None) => 1,
-        Some(first) => tasks.iter().take_while(|task| kind(task) == first).count(),
     }
 }
 
@@ -229,49 +221,29 @@ impl Session for CudaSession {
         for task in tasks {
             check_task(&self.cpu.plan, task)?;
         }
-        let total = fits_of(tasks);
-        let (mut index, mut fits) = (0, 0);
-        let mut rest = tasks;
-        while let Some(task) = rest.first() {
-            if control.is_cancelled() {
-                break;
-            }
-            let (now, later) = rest.split_at(together(rest).min(MOST_GIVEN));
-            rest = later;
-            let before = fits;
-            let mut deliver = |outcomes: Vec<TaskOutcome>| {
-                for outcome in outcomes {
-                    fits += outcome.fits.len();
-                    sink.accept(index, outcome);
-                    index += 1;
-                }
-                control.progress(fits, total);
-            };
-            let done = match &task.data {
-                Data::Drawn(drawn) => {
-                    let (mut next, end) = (drawn.toys.start, drawn.toys.end);
-                    let mut more = |most: u64, _: bool| {
-                        let first = next;
-                        next = end.min(first.saturating_add(most));
-                        (first < next && !control.is_cancelled()).then_some(first..next)
-                    };
-                    let mut deliver = |_, outcomes| deliver(outcomes);
-                    self.run_drawn(task, drawn, wanted, control, &mut more, &mut deliver)?
-                }
-                _ => match self.run_given(now, wanted, control)? {
-                    Some(outcomes) => {
-                        deliver(outcomes);
-                        true
+        let make = |sort, now: &[FitTask], deliver: &mut Deliver<'_>| match sort {
+            Sort::Drawn => {
+                let queue =
+                    Queue::new(now.iter().map(|task| task.data.count()), 1, |_| Grain::WHOLE, control);
+                let done = self.run_drawn(now, wanted, control, &queue, &mut |finished| {
+                    deliver(finished.outcomes);
+                    if finished.whole {
+                        queue.handed_on();
                     }
-                    None => false,
-                },
-            };
-            if !done {
-                index += hand_over(&self.cpu, now, wanted, control, sink, Place { index, before, total })?;
-                fits = before + fits_of(now);
+                })?;
+                Ok(Made { done, left: 1 })
             }
-        }
-        Ok(())
+            Sort::Given => {
+                let now = now.get(..MOST_GIVEN).unwrap_or(now);
+                let Some(outcomes) = self.run_given(now, wanted, control)? else {
+                    return Ok(Made { done: 0, left: now.len() });
+                };
+                deliver(outcomes);
+                Ok(Made { done: now.len(), left: 0 })
+            }
+            Sort::DrawnLeft | Sort::GivenLeft => Ok(Made { done: 0, left: now.len() }),
+        };
+        in_parts(tasks, wanted, control, sink, &make, &|_| &self.cpu)
     }
 
     fn evaluate(

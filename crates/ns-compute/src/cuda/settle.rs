@@ -104,6 +104,25 @@ pub(super) struct Settling<'a> {
 }
 
 impl<'a> Settling<'a> {
+    /// Whether nothing but copying is left of a task whose fits begin at number `first` of `landed`.
+    pub(super) fn is_short(&self, landed: &Landed<'_>, first: usize) -> bool {
+        let n = self.cpu.plan.n_parameters();
+        let converged = |k: usize| {
+            landed.outcomes.get(first + k).is_some_and(|outcome| outcome.status == layout::CONVERGED)
+        };
+        // The device skips what an earlier certified fit makes needless.
+        let needless = |request: &FitRequest| {
+            request.only_if.as_ref().is_some_and(|condition| {
+                let value = landed.parameters.get((first + condition.fit) * n + condition.parameter);
+                let outside = |x: &f64| *x < condition.range.0 || *x > condition.range.1;
+                converged(condition.fit) && value.is_some_and(outside)
+            })
+        };
+        let mut requests = self.task.fits.iter().enumerate();
+        !(self.wanted.uncertainties || self.wanted.covariance)
+            && requests.all(|(k, request)| converged(k) || needless(request))
+    }
+
     /// The outcome of a task whose fits begin at number `first` of `landed`. `data` makes the data where the
     /// processor needs them; `saturated` is `-ln L` of their saturated model, if the device did not say.
     pub(super) fn task(

@@ -8,13 +8,13 @@ use std::sync::mpsc::Sender;
 
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
-    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    ParameterTable, Session, SessionError, Sink, ToySource, Wanted,
 };
 
 use super::backend::Backend;
-use super::dealing::{Finished, Grain, Queue, deal};
-use super::part::{Place, fits_of, hand_over};
-use super::session::{CudaSession, MOST_GIVEN, together};
+use super::dealing::{Finished, Grain, Queue, Taken, deal};
+use super::part::{Deliver, Made, Sort, in_parts};
+use super::session::{CudaSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
 
 /// When and in which portions work is shared out.
@@ -76,52 +76,50 @@ impl SeveralCuda {
         self
     }
 
-    /// Toys of one task on all cards. False if the cards leave them.
+    /// Toys on all cards. Returns how many of the first tasks are done with, up to one that the cards leave.
     fn share_drawn(
         &self,
-        task: &FitTask,
+        tasks: &[FitTask],
         wanted: Wanted,
         control: Control<'_>,
-        deliver: &mut dyn FnMut(Vec<TaskOutcome>),
-    ) -> Result<bool, SessionError> {
-        let Data::Drawn(drawn) = &task.data else { return Ok(false) };
-        let (fewest, most) = self.sizes.toys;
-        let grain = Grain::shrinking(task.data.count(), self.cards.len(), fewest, most);
-        let queue = Queue::new(drawn.toys.clone(), self.cards.len(), grain, control);
-        let work = |card: &CudaSession, finished: &Sender<Finished>| {
-            let mut more = |most: u64, wait: bool| queue.take(most, wait);
-            let mut deliver = |toys, outcomes| {
+        deliver: &mut Deliver<'_>,
+    ) -> Result<usize, SessionError> {
+        let (n, (fewest, most)) = (self.cards.len(), self.sizes.toys);
+        let grain = |toys| Grain::shrinking(toys, n, fewest, most);
+        let queue = Queue::new(tasks.iter().map(|task| task.data.count()), n, grain, control);
+        let work = |card: &CudaSession, to: &Sender<Finished>| {
+            let mut deliver = |finished| {
                 // The receiver outlives all cards.
-                let _ = finished.send((toys, outcomes));
+                let _ = to.send(finished);
             };
-            card.run_drawn(task, drawn, wanted, control, &mut more, &mut deliver)
+            card.run_drawn(tasks, wanted, control, &queue, &mut deliver)
         };
         deal(&self.cards, &queue, &work, deliver)
     }
 
-    /// Tasks with given data on all cards. False if the cards leave them.
+    /// Tasks with given data on all cards. Returns how many are done with: all, or none if the cards leave them.
     fn share_given(
         &self,
         tasks: &[FitTask],
         wanted: Wanted,
         control: Control<'_>,
-        deliver: &mut dyn FnMut(Vec<TaskOutcome>),
-    ) -> Result<bool, SessionError> {
+        deliver: &mut Deliver<'_>,
+    ) -> Result<usize, SessionError> {
         let n = tasks.len() as u64;
-        let grain = Grain::parts(n, self.cards.len(), self.sizes.given);
-        let queue = Queue::new(0..n, self.cards.len(), grain, control);
-        let work = |card: &CudaSession, finished: &Sender<Finished>| {
-            while let Some(taken) = queue.take(n, true) {
-                let mine = tasks.get(taken.start as usize..taken.end as usize).unwrap_or_default();
+        let grain = |n| Grain::parts(n, self.cards.len(), self.sizes.given);
+        let queue = Queue::new([n], self.cards.len(), grain, control);
+        let work = |card: &CudaSession, to: &Sender<Finished>| {
+            while let Some(Taken { items, .. }) = queue.take(0, n, true) {
+                let mine = tasks.get(items.start as usize..items.end as usize).unwrap_or_default();
                 match card.run_given(mine, wanted, control)? {
                     Some(outcomes) => {
                         // The receiver outlives all cards.
-                        let _ = finished.send((taken, outcomes));
+                        let _ = to.send(Finished { items, outcomes, whole: true });
                     }
-                    None => return Ok(false),
+                    None => return Ok(0),
                 }
             }
-            Ok(true)
+            Ok(tasks.len())
         };
         deal(&self.cards, &queue, &work, deliver)
     }
@@ -211,41 +209,32 @@ impl Session for SeveralCuda {
         for task in tasks {
             crate::cpu::request::check_task(&self.cpu.plan, task)?;
         }
-        let total = fits_of(tasks);
-        let (mut index, mut fits) = (0, 0);
-        let mut rest = tasks;
-        while !rest.is_empty() && !control.is_cancelled() {
-            let (now, later) = rest.split_at(together(rest));
-            rest = later;
-            let before = fits;
-            let count: u64 = now.iter().map(|task| task.data.count()).sum();
-            let few = count <= self.sizes.alone;
-            let mut deliver = |outcomes: Vec<TaskOutcome>| {
-                for outcome in outcomes {
-                    fits += outcome.fits.len();
-                    sink.accept(index, outcome);
-                    index += 1;
-                }
-                control.progress(fits, total);
-            };
-            let shared = match now {
-                _ if few => false,
-                [task] if matches!(task.data, Data::Drawn(_)) => {
-                    self.share_drawn(task, wanted, control, &mut deliver)?
-                }
-                _ => self.share_given(now, wanted, control, &mut deliver)?,
-            };
-            if !shared {
-                let place = Place { index, before, total };
-                let maker: &dyn Session = match self.cards.first().filter(|_| few) {
-                    Some(first) => first,
-                    None => &self.cpu,
-                };
-                index += hand_over(maker, now, wanted, control, sink, place)?;
-                fits = before + fits_of(now);
+        let few = |tasks: &[FitTask]| {
+            let count = tasks.iter().fold(0_u64, |count, task| count.saturating_add(task.data.count()));
+            count <= self.sizes.alone
+        };
+        let make = |sort, now: &[FitTask], deliver: &mut Deliver<'_>| {
+            let none = Made { done: 0, left: now.len() };
+            if few(now) {
+                return Ok(none);
             }
-        }
-        Ok(())
+            match sort {
+                Sort::Drawn => {
+                    let done = self.share_drawn(now, wanted, control, deliver)?;
+                    Ok(if self.cards.is_empty() { none } else { Made { done, left: 1 } })
+                }
+                Sort::Given => {
+                    let done = self.share_given(now, wanted, control, deliver)?;
+                    Ok(Made { done, left: now.len() - done })
+                }
+                Sort::DrawnLeft | Sort::GivenLeft => Ok(none),
+            }
+        };
+        let other = |now: &[FitTask]| match self.cards.first().filter(|_| few(now)) {
+            Some(first) => first as &dyn Session,
+            None => &self.cpu,
+        };
+        in_parts(tasks, wanted, control, sink, &make, &other)
     }
 
     fn evaluate(

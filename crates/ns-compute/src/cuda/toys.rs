@@ -1,18 +1,20 @@
 //! Fits of toys: chunk after chunk, several under way.
 //!
-//! Two chunks are with the device, each on a lane of its own: what is left of one and the first of the next run side by
-//! side. The processor settles the one that has come back. No result depends on how large chunks are.
+//! The toys of consecutive tasks form one line. Two chunks are with the device, each on a lane of its own: what is left
+//! of one and the first of the next run side by side, whatever their tasks. The processor settles the one that has come
+//! back, in pieces that stay in its caches. No result depends on how large chunks are, or in which company toys are.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ns_core::{Control, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
+use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
 use super::batch::{Input, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
-use super::draws;
+use super::dealing::{Finished, Queue, Taken};
 use super::prepared::{Prepared, Shared};
 use super::session::CudaSession;
 use super::settle::Settling;
@@ -28,10 +30,30 @@ const MOST_BROUGHT: usize = 64 << 20;
 const UNDER_WAY: usize = 2;
 /// Every so many chunks have some of their fits checked, the first among them.
 const CHECKED_CHUNKS: u64 = 4;
+/// What outcomes of a piece may take, bytes: they are made, read and forgotten while in the caches.
+const PIECE: usize = 1 << 20;
+/// The fewest and the most toys of a piece.
+const FEWEST_SETTLED: usize = 64;
+const MOST_SETTLED: usize = 1024;
+
+/// A task whose turn it is, or was.
+struct Turn<'a> {
+    /// Its number among the tasks.
+    number: usize,
+    task: &'a FitTask,
+    drawn: &'a Drawn,
+    shared: Arc<Shared>,
+    /// Keeps the sources of its toys.
+    prepared: Arc<Prepared>,
+    launcher: Launcher<'a>,
+}
 
 /// A chunk with the device.
 struct Chunk<'a> {
+    /// Dropped before what its work uses.
     slot: Slot,
+    turn: Arc<Turn<'a>>,
+    items: Range<u64>,
     toys: Range<u64>,
     samples: Vec<Sample<'a>>,
 }
@@ -40,46 +62,76 @@ struct Chunk<'a> {
 #[derive(Default)]
 struct Line<'a> {
     under_way: VecDeque<Chunk<'a>>,
+    turn: Option<Arc<Turn<'a>>>,
     /// Chunks begun.
     begun: u64,
-    /// Why there will be no more.
+    /// Why there will be no more: a task that the processor makes, or an error.
+    left: Option<usize>,
     failed: Option<SessionError>,
 }
 
 /// What the chunks of a batch share.
 struct Batch<'a> {
     session: &'a CudaSession,
-    task: &'a FitTask,
-    drawn: &'a Drawn,
+    tasks: &'a [FitTask],
     wanted: Wanted,
     control: Control<'a>,
-    shared: &'a Shared,
-    sources: &'a draws::Uploaded,
-    launcher: Launcher<'a>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> Turn<'a> {
     /// Toys of a chunk.
-    fn chunk(&self) -> u64 {
-        let per_toy = Launcher::bytes_per_fit(&self.session.plan) * self.task.fits.len().max(1);
+    fn chunk(&self, session: &CudaSession) -> u64 {
+        let per_toy = Launcher::bytes_per_fit(&session.plan) * self.task.fits.len().max(1);
         let most = (MOST_BROUGHT / per_toy).max(1);
         (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
     }
 
     /// The data of a toy.
-    fn data(&self, toy: u64) -> Dataset {
-        let plan = &self.session.cpu.plan;
+    fn data(&self, session: &CudaSession, toy: u64) -> Dataset {
+        let plan = &session.cpu.plan;
         let mut data = Dataset::empty(plan);
         self.drawn.source.draw_into(toy, &mut data.main, &mut data.aux);
         data.saturate(plan);
         data
     }
+}
+
+impl<'a> Batch<'a> {
+    /// Makes ready what a task needs; `None` if the processor makes it.
+    fn turn(&self, number: usize) -> Result<Option<Arc<Turn<'a>>>, SessionError> {
+        let Some(task) = self.tasks.get(number) else { return Ok(None) };
+        let Data::Drawn(drawn) = &task.data else { return Ok(None) };
+        let prepared = self.session.prepare(&drawn.source, &task.fits)?;
+        let Some((shared, _)) = &prepared.on_device else { return Ok(None) };
+        let (shared, launcher) = (Arc::clone(shared), self.session.launcher(shared.size)?);
+        Ok(Some(Arc::new(Turn { number, task, drawn, shared, prepared, launcher })))
+    }
 
     /// Keeps the device busy. `wait`: there is nothing else to do.
-    fn go_on(&self, line: &mut Line<'a>, more: &mut dyn FnMut(u64, bool) -> Option<Range<u64>>, wait: bool) {
-        while line.failed.is_none() && line.under_way.len() < UNDER_WAY {
-            let Some(toys) = more(self.chunk(), wait && line.under_way.is_empty()) else { break };
-            match self.start(toys, line.begun.is_multiple_of(CHECKED_CHUNKS)) {
+    fn go_on(&self, line: &mut Line<'a>, queue: &Queue<'_>, wait: bool) {
+        while line.failed.is_none() && line.left.is_none() && line.under_way.len() < UNDER_WAY {
+            let Some(number) = queue.task() else { break };
+            let turn = match &line.turn {
+                Some(turn) if turn.number == number => Arc::clone(turn),
+                _ => match self.turn(number) {
+                    Ok(Some(turn)) => Arc::clone(line.turn.insert(turn)),
+                    Ok(None) => {
+                        line.left = Some(number);
+                        break;
+                    }
+                    Err(error) => {
+                        line.failed = Some(error);
+                        break;
+                    }
+                },
+            };
+            let most = turn.chunk(self.session);
+            let Some(taken) = queue.take(number, most, wait && line.under_way.is_empty()) else {
+                // Others may have taken what was left of the task.
+                if queue.task() == Some(number) { break } else { continue }
+            };
+            let start = queue.start(number);
+            match self.start(turn, start, taken, line.begun.is_multiple_of(CHECKED_CHUNKS)) {
                 Ok(chunk) => line.under_way.push_back(chunk),
                 Err(error) => line.failed = Some(error),
             }
@@ -87,89 +139,119 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn start(&self, toys: Range<u64>, checked: bool) -> Result<Chunk<'a>, SessionError> {
-        let (session, requests) = (self.session, &self.task.fits);
-        let count = toys.end.saturating_sub(toys.start) as usize;
+    /// Starts a chunk. The task's first item has number `start`.
+    fn start(
+        &self,
+        turn: Arc<Turn<'a>>,
+        start: u64,
+        taken: Taken,
+        checked: bool,
+    ) -> Result<Chunk<'a>, SessionError> {
+        let (session, requests) = (self.session, turn.task.fits.as_slice());
+        let Taken { items, last } = taken;
+        let first = turn.drawn.toys.start + (items.start - start);
+        let toys = first..first + (items.end - items.start);
+        let count = (toys.end - toys.start) as usize;
         let mut samples = Vec::new();
         if checked {
-            samples.extend(
-                chosen(count, requests.len()).map(|i| {
-                    Sample::new(i * requests.len(), requests, self.data(toys.start + i as u64), true)
-                }),
-            );
+            samples.extend(chosen(count, requests.len()).map(|i| {
+                let data = turn.data(session, toys.start + i as u64);
+                Sample::new(i * requests.len(), requests, data, true)
+            }));
         }
         let mut input = Input::new();
-        for (request, kind) in requests.iter().zip(&self.shared.kinds) {
+        for (request, kind) in requests.iter().zip(&turn.shared.kinds) {
             input.request(session.cpu.table(), request, kind);
         }
         let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
-        let range = ToyRange { draws: self.sources.address(), first: toys.start, count };
+        let draws = turn.prepared.on_device.as_ref().map_or(0, |(_, sources)| sources.address());
+        let range = ToyRange { draws, first: toys.start, count, last };
         let mut slot = session.take_slot()?;
-        self.launcher.start(&mut slot, input, Some(range), &probes)?;
-        Ok(Chunk { slot, toys, samples })
+        turn.launcher.start(&mut slot, input, Some(range), &probes)?;
+        Ok(Chunk { slot, turn, items, toys, samples })
     }
 
-    /// Outcomes of a chunk whose `slot` has been waited for.
-    fn settle(&self, chunk: &mut Chunk<'_>) -> Result<Vec<TaskOutcome>, SessionError> {
-        let (session, task) = (self.session, self.task);
-        let (first, count) = (chunk.toys.start, chunk.toys.end.saturating_sub(chunk.toys.start) as usize);
-        let landed = chunk.slot.wait()?;
+    /// Hands on the outcomes of a chunk whose `slot` has been waited for, piece by piece.
+    fn settle(&self, chunk: &mut Chunk<'_>, deliver: &mut dyn FnMut(Finished)) -> Result<(), SessionError> {
+        let Chunk { slot, turn, items, toys, samples } = chunk;
+        let (session, task) = (self.session, turn.task);
+        let landed = slot.wait()?;
         let constant = session.cpu.plan.gaussian.constant;
         let own = AtomicU64::new(0);
+        let settling = Settling {
+            cpu: &session.cpu,
+            task,
+            frames: &turn.shared.frames,
+            wanted: self.wanted,
+            control: self.control,
+            courses: &turn.shared.courses,
+            own: &own,
+        };
         let one = |i: usize| {
-            let settling = Settling {
-                cpu: &session.cpu,
-                task,
-                frames: &self.shared.frames,
-                wanted: self.wanted,
-                control: self.control,
-                courses: &self.shared.courses,
-                own: &own,
-            };
             let place = i * task.fits.len();
             let saturated = landed.outcomes.get(place).map(|outcome| outcome.saturated + constant);
-            let data = || Cow::Owned(self.data(first + i as u64));
+            let data = || Cow::Owned(turn.data(session, toys.start + i as u64));
             settling.task(&landed, place, saturated, &data, &mut |work| session.lend(work))
         };
-        let checking = Checking::new(session, landed, &chunk.samples);
-        let outcomes = session.settle_all(count, &one, checking.len(), &|i| checking.check(i));
-        checking.end(own.load(Ordering::Relaxed))?;
-        Ok(outcomes)
+        // What takes the processor long goes first, all together: a piece would wait for its slowest.
+        let count = (toys.end - toys.start) as usize;
+        let is_long = |i: &usize| !settling.is_short(&landed, i * task.fits.len());
+        let long: Vec<usize> = (0..count).filter(is_long).collect();
+        let none = || TaskOutcome { fits: Vec::new() };
+        let checking = Checking::new(session, landed, samples);
+        let made = session.settle_all(
+            long.len(),
+            &|k| long.get(k).map_or_else(none, |&i| one(i)),
+            checking.len(),
+            &|i| checking.check(i),
+        );
+        checking.end(own.swap(0, Ordering::Relaxed))?;
+        let mut made = long.iter().copied().zip(made).peekable();
+        let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
+        let piece = (PIECE / per_toy).clamp(FEWEST_SETTLED, MOST_SETTLED);
+        for from in (0..count).step_by(piece) {
+            let to = count.min(from + piece);
+            let later =
+                |i: usize| if long.binary_search(&(from + i)).is_ok() { none() } else { one(from + i) };
+            let mut outcomes = session.settle_all(to - from, &later, 0, &|_| ());
+            while let Some((i, outcome)) = made.next_if(|(i, _)| *i < to) {
+                if let Some(place) = outcomes.get_mut(i - from) {
+                    *place = outcome;
+                }
+            }
+            let items = items.start + from as u64..items.start + to as u64;
+            deliver(Finished { items, outcomes, whole: to == count });
+        }
+        session.count_own(own.into_inner());
+        Ok(())
     }
 }
 
 impl CudaSession {
-    /// Fits of toys. `more` gives the next ones, at most so many, `None` at the end; it may wait if told that nothing is
-    /// left to settle. False if the processor makes these fits.
+    /// Fits of toys: `tasks` are the queue's. Returns how many of the first tasks are done with: all, unless it came to
+    /// one that the processor makes.
     ///
     /// # Errors
     /// The first of the device; what was under way before it is settled and delivered.
     pub(super) fn run_drawn(
         &self,
-        task: &FitTask,
-        drawn: &Drawn,
+        tasks: &[FitTask],
         wanted: Wanted,
         control: Control<'_>,
-        more: &mut dyn FnMut(u64, bool) -> Option<Range<u64>>,
-        deliver: &mut dyn FnMut(Range<u64>, Vec<TaskOutcome>),
-    ) -> Result<bool, SessionError> {
-        let prepared = self.prepare(&drawn.source, &task.fits)?;
-        let Prepared { on_device: Some((shared, sources)), .. } = prepared.as_ref() else { return Ok(false) };
-        let launcher = self.launcher(shared.size)?;
-        let batch = Batch { session: self, task, drawn, wanted, control, shared, sources, launcher };
-        // Dropped before what its work uses.
+        queue: &Queue<'_>,
+        deliver: &mut dyn FnMut(Finished),
+    ) -> Result<usize, SessionError> {
+        let batch = Batch { session: self, tasks, wanted, control };
         let mut line = Line::default();
         loop {
-            batch.go_on(&mut line, more, true);
+            batch.go_on(&mut line, queue, true);
             let Some(mut chunk) = line.under_way.pop_front() else { break };
             chunk.slot.wait()?;
             // The device goes on while the processor settles.
-            batch.go_on(&mut line, more, false);
-            let outcomes = batch.settle(&mut chunk)?;
-            let Chunk { slot, toys, .. } = chunk;
-            self.put_slot(slot);
-            deliver(toys, outcomes);
+            batch.go_on(&mut line, queue, false);
+            batch.settle(&mut chunk, deliver)?;
+            self.put_slot(chunk.slot);
         }
-        line.failed.map_or(Ok(true), Err)
+        line.failed.map_or(Ok(line.left.unwrap_or(tasks.len())), Err)
     }
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ns_core::{
     BinnedData, Constraint, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start,
+    TaskOutcome,
 };
 
 use super::super::backend::{Kernel, Lane, Properties, Shape};
 use super::super::host::{AtOnce, Host};
+use super::super::part::fits_of;
 use super::super::prepared::Prepared;
 use super::*;
 
@@ -145,6 +147,48 @@ fn batches_of_all_kinds_of_tasks_keep_their_order() {
     for n in [2, 3] {
         assert_eq!(text(&run(&study.several(n, sizes(2, 4)), &tasks)), reference, "{n} devices");
     }
+}
+
+#[test]
+fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
+    let study = Study::new();
+    let other = |toys, value| {
+        let mut task = study.toys(toys);
+        task.fits[1].fixed[0].1 = value;
+        task
+    };
+    let mut searching = study.toys(7..9);
+    searching.fits[1].search = Search::Standard;
+    // More toys than one chunk takes, none, few; and some that are left to the processor amid others.
+    let mut tasks = vec![study.toys(0..600), other(90..90, 1.25), other(3..20, 1.25), study.toys(40..700)];
+    tasks.extend([searching.clone(), searching, other(0..30, 1.75)]);
+    // Requests of a single toy each.
+    tasks.extend((0..5).map(|toy| other(toy..toy + 1, 1.0 + 0.125 * toy as f64)));
+    let apart: Vec<TaskOutcome> =
+        tasks.iter().flat_map(|task| run(&study.one, std::slice::from_ref(task))).collect();
+    assert_eq!(apart.len(), 600 + 17 + 660 + 4 + 30 + 5);
+    let together = run(&study.one, &tasks);
+    assert_eq!(text(&together), text(&apart));
+    assert_eq!(text(&run(&study.several(2, sizes(50, 90)), &tasks)), text(&apart));
+    // Fits that are the device's own are counted once, whatever pieces they come in.
+    let one = CudaSession::open_on_host(&study.model, &execution()).unwrap();
+    run(&one, &tasks[..1]);
+    let made = together[..600].iter().flat_map(|outcome| &outcome.fits).filter(|fit| fit.is_ok()).count();
+    let counted = one.check().unwrap().n_fits as usize;
+    assert!(counted <= made && 10 * counted >= 9 * made, "{counted} of {made}");
+}
+
+#[test]
+fn a_device_lost_amid_a_line_of_tasks_has_what_was_under_way_delivered() {
+    let study = Study::new();
+    let backend = Arc::new(Failing { host: Host::new(), launches: AtomicUsize::new(0) });
+    let cpu = CpuSession::open(&study.model, &execution()).unwrap();
+    let session = CudaSession::on(cpu, backend, Device::Cuda(1)).unwrap();
+    let tasks = [study.toys(0..20), study.toys(50..61), study.toys(0..9), study.toys(9..12)];
+    let mut out = InOrder::default();
+    let result = session.fit_batch(&tasks, Wanted::default(), Control::default(), &mut out);
+    assert_eq!(result, Err(lost()));
+    assert_eq!(text(&out.0), text(&run(&study.one, &tasks[..2])));
 }
 
 /// Hears how far a batch says it is.
