@@ -9,7 +9,7 @@ pub(crate) use super::options::check_number;
 pub(crate) use super::summary::binomial_error;
 
 use super::run::free_request;
-use super::stream::{Reader, Reading, Steps, Toys, stream, worth_repeating};
+use super::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeating};
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
@@ -49,7 +49,8 @@ pub(crate) fn count(
         }
         Ok(())
     };
-    let n_rows = stream(session, &toys, 0..n_toys, None, &mut steps, &reader, &mut emit)?;
+    let stretch = Stretch { toys: &toys, range: 0..n_toys, reader: &reader };
+    let n_rows = stream(session, &[stretch], None, &mut steps, &mut emit)?;
     if n_rows == 0 {
         return Err(InferenceError::Cancelled);
     }

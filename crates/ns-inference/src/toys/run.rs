@@ -10,7 +10,7 @@ use ns_core::{
 
 use super::options::{check_number, fit_options, origin};
 use super::statistic::{StatisticReader, needed};
-use super::stream::{Steps, Toys, stream};
+use super::stream::{Steps, Stretch, Toys, stream};
 use super::{HypotestToysOptions, Hypothesis, RowSink, ToyHeader, ToyRow, ToyRun};
 use crate::analysis::Analysis;
 use crate::hypotest::tester::Tester;
@@ -193,7 +193,7 @@ impl<'a> ToyTest<'a> {
         self.batch = batch;
     }
 
-    /// Runs toys, range after range, and hands their rows on as they get ready; takes the same memory
+    /// Runs toys and hands their rows on as they get ready, in the order of the ranges; takes the same memory
     /// however many they are. Where the caller stops the work, the rows up to there have been handed on.
     ///
     /// # Errors
@@ -208,24 +208,28 @@ impl<'a> ToyTest<'a> {
         let wanted: u64 = ranges.iter().map(|(_, r)| r.end.saturating_sub(r.start)).sum();
         let total = usize::try_from(wanted.saturating_mul(2)).unwrap_or(usize::MAX);
         let mut steps = Steps { control, done: 0, total };
-        let mut n_rows = 0;
-        for (hypothesis, range) in ranges {
-            let Some((_, toys, base)) = self.plan.toys.iter().find(|(h, ..)| h == hypothesis) else {
-                continue;
-            };
-            let reader = StatisticReader {
-                model: self.model,
-                hypothesis: *hypothesis,
-                statistic: self.plan.statistic,
-                poi: self.header.poi_index,
-                value: self.header.mu_test,
-                bounds: self.plan.bounds,
-                base: base.clone(),
-            };
-            let mut emit = |rows: &[ToyRow]| sink.rows(rows);
-            let range = range.start..range.end.max(range.start);
-            n_rows += stream(self.session, toys, range, self.batch, &mut steps, &reader, &mut emit)?;
-        }
+        let readers: Vec<(&Toys, Range<u64>, StatisticReader<'_>)> = ranges
+            .iter()
+            .filter_map(|(hypothesis, range)| {
+                let (_, toys, base) = self.plan.toys.iter().find(|(h, ..)| h == hypothesis)?;
+                let reader = StatisticReader {
+                    model: self.model,
+                    hypothesis: *hypothesis,
+                    statistic: self.plan.statistic,
+                    poi: self.header.poi_index,
+                    value: self.header.mu_test,
+                    bounds: self.plan.bounds,
+                    base: base.clone(),
+                };
+                Some((toys, range.clone(), reader))
+            })
+            .collect();
+        let stretches: Vec<_> = readers
+            .iter()
+            .map(|(toys, range, reader)| Stretch { toys, range: range.clone(), reader })
+            .collect();
+        let mut emit = |rows: &[ToyRow]| sink.rows(rows);
+        let n_rows = stream(self.session, &stretches, self.batch, &mut steps, &mut emit)?;
         Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
     }
 }

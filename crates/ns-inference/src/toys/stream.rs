@@ -4,13 +4,14 @@
 //! What is made again, and from where, depends on the toy alone, so rows depend on neither batches nor
 //! threads.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Control, Data, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Observer, Reason, Session,
-    Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Observer, Reason,
+    Session, Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use crate::InferenceError;
@@ -18,8 +19,11 @@ use crate::InferenceError;
 /// How often fits of one toy may be made again.
 pub(super) const MOST_ROUNDS: usize = 3;
 
-/// Toys of the first batch, and of the smallest and largest that follow.
-const BATCH: (u64, u64, u64) = (1024, 256, 20_000);
+/// Toys of the first batch, and of the smallest and largest that follow, on the processor.
+const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
+
+/// The same on a device, which is the faster the more it has to do at a time.
+const DEVICE_BATCH: (u64, u64, u64) = (32_768, 2048, 400_000);
 
 /// How long a batch should take, in seconds: what is lost at most when a run is killed.
 const BATCH_SECONDS: f64 = 4.0;
@@ -67,104 +71,161 @@ impl Observer for Steps<'_> {
     }
 }
 
-/// Runs the toys of `range` and hands their rows to `emit`, in order and without gaps. Returns the number
-/// of rows; fewer than asked for if the caller stopped the work.
+/// Toys one after the other, and who reads them.
+pub(super) struct Stretch<'a, R> {
+    pub(super) toys: &'a Toys,
+    pub(super) range: Range<u64>,
+    pub(super) reader: &'a R,
+}
+
+/// Runs the toys of all `stretches` and hands their rows to `emit`, in order and without gaps, those of each stretch
+/// apart. A batch may go on from one stretch to the next. Returns the number of rows; fewer than asked for if the
+/// caller stopped the work.
 ///
 /// # Errors
 /// If the session refuses the tasks, the device fails, or `emit` does.
 pub(super) fn stream<R: Reader>(
     session: &dyn Session,
-    toys: &Toys,
-    range: Range<u64>,
+    stretches: &[Stretch<'_, R>],
     batch: Option<u64>,
     steps: &mut Steps<'_>,
-    reader: &R,
     emit: &mut Emit<'_, R::Row>,
 ) -> Result<u64, InferenceError> {
-    let mut size = batch.unwrap_or(BATCH.0).max(1);
-    let mut next = range.start;
-    while next < range.end && !steps.control.is_cancelled() {
+    let sizes = if session.device() == Device::Cpu { CPU_BATCH } else { DEVICE_BATCH };
+    let mut size = batch.unwrap_or(sizes.0).max(1);
+    let mut rest: VecDeque<Stretch<'_, R>> =
+        stretches.iter().map(|s| Stretch { range: s.range.clone(), ..*s }).collect();
+    let mut n_rows = 0;
+    while !steps.control.is_cancelled() {
+        let pieces = take(&mut rest, size);
+        if pieces.is_empty() {
+            break;
+        }
         let started = Instant::now();
-        let end = range.end.min(next.saturating_add(size));
-        let rows = run_batch(session, toys, next..end, steps, reader)?;
-        emit(&rows)?;
-        steps.done += toys.fits.len() * rows.len();
-        next += rows.len() as u64;
-        if next < end {
+        let wanted: u64 = pieces.iter().map(|piece| piece.range.end - piece.range.start).sum();
+        let read = run_batch(session, &pieces, steps)?;
+        let mut done = 0;
+        for (piece, rows) in pieces.iter().zip(&read) {
+            if !rows.is_empty() {
+                emit(rows)?;
+            }
+            steps.done += piece.toys.fits.len() * rows.len();
+            done += rows.len() as u64;
+        }
+        n_rows += done;
+        if done < wanted {
             break;
         }
         if batch.is_none() {
-            let speed = rows.len() as f64 / started.elapsed().as_secs_f64().max(1e-9);
-            size = ((BATCH_SECONDS * speed) as u64).clamp(BATCH.1, BATCH.2);
+            let speed = done as f64 / started.elapsed().as_secs_f64().max(1e-9);
+            size = ((BATCH_SECONDS * speed) as u64).clamp(sizes.1, sizes.2);
         }
     }
-    Ok(next.saturating_sub(range.start))
+    Ok(n_rows)
 }
 
-/// The rows of one batch, up to the first toy that the caller kept from being done.
+/// The next toys, at most `most`, of which the session is asked for the same parts of outcomes.
+fn take<'a, R>(rest: &mut VecDeque<Stretch<'a, R>>, most: u64) -> Vec<Stretch<'a, R>> {
+    let mut pieces: Vec<Stretch<'a, R>> = Vec::new();
+    let mut left = most;
+    while let Some(next) = rest.front_mut() {
+        let (start, end) = (next.range.start, next.range.end);
+        if start >= end {
+            rest.pop_front();
+            continue;
+        }
+        let others = pieces.first().is_some_and(|first| first.toys.wanted != next.toys.wanted);
+        if left == 0 || others {
+            break;
+        }
+        next.range.start = end.min(start.saturating_add(left));
+        left -= next.range.start - start;
+        pieces.push(Stretch { range: start..next.range.start, ..*next });
+    }
+    pieces
+}
+
+/// The rows of one batch, piece by piece, up to the first toy that the caller kept from being done.
 fn run_batch<R: Reader>(
     session: &dyn Session,
-    toys: &Toys,
-    range: Range<u64>,
+    pieces: &[Stretch<'_, R>],
     steps: &Steps<'_>,
-    reader: &R,
-) -> Result<Vec<R::Row>, InferenceError> {
-    let drawn = |range: Range<u64>| Data::Drawn(Drawn { source: Arc::clone(&toys.source), toys: range });
-    let mut read = Batch { reader, first: range.start, rows: Vec::new(), again: Vec::new(), stopped: false };
-    let task = FitTask { data: drawn(range), fits: toys.fits.clone() };
+) -> Result<Vec<Vec<R::Row>>, InferenceError> {
+    let Some(wanted) = pieces.first().map(|piece| piece.toys.wanted) else { return Ok(Vec::new()) };
+    let drawn = |piece: &Stretch<'_, R>, range: Range<u64>| {
+        Data::Drawn(Drawn { source: Arc::clone(&piece.toys.source), toys: range })
+    };
+    let whole = |piece| FitTask { data: drawn(piece, piece.range.clone()), fits: piece.toys.fits.clone() };
+    let tasks: Vec<FitTask> = pieces.iter().map(whole).collect();
+    let mut read = Batch { pieces, rows: Vec::new(), again: Vec::new(), stopped: false };
     let control = Control { observer: Some(steps), cancel: steps.control.cancel };
-    session.fit_batch(std::slice::from_ref(&task), toys.wanted, control, &mut read)?;
+    session.fit_batch(&tasks, wanted, control, &mut read)?;
 
-    let Batch { first, mut rows, mut again, .. } = read;
+    let Batch { mut rows, mut again, .. } = read;
     let silent = Control { observer: None, cancel: steps.control.cancel };
     for round in 1..=MOST_ROUNDS {
         let tasks: Vec<FitTask> = again
             .iter()
-            .map(|(place, _, requests)| {
-                let index = first + *place as u64;
-                let fits = requests.iter().map(|(_, request)| request.clone()).collect();
-                FitTask { data: drawn(index..index + 1), fits }
+            .map(|toy| {
+                let fits = toy.requests.iter().map(|(_, request)| request.clone()).collect();
+                FitTask { data: drawn(toy.piece, toy.index..toy.index + 1), fits }
             })
             .collect();
         if tasks.is_empty() {
             break;
         }
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
-        session.fit_batch(&tasks, toys.wanted, silent, &mut outcomes)?;
+        session.fit_batch(&tasks, wanted, silent, &mut outcomes)?;
         let mut further = Vec::new();
-        for ((place, mut outcome, requests), repeated) in std::mem::take(&mut again).into_iter().zip(outcomes)
-        {
+        for (mut toy, repeated) in std::mem::take(&mut again).into_iter().zip(outcomes) {
             if cancelled(&repeated) {
                 continue;
             }
-            for ((slot, _), fit) in requests.iter().zip(repeated.fits) {
-                if let Some(old) = outcome.fits.get_mut(*slot) {
+            for ((slot, _), fit) in toy.requests.iter().zip(repeated.fits) {
+                if let Some(old) = toy.outcome.fits.get_mut(*slot) {
                     keep_better(old, fit);
                 }
             }
-            match reader.read(first + place as u64, &outcome, round) {
+            match toy.piece.reader.read(toy.index, &toy.outcome, round) {
                 Reading::Row(row) => {
-                    if let Some(to) = rows.get_mut(place) {
+                    let of_piece = rows.get_mut(toy.number);
+                    let place = usize::try_from(toy.index - toy.piece.range.start).ok();
+                    if let Some(to) = of_piece.zip(place).and_then(|(rows, place)| rows.get_mut(place)) {
                         *to = Some(row);
                     }
                 }
-                Reading::Again(requests) => further.push((place, outcome, requests)),
+                Reading::Again(requests) => further.push(Pending { requests, ..toy }),
             }
         }
         again = further;
     }
-    Ok(rows.into_iter().map_while(|row| row).collect())
+    let mut whole = true;
+    let prefix = |(rows, piece): (Vec<Option<R::Row>>, &Stretch<'_, R>)| {
+        // Nothing after the first gap.
+        let rows: Vec<R::Row> = rows.into_iter().map_while(|row| row.filter(|_| whole)).collect();
+        whole &= rows.len() as u64 == piece.range.end - piece.range.start;
+        rows
+    };
+    Ok(rows.into_iter().zip(pieces).map(prefix).collect())
 }
 
-/// A toy's place in its batch, its fits so far, and those to be made again.
-type Pending = (usize, TaskOutcome, Requests);
+/// A toy whose fits are made again.
+struct Pending<'a, R> {
+    /// Number of its piece in the batch.
+    number: usize,
+    piece: &'a Stretch<'a, R>,
+    index: u64,
+    /// Its fits so far.
+    outcome: TaskOutcome,
+    requests: Requests,
+}
 
 /// Reads outcomes as they come; keeps those whose fits are made again.
 struct Batch<'a, R: Reader> {
-    reader: &'a R,
-    first: u64,
-    rows: Vec<Option<R::Row>>,
-    again: Vec<Pending>,
+    pieces: &'a [Stretch<'a, R>],
+    /// Rows of the pieces that have been begun; the last one may have further ones to come.
+    rows: Vec<Vec<Option<R::Row>>>,
+    again: Vec<Pending<'a, R>>,
     stopped: bool,
 }
 
@@ -174,12 +235,23 @@ impl<R: Reader> Sink for Batch<'_, R> {
         if self.stopped {
             return;
         }
-        let place = self.rows.len();
-        match self.reader.read(self.first + place as u64, &outcome, 0) {
-            Reading::Row(row) => self.rows.push(Some(row)),
+        let count = |piece: &Stretch<'_, R>| (piece.range.end - piece.range.start) as usize;
+        let full = match (self.rows.last(), self.pieces.get(self.rows.len().wrapping_sub(1))) {
+            (Some(rows), Some(piece)) => rows.len() >= count(piece),
+            _ => true,
+        };
+        if full {
+            let room = self.pieces.get(self.rows.len()).map_or(0, count);
+            self.rows.push(Vec::with_capacity(room));
+        }
+        let number = self.rows.len() - 1;
+        let (Some(rows), Some(piece)) = (self.rows.last_mut(), self.pieces.get(number)) else { return };
+        let index = piece.range.start + rows.len() as u64;
+        match piece.reader.read(index, &outcome, 0) {
+            Reading::Row(row) => rows.push(Some(row)),
             Reading::Again(requests) => {
-                self.rows.push(None);
-                self.again.push((place, outcome, requests));
+                rows.push(None);
+                self.again.push(Pending { number, piece, index, outcome, requests });
             }
         }
     }
@@ -206,5 +278,53 @@ fn keep_better(old: &mut Result<FitOutcome, FitFailure>, new: Result<FitOutcome,
     };
     if better {
         *old = new;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ns_core::random::Poisson;
+
+    use super::*;
+
+    struct Mute;
+
+    impl Reader for Mute {
+        type Row = ();
+
+        fn read(&self, _index: u64, _outcome: &TaskOutcome, _round: usize) -> Reading<()> {
+            Reading::Row(())
+        }
+    }
+
+    fn toys(uncertainties: bool) -> Toys {
+        let main: Vec<Poisson> = Vec::new();
+        let source = ToySource { parameters: Vec::new(), seed: 0, hypothesis: 0, main, auxiliary: Vec::new() };
+        let wanted = Wanted { uncertainties, covariance: false };
+        Toys { source: Arc::new(source), fits: Vec::new(), wanted }
+    }
+
+    #[test]
+    fn batches_go_on_from_one_stretch_to_the_next() {
+        let (plain, further) = (toys(false), toys(true));
+        let stretch = |toys, range| Stretch { toys, range, reader: &Mute };
+        let all = || {
+            VecDeque::from([
+                stretch(&plain, 3..10),
+                stretch(&plain, 5..5),
+                stretch(&plain, 0..4),
+                stretch(&further, 7..9),
+            ])
+        };
+        let sizes = |most| {
+            let mut rest = all();
+            let batches = std::iter::from_fn(|| Some(take(&mut rest, most)).filter(|batch| !batch.is_empty()));
+            batches.map(|batch| batch.into_iter().map(|piece| piece.range).collect()).collect()
+        };
+        let batches: Vec<Vec<Range<u64>>> = sizes(5);
+        assert_eq!(batches, [vec![3..8], vec![8..10, 0..3], vec![3..4], vec![7..9]]);
+        // What is asked for of the fits parts batches.
+        assert_eq!(sizes(100), [vec![3..10, 0..4], vec![7..9]]);
+        assert_eq!(sizes(1).concat().len(), 13);
     }
 }

@@ -12,7 +12,7 @@ use crate::analysis::Analysis;
 use crate::fit::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
 use crate::toys::run::free_request;
-use crate::toys::stream::{Reader, Reading, Steps, Toys, stream, worth_repeating};
+use crate::toys::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeating};
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
 use crate::{InferenceError, parameter_index};
 
@@ -154,12 +154,12 @@ impl<'a> FitToysTest<'a> {
         let wanted: u64 = ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum();
         let mut steps = Steps { control, done: 0, total: usize::try_from(wanted).unwrap_or(usize::MAX) };
         let reader = FitReader { model: self.model, indices: &self.header.indices, base: &self.base };
-        let mut n_rows = 0;
-        for range in ranges {
-            let range = range.start..range.end.max(range.start);
-            let mut emit = |rows: &[FitToyRow]| sink.rows(rows);
-            n_rows += stream(self.session, &self.toys, range, self.batch, &mut steps, &reader, &mut emit)?;
-        }
+        let stretches: Vec<_> = ranges
+            .iter()
+            .map(|range| Stretch { toys: &self.toys, range: range.clone(), reader: &reader })
+            .collect();
+        let mut emit = |rows: &[FitToyRow]| sink.rows(rows);
+        let n_rows = stream(self.session, &stretches, self.batch, &mut steps, &mut emit)?;
         Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
     }
 }

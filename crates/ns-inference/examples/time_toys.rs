@@ -1,0 +1,166 @@
+//! How long toy-based tests take on a device, as rows of a table:
+//! `cargo run --release -p ns-inference --features cuda --example time_toys -- DEVICE TOYS REPEAT WORKSPACE...`.
+//!
+//! DEVICE is `cpu`, `cpu:THREADS`, `cuda`, `cuda:INDEX` or `cuda:all`; with the feature `cuda-on-host` also `host`, the
+//! kernels compiled for the processor, which says nothing of a card's speed. TOYS are those of each hypothesis, the
+//! tested value is 1. All times are in ms:
+//!
+//! * open: compiling the model for the device, the first one with making the device ready;
+//! * prepare: the observed fits and what the toys' fits begin with;
+//! * first, best, median: the toys of both hypotheses, the first time and of REPEAT times after it;
+//! * whole: `hypotest_toys` on the open session, observed fits included, the best of REPEAT;
+//! * fits/s: those of the best time; conditional fits that a free fit makes needless count;
+//! * converged: toys whose fits reached their certificate, of all; check: whether the session agrees with the
+//!   processor, and how many fits were evaluated again (`DeviceCheck`).
+//!
+//! With CHECK=1 in the environment the same toys are run on the processor: the largest difference of the statistic,
+//! and how many rows differ by more than 1e-8, in status or in being there.
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::path::Path;
+use std::time::Instant;
+
+use ns_core::{Control, Device, DeviceCheck, Execution, Model, Session};
+use ns_inference::toys::{HypotestToysOptions, RowSink, ToyRow, ToyStatus, ToyTest, hypotest_toys};
+use ns_inference::{InferenceError, open_session};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// The tested value.
+const MU: f64 = 1.0;
+
+/// Statistics that differ by more count.
+const DIFFERENT: f64 = 1e-8;
+
+/// The most toys that are run again on the processor.
+const MOST_CHECKED: u64 = 20_000;
+
+/// Counts rows.
+#[derive(Default)]
+struct Counts {
+    rows: u64,
+    converged: u64,
+}
+
+impl RowSink for Counts {
+    fn rows(&mut self, rows: &[ToyRow]) -> Result<(), InferenceError> {
+        self.rows += rows.len() as u64;
+        self.converged += rows.iter().filter(|row| row.status == ToyStatus::Converged).count() as u64;
+        Ok(())
+    }
+}
+
+/// Milliseconds since.
+fn ms(began: Instant) -> f64 {
+    1e3 * began.elapsed().as_secs_f64()
+}
+
+/// Opens a session on the device of this name.
+fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
+    let on = |device, threads| {
+        open_session(model, &Execution { device, threads, ..Execution::default() }).map_err(Into::into)
+    };
+    match name.split_once(':').unwrap_or((name, "")) {
+        #[cfg(feature = "cuda-on-host")]
+        ("host", "") => {
+            Ok(Box::new(ns_compute::cuda::CudaSession::open_on_host(model, &Execution::default())?))
+        }
+        ("cpu", "") => on(Device::Cpu, Execution::default().threads),
+        ("cpu", threads) => on(Device::Cpu, threads.parse()?),
+        ("cuda", "") => on(Device::Cuda(0), Execution::default().threads),
+        ("cuda", "all") => on(Device::CudaAll, Execution::default().threads),
+        ("cuda", index) => on(Device::Cuda(index.parse()?), Execution::default().threads),
+        _ => Err(format!("no device {name}: give cpu, cpu:THREADS, cuda, cuda:INDEX or cuda:all").into()),
+    }
+}
+
+/// A check in a few words.
+fn told(check: Option<DeviceCheck>) -> String {
+    match check {
+        None => "-".into(),
+        Some(check) => {
+            let verdict = if check.violation().is_none() { "ok" } else { "DIFFERS" };
+            format!("{verdict}, {} of {}", check.n_checked, check.n_fits)
+        }
+    }
+}
+
+/// Compares rows with those that the processor makes.
+fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> {
+    let mut here: Vec<ToyRow> = Vec::new();
+    let _ended = test.run(&test.ranges(), Control::default(), &mut here)?;
+    let cpu = open("cpu", model)?;
+    let mut there: Vec<ToyRow> = Vec::new();
+    let _ended =
+        test.plan().attach(model, cpu.as_ref()).run(&test.ranges(), Control::default(), &mut there)?;
+    let (mut largest, mut differ) = (0.0_f64, here.len().abs_diff(there.len()));
+    for (a, b) in here.iter().zip(&there) {
+        let difference = match (a.statistic, b.statistic) {
+            (Some(a), Some(b)) => (a - b).abs(),
+            (None, None) => 0.0,
+            _ => f64::INFINITY,
+        };
+        largest = largest.max(difference);
+        if difference > DIFFERENT || a.status != b.status {
+            differ += 1;
+            println!(
+                "  {} toy {}: {:?} {:?}, on the processor {:?} {:?}",
+                a.hypothesis, a.index, a.statistic, a.status, b.statistic, b.status
+            );
+        }
+    }
+    Ok(format!("{largest:.1e}, {differ} rows"))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let usage = "usage: time_toys DEVICE TOYS REPEAT WORKSPACE...";
+    let device = args.next().ok_or(usage)?;
+    let n: u64 = args.next().ok_or(usage)?.parse()?;
+    let repeat: usize = args.next().ok_or(usage)?.parse::<usize>()?.max(1);
+    let checked = n <= MOST_CHECKED && std::env::var("CHECK").is_ok_and(|check| check == "1");
+    let differs = if checked { " differs from cpu |" } else { "" };
+    println!(
+        "| workspace | device | toys | open | prepare | first | best | median | whole | fits/s | converged | check |{differs}"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|{}", if checked { "---|" } else { "" });
+    for path in args {
+        let model = Workspace::from_path(&path)?.model(&ModelOptions::default())?;
+        let name =
+            Path::new(&path).file_stem().map_or_else(|| path.clone(), |stem| stem.to_string_lossy().into());
+        let began = Instant::now();
+        let session = open(&device, &model)?;
+        let opened = ms(began);
+        let options = HypotestToysOptions::default().n_toys(n);
+        let began = Instant::now();
+        let test = ToyTest::prepare(&model, session.as_ref(), MU, &options, Control::default())?;
+        let prepared = ms(began);
+        let run = || -> Result<(f64, Counts), Box<dyn Error>> {
+            let (began, mut counts) = (Instant::now(), Counts::default());
+            let _ended = test.run(&test.ranges(), Control::default(), &mut counts)?;
+            Ok((ms(began), counts))
+        };
+        let (first, counts) = run()?;
+        let mut times = (0..repeat).map(|_| Ok(run()?.0)).collect::<Result<Vec<f64>, Box<dyn Error>>>()?;
+        times.sort_by(f64::total_cmp);
+        let best = times.first().copied().unwrap_or(first);
+        let median = times.get(times.len() / 2).copied().unwrap_or(first);
+        let mut whole = f64::INFINITY;
+        for _ in 0..repeat {
+            let began = Instant::now();
+            hypotest_toys(&model, session.as_ref(), MU, &options, Control::default())?;
+            whole = whole.min(ms(began));
+        }
+        // A free and a conditional one.
+        let fits = 2.0 * counts.rows as f64 / (1e-3 * best);
+        let compared = if checked { format!(" {} |", compare(&model, &test)?) } else { String::new() };
+        println!(
+            "| {name} | {} | {n} + {n} | {opened:.1} | {prepared:.1} | {first:.1} | {best:.2} | {median:.2} | {whole:.2} | {fits:.0} | {} of {} | {} |{compared}",
+            session.device(),
+            counts.converged,
+            counts.rows,
+            told(session.check())
+        );
+    }
+    Ok(())
+}
