@@ -46,7 +46,24 @@ NS_DEVICE double warp_min(double x) {
     for (int d = 16; d > 0; d >>= 1) x = fmin(x, __shfl_xor_sync(0xffffffffu, x, d));
     return x;
 }
-NS_DEVICE int next_item(int* queue) { return atomicAdd(queue, 1); }
+NS_DEVICE int warp_max(int x) {
+    for (int d = 16; d > 0; d >>= 1) x = max(x, __shfl_xor_sync(0xffffffffu, x, d));
+    return x;
+}
+
+// What blocks tell each other. All that a thread wrote before its `fence` is there for whoever reads what it wrote
+// afterwards and then passes a `fence` too; a barrier passes this on to the whole block.
+NS_DEVICE void fence() { __threadfence(); }
+NS_DEVICE int add(int* to, int x) { return atomicAdd(to, x); }
+NS_DEVICE int peek(const int* from) { return *(const volatile int*)from; }
+NS_DEVICE uint64_t peek(const uint64_t* from) { return *(const volatile uint64_t*)from; }
+NS_DEVICE double peek(const double* from) { return *(const volatile double*)from; }
+NS_DEVICE uint64_t replace(uint64_t* at, uint64_t old, uint64_t by) {
+    return atomicCAS((unsigned long long*)at, (unsigned long long)old, (unsigned long long)by);
+}
+NS_DEVICE bool lock(int* at) { return atomicCAS(at, 0, 1) == 0; }
+NS_DEVICE void unlock(int* at) { atomicExch(at, 0); }
+NS_DEVICE void pause() { __nanosleep(400); }
 
 // `1 / x` of a normal number, to a unit in the last place, without the detour for others.
 NS_DEVICE double reciprocal(double x) {
@@ -61,6 +78,7 @@ NS_DEVICE double reciprocal(double x) {
 
 #else
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 #define NS_DEVICE inline
 struct int2 {
@@ -92,7 +110,19 @@ NS_DEVICE double team_product(double x) { return x; }
 NS_DEVICE double warp_sum(double x) { return x; }
 NS_DEVICE double warp_min(double x) { return x; }
 NS_DEVICE double reciprocal(double x) { return 1.0 / x; }
-NS_DEVICE int next_item(int* queue) { return __atomic_fetch_add(queue, 1, __ATOMIC_RELAXED); }
+NS_DEVICE int warp_max(int x) { return x; }
+NS_DEVICE void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+NS_DEVICE int add(int* to, int x) { return __atomic_fetch_add(to, x, __ATOMIC_SEQ_CST); }
+NS_DEVICE int peek(const int* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }
+NS_DEVICE uint64_t peek(const uint64_t* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }
+NS_DEVICE double peek(const double* from) { return *from; }
+NS_DEVICE uint64_t replace(uint64_t* at, uint64_t old, uint64_t by) {
+    __atomic_compare_exchange_n(at, &old, by, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return old;
+}
+NS_DEVICE bool lock(int* at) { return __atomic_exchange_n(at, 1, __ATOMIC_SEQ_CST) == 0; }
+NS_DEVICE void unlock(int* at) { __atomic_store_n(at, 0, __ATOMIC_SEQ_CST); }
+NS_DEVICE void pause() { sched_yield(); }
 }  // namespace ns
 #endif
 
@@ -121,10 +151,10 @@ struct Sums {
 
 constexpr int MOST_WARPS = 4;
 constexpr int MOST_SUMS = 4;
-// Numbers in `Sums::room`, and behind it in ROOM: the number of the item, a copy of the metric, the limited memory.
+// Numbers in `Sums::room`, and behind it in ROOM: what the block is at (`Ticket`), a copy of the metric, the limited memory.
 constexpr int SUMS_ROOM = 2 * MOST_WARPS * MOST_SUMS;
 constexpr int TICKET_AT = SUMS_ROOM;
-constexpr int METRIC_AT = TICKET_AT + 2;
+constexpr int METRIC_AT = TICKET_AT + 8;
 constexpr int MEMORY_AT = METRIC_AT + 20;
 
 template <int N>

@@ -132,6 +132,16 @@ NS_DEVICE void advance(const Plan& plan, const State<NEAR>& state, double length
     barrier();
 }
 
+// Keeps what a descent ended with, where `to` says: parameters, what is held, bins that expect nothing.
+template <bool NEAR>
+NS_DEVICE void keep(const Plan& plan, const State<NEAR>& state, const State<NEAR>& to) {
+    NS_EACH(p, plan.n_params) {
+        to[BEST][p] = state[THETA][p];
+        to[BEST_HELD][p] = state[HELD][p];
+    }
+    NS_EACH(b, plan.n_bins) to[EMPTY][b] = state[LAMBDA][b] > 0.0 ? 0.0 : 1.0;
+}
+
 // Whether the descent is about to end in the known minimum: value and point that it predicts agree.
 template <bool NEAR>
 NS_DEVICE bool awaits(

@@ -1,19 +1,33 @@
-// The kernels for the processor: blocks of one thread, one after the other. For tests without a card.
+// The kernels for the processor: blocks of one thread. For tests without a card.
 #include "ns.cu"
+
+#include <thread>
+#include <vector>
 
 extern "C" {
 // Sizes of the structures that both languages describe.
 void ns_host_sizes(uint64_t* sizes) {
     const uint64_t all[] = {sizeof(ns::Plan),    sizeof(ns::Metric),    sizeof(ns::Override),
                             sizeof(ns::Request), sizeof(ns::Item),      sizeof(ns::Outcome),
-                            sizeof(ns::FitLaunch), sizeof(ns::EvaluateLaunch), sizeof(ns::DrawLaunch)};
-    for (int i = 0; i < 9; i++) sizes[i] = all[i];
+                            sizeof(ns::FitLaunch), sizeof(ns::EvaluateLaunch), sizeof(ns::DrawLaunch),
+                            sizeof(ns::Round)};
+    for (int i = 0; i < 10; i++) sizes[i] = all[i];
 }
-void ns_host_fit(const ns::FitLaunch* launch, double* shared, int blocks, int near) {
-    ns_shared = shared;
-    for (int block = 0; block < blocks; block++) {
+// Blocks side by side if they help each other, else one after the other. `numbers`: shared memory of each.
+void ns_host_fit(const ns::FitLaunch* launch, int numbers, int blocks, int near) {
+    auto run = [=](int block) {
+        // Who reads what nobody wrote is found out.
+        std::vector<double> shared(numbers, NAN);
+        ns_shared = shared.data();
         near ? ns::fit_block<true>(*launch, block) : ns::fit_block<false>(*launch, block);
+    };
+    if (!launch->rounds) {
+        for (int block = 0; block < blocks; block++) run(block);
+        return;
     }
+    std::vector<std::thread> all;
+    for (int block = 0; block < blocks; block++) all.emplace_back(run, block);
+    for (std::thread& one : all) one.join();
 }
 void ns_host_evaluate(const ns::EvaluateLaunch* launch, double* shared, int blocks, int near) {
     ns_shared = shared;

@@ -87,24 +87,27 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
     return !(x < request.condition_low || x > request.condition_high);
 }
 
-// Does one request and writes its outcome.
+// Does request `which` and writes its outcome, the `index`th of the item's; or helps with another block's.
 template <bool NEAR>
 NS_DEVICE void fit(
-    const FitLaunch& launch, const Request& request, const State<NEAR>& state, int first_outcome, int index,
+    const FitLaunch& launch, int which, const State<NEAR>& state, int block, bool helps, int first_outcome, int index,
     double saturated, Sums& sums
 ) {
     const Plan& plan = launch.plan;
+    const Request& request = launch.requests[which];
     int place = first_outcome + index;
     Outcome outcome = {0.0, saturated, 0.0, LEFT, 0, 0, 0};
-    bool asked = needed(launch, request, first_outcome);
+    bool asked = helps || needed(launch, request, first_outcome);
     if (!asked) {
         outcome.status = NOT_NEEDED;
-    } else if (prepare(launch, request, state, first_outcome)) {
+    } else if (helps || prepare(launch, request, state, first_outcome)) {
         // A copy nearby: every step reads it.
         uint64_t* copy = (uint64_t*)(state[ROOM] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
-        Descent end = search(plan, request, *(const Metric*)copy, state, sums);
+        search(launch, which, *(const Metric*)copy, state, block, helps, sums);
+        if (helps) return;
+        const Ticket& end = *ticket_of(state);
         outcome.value = end.value;
         outcome.edm = end.edm;
         outcome.status = end.converged ? CONVERGED : LEFT;

@@ -7,23 +7,36 @@ template <bool NEAR>
 NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
     State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[ROOM], 0};
-    int* ticket = (int*)(state[ROOM] + TICKET_AT);
+    Ticket* ticket = ticket_of(state);
+    bool helps = false;
     for (;;) {
-        barrier();
-        if (thread() == 0) *ticket = next_item(launch.queue);
-        barrier();
-        int item = *ticket;
-        if (item >= launch.n_items) return;
-        double saturated = load(launch, state, item, sums);
-        int first = 0, count = launch.n_requests, outcome = item * launch.n_requests;
-        if (launch.items) {
-            first = launch.items[item].first_request;
-            count = launch.items[item].n_requests;
-            outcome = launch.items[item].first_outcome;
+        if (!helps) {
+            barrier();
+            if (thread() == 0) ticket->item = add(launch.queue, 1);
+            barrier();
+            helps = ticket->item >= launch.n_items;
         }
-        for (int i = 0; i < count; i++) {
-            fit(launch, launch.requests[first + i], state, outcome, i, saturated, sums);
+        if (helps && !(launch.rounds && look_for(launch, block, ticket))) return;
+        double of_data = 0.0;
+        int first = 0, count = launch.n_requests, outcome = 0;
+        if (helps) {
+            int owner = ticket->owner;
+            State<NEAR> from = {launch.offset, launch.slab + (size_t)owner * launch.slab_stride};
+            copy(launch.plan, from, state);
+            first = launch.rounds[owner].request;
+            count = 1;
+        } else {
+            int item = ticket->item;
+            of_data = load(launch, state, item, sums);
+            outcome = item * launch.n_requests;
+            if (launch.items) {
+                first = launch.items[item].first_request;
+                count = launch.items[item].n_requests;
+                outcome = launch.items[item].first_outcome;
+            }
         }
+        for (int i = 0; i < count; i++) fit(launch, first + i, state, block, helps, outcome, i, of_data, sums);
+        if (!helps && launch.rounds && thread() == 0) add(done_of(launch), 1);
     }
 }
 

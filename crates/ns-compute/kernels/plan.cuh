@@ -150,7 +150,7 @@ enum Array {
     NORM, SCALE, TOTAL, OTHERS, ADDITIVE, BINWISE, CELL_WEIGHT,
     PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, SCALED, COLUMNS, REACTION,
     FIRST_FAR,
-    FACTOR = FIRST_FAR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES,
+    FACTOR = FIRST_FAR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES, DATA,
     N_ARRAYS
 };
 
@@ -159,6 +159,22 @@ constexpr int N_OFFSETS = (N_ARRAYS + 1) / 2 * 2;
 
 struct Draws;
 
+// Further starts of a fit that any block may take (see help.cuh).
+struct Round {
+    // The next start in the upper half, their number in the lower one.
+    uint64_t word;
+    // The request, which round of its search this is, and the value that a minimum must get below.
+    int request, number;
+    double known;
+    // What came out: value and EDM of the lowest minimum below that, and its start (-1: none).
+    double value, edm;
+    int start;
+    // Starts that tell of another minimum; sums over starts; starts that are done.
+    int several, iterations, evaluations, finished;
+    // Who has it set may write value, edm and start.
+    int lock;
+};
+
 // The parameter of `ns_fit`.
 struct FitLaunch {
     Plan plan;
@@ -166,7 +182,11 @@ struct FitLaunch {
     int n_items, n_requests;
     double* slab;
     uint64_t slab_stride;
+    // The next item, items that are done, and rounds with starts to take.
     int* queue;
+    // One per block, zero; null if blocks do not help each other.
+    Round* rounds;
+    int n_blocks, padding;
     const Request* requests;
     // Null for toys: then item `i` is toy `first_toy + i`, with all requests.
     const Item* items;

@@ -1,6 +1,6 @@
 // A fit with a look around for lower minima (see lanes/toys.rs).
 #pragma once
-#include "descend.cuh"
+#include "help.cuh"
 
 namespace ns {
 
@@ -9,30 +9,11 @@ constexpr int LONG = 30;
 // Minima whose values differ by more than this are different ones.
 constexpr double DISTINCT = 1e-3;
 
-// Keeps what a descent ended with: parameters, what is held, bins that expect nothing.
-template <bool NEAR>
-NS_DEVICE void keep(const Plan& plan, const State<NEAR>& state) {
-    NS_EACH(p, plan.n_params) {
-        state[BEST][p] = state[THETA][p];
-        state[BEST_HELD][p] = state[HELD][p];
-    }
-    NS_EACH(b, plan.n_bins) state[EMPTY][b] = state[LAMBDA][b] > 0.0 ? 0.0 : 1.0;
-}
-
-// Takes in a further descent from a start of a round that began with the minimum `before`. Returns whether it tells
-// of another minimum.
-template <bool NEAR>
-NS_DEVICE bool merge(const Plan& plan, const State<NEAR>& state, const Descent& other, Known before, Descent& best) {
+// Whether a descent from a start of a round that began with the minimum `before` tells of another minimum.
+NS_DEVICE bool tells(const Descent& other, Known before) {
     // Most end before their certificate, as soon as they cannot win: how far they would have fallen is known
     // to a factor. An impossible start says nothing.
     bool distinct = other.value - 10.0 * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
-    int iterations = best.iterations + other.iterations, evaluations = best.evaluations + other.evaluations;
-    if (other.converged && other.value < best.value) {
-        best = other;
-        keep(plan, state);
-    }
-    best.iterations = iterations;
-    best.evaluations = evaluations;
     return distinct && isfinite(other.value);
 }
 
@@ -91,37 +72,88 @@ NS_DEVICE int starts_of(const Request& request, int round) {
     return shared + (round == 0 ? 2 * request.n_directions : 0) + (mirror ? 1 : 0);
 }
 
-// The whole fit from START; the result is in BEST, BEST_HELD and EMPTY.
+// The whole fit from START; the result is in BEST, BEST_HELD, EMPTY and on the ticket. Or, if `helps`, starts of another
+// block's fit, as long as there are any, from the one on the ticket; `state` has what `copy` copies.
+//
+// What goes on between descents is on the ticket, in shared memory: a descent needs all registers.
 template <bool NEAR>
-NS_DEVICE Descent search(
-    const Plan& plan, const Request& request, const Metric& metric, const State<NEAR>& state, Sums& sums
+NS_DEVICE void search(
+    const FitLaunch& launch, int which, const Metric& metric, const State<NEAR>& state, int block, bool helps, Sums& sums
 ) {
-    Descent best = {};
+    const Plan& plan = launch.plan;
+    const Request& request = launch.requests[which];
+    Ticket* ticket = ticket_of(state);
     Known before = {infinity(), false};
-    bool several = false;
-    // The first descent is a round of its own. There is one call of `descend`, which is large.
-    int round = -1, k = 0, count = 1;
+    if (helps) {
+        const Round& from = launch.rounds[ticket->owner];
+        before = Known{from.known, true};
+        lay_out(plan, request, state, from.number, ticket->start, sums);
+    }
+    barrier();
+    if (thread() == 0) {
+        // The first descent is a round of its own.
+        ticket->round = -1;
+        ticket->offered = helps;
+        ticket->several = 0;
+        ticket->iterations = 0;
+        ticket->evaluations = 0;
+        if (!helps) {
+            ticket->start = 0;
+            ticket->count = 1;
+            ticket->owner = block;
+        }
+    }
+    barrier();
+    // There is one call of `descend`, which is large.
     for (;;) {
         Descent end = descend(plan, metric, state, before, sums);
-        if (round < 0) {
-            best = end;
-            keep(plan, state);
-            if (!best.converged || request.n_bendable + request.n_directions == 0) return best;
-            several = best.iterations > LONG;
+        bool first = !helps && ticket->round < 0, offered = ticket->offered;
+        bool lowest = first;
+        if (offered) {
+            State<NEAR> to = {launch.offset, launch.slab + (size_t)ticket->owner * launch.slab_stride};
+            report(plan, state, to, launch.rounds[ticket->owner], ticket->start, end, tells(end, before));
         } else {
-            several |= merge(plan, state, end, before, best);
+            lowest = first || (end.converged && end.value < ticket->value);
+            if (lowest) keep(plan, state, state);
         }
-        k++;
-        while (k >= count) {
-            round++;
-            if (round == 2 || (round == 1 && !several)) return best;
-            before = Known{best.value, true};
-            barrier();
+        barrier();
+        if (thread() == 0) {
+            if (lowest) {
+                ticket->value = end.value;
+                ticket->edm = end.edm;
+                ticket->converged = end.converged;
+            }
+            if (!offered) {
+                ticket->iterations += end.iterations;
+                ticket->evaluations += end.evaluations;
+                if (first ? end.iterations > LONG : tells(end, before)) ticket->several = 1;
+                ticket->start++;
+            } else {
+                ticket->start = take(launch, launch.rounds[ticket->owner]);
+            }
+        }
+        barrier();
+        if (first && (!end.converged || request.n_bendable + request.n_directions == 0)) return;
+        if (offered && ticket->start < 0) {
+            if (helps) return;
+            gather(launch.rounds[block], ticket);
+        }
+        while (!helps && ticket->start >= ticket->count) {
+            int round = ticket->round + 1;
+            if (round == 2 || (round == 1 && !ticket->several)) return;
+            before = Known{ticket->value, true};
             NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
-            k = 0;
-            count = starts_of(request, round);
+            barrier();
+            int count = starts_of(request, round);
+            if (thread() == 0) {
+                ticket->round = round;
+                ticket->start = 0;
+                ticket->count = count;
+            }
+            offer(launch, state, block, which, round, count, before.value);
         }
-        lay_out(plan, request, state, round, k, sums);
+        int number = helps ? launch.rounds[ticket->owner].number : ticket->round;
+        lay_out(plan, request, state, number, ticket->start, sums);
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Begins with the queue's counter.
+    /// Begins with the queue's counters, of which there are three.
     pub(super) fn new() -> Self {
         let mut input = Self::default();
         input.arena.put(&[0_u64; 2]);
@@ -166,6 +166,11 @@ impl Input {
     }
 }
 
+/// Whether a fit has further starts.
+fn searches(request: &layout::Request) -> bool {
+    request.n_first + request.n_second + request.n_bendable + request.n_directions > 0
+}
+
 /// Where a request's box differs from the model's, by parameter.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
@@ -198,7 +203,6 @@ pub(super) struct ToyRange {
     pub(super) first: u64,
     pub(super) count: usize,
     /// Whether no launch follows: then blocks without work of their own help the others.
-    #[expect(dead_code, reason = "the kernels do not help yet")]
     pub(super) last: bool,
 }
 
@@ -263,6 +267,9 @@ impl Launcher<'_> {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
+        let helps = toys.is_some_and(|toys| toys.last) && requests.iter().any(searches);
+        let blocks = if helps { self.fit.blocks } else { self.fit.blocks.min(n_items).max(1) };
+        let rounds = helps.then(|| arena.put(&vec![layout::Round::default(); blocks]));
         let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
         let base = at_least(self.backend, &mut slot.input, total)?.address();
         for request in &mut requests {
@@ -276,7 +283,6 @@ impl Launcher<'_> {
         }
         let request_address = base + arena.put(&requests);
         let item_address = if toys.is_some() { 0 } else { base + arena.put(&items) };
-        let blocks = self.fit.blocks.min(n_items).max(1);
         let probed: usize = probes.iter().map(|probe| probe.count).sum();
         let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
         let room = (self.fit.rooms.slab * blocks).max(self.evaluate.rooms.slab * most);
@@ -299,6 +305,9 @@ impl Launcher<'_> {
             slab,
             slab_stride: self.fit.rooms.slab as u64,
             queue: base,
+            rounds: rounds.map_or(0, |offset| base + offset),
+            n_blocks: blocks as i32,
+            padding: 0,
             requests: request_address,
             items: item_address,
             draws: toys.map_or(0, |toys| toys.draws),

@@ -57,10 +57,11 @@ pub(super) enum Array {
     Snapshot,
     Steps,
     Changes,
+    Data,
 }
 
 /// Number of arrays.
-pub(super) const N_ARRAYS: usize = Array::Changes as usize + 1;
+pub(super) const N_ARRAYS: usize = Array::Data as usize + 1;
 
 /// Offsets, an even number of them: what follows in a structure is aligned.
 pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
@@ -69,9 +70,9 @@ pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
 /// model is small enough.
 pub(super) const FIRST_FAR: usize = Array::Factor as usize;
 
-/// Numbers that a block's sums take, and behind them the number of its item, a copy of the metric, and the limited
-/// memory (`kernels/block.cuh`).
-pub(super) const ROOM: usize = 2 * 4 * 4 + 2 + 20 + 24;
+/// Numbers that a block's sums take, and behind them what it is at, a copy of the metric, and the limited memory
+/// (`kernels/block.cuh`).
+pub(super) const ROOM: usize = 2 * 4 * 4 + 8 + 20 + 24;
 
 /// Partial sums of a block.
 pub(super) const PARTS: usize = 128;
@@ -229,6 +230,13 @@ pub(super) struct Outcome {
     pub(super) usable: i32,
 }
 
+/// `struct Round`: zero before a launch, and never read here.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Round {
+    words: [u64; 8],
+}
+
 /// `struct FitLaunch`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, NoUninit)]
@@ -240,6 +248,9 @@ pub(super) struct FitLaunch {
     pub(super) slab: u64,
     pub(super) slab_stride: u64,
     pub(super) queue: u64,
+    pub(super) rounds: u64,
+    pub(super) n_blocks: i32,
+    pub(super) padding: i32,
     pub(super) requests: u64,
     pub(super) items: u64,
     pub(super) draws: u64,

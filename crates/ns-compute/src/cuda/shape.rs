@@ -61,6 +61,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     if whole_fit {
         set(&[Slope, Direction, Theta, Held, From, To, Lower, Upper, Start, Best, BestHeld, Snapshot], n);
         set(&[Bins, BinsTo, Root, Empty], bins);
+        set(&[Data], bins + aux);
         set(&[Parts], PARTS);
         set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));
         set(&[Matrix], if dual > 0 { bins * bins } else { bins });

@@ -1,0 +1,183 @@
+// Starts of a round that any block may take, once the queue is empty.
+//
+// The last fits of a launch decide how long it takes, and most of their time goes into further starts, which do not
+// depend on each other. So a block that finds the queue empty offers its starts, and one that has nothing left to do
+// takes some of them. What comes out is the lowest minimum, of equals that of the first start, whoever descends.
+#pragma once
+#include "descend.cuh"
+
+namespace ns {
+
+// What a block is at, in ROOM.
+struct Ticket {
+    int item;
+    // The start that is taken, -1 if there is none, and whose round it is of; the round, -1 for the first descent, and its
+    // starts.
+    int start, owner, round, count;
+    // Whether other blocks may take starts of the round; whether a minimum is the lowest so far; whether nothing is left.
+    int offered, lowest, over;
+    // What the fit has come to.
+    int several, converged, iterations, evaluations;
+    double value, edm;
+};
+
+template <bool NEAR>
+NS_DEVICE Ticket* ticket_of(const State<NEAR>& state) {
+    return (Ticket*)(state[ROOM] + TICKET_AT);
+}
+
+// Counters behind that of the queue: items that are done, rounds with starts to take.
+NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + 1; }
+NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + 2; }
+
+// Takes a start of a round, -1 if all are taken. One thread calls it.
+NS_DEVICE int take(const FitLaunch& launch, Round& round) {
+    uint64_t word = peek(&round.word);
+    for (;;) {
+        int next = (int)(word >> 32), count = (int)(uint32_t)word;
+        if (next >= count) return -1;
+        uint64_t seen = replace(&round.word, word, word + (1ull << 32));
+        if (seen == word) {
+            if (next + 1 == count) add(open_of(launch), -1);
+            // What the owner wrote before it offered the round.
+            fence();
+            return next;
+        }
+        word = seen;
+    }
+}
+
+// Offers all starts of a round but the first, which the caller takes, unless others still have work of their own.
+template <bool NEAR>
+NS_DEVICE void offer(
+    const FitLaunch& launch, const State<NEAR>& state, int block, int request, int number, int count, double known
+) {
+    const Plan& plan = launch.plan;
+    Ticket* ticket = ticket_of(state);
+    if (thread() == 0) ticket->offered = launch.rounds && count > 1 && peek(launch.queue) >= launch.n_items;
+    barrier();
+    if (!ticket->offered) return;
+    NS_EACH(i, plan.n_bins) state[DATA][i] = state[MAIN][i];
+    NS_EACH(i, plan.n_aux) state[DATA][plan.n_bins + i] = state[AUX][i];
+    barrier();
+    if (thread() == 0) {
+        Round& round = launch.rounds[block];
+        round.request = request;
+        round.number = number;
+        round.known = known;
+        round.value = known;
+        round.start = -1;
+        round.several = 0;
+        round.iterations = 0;
+        round.evaluations = 0;
+        round.finished = 0;
+        fence();
+        // Nobody takes from the round before any more.
+        replace(&round.word, peek(&round.word), (1ull << 32) | (uint64_t)count);
+        add(open_of(launch), 1);
+    }
+}
+
+// Waits until a block offers starts, and takes one. False once all items are done.
+NS_DEVICE bool look_for(const FitLaunch& launch, int block, Ticket* ticket) {
+    for (;;) {
+        barrier();
+        if (warp() == 0) {
+            // One thread looks, so that all of the warp agree.
+            int there = 0;
+            if (lane() == 0) there = peek(done_of(launch)) >= launch.n_items ? 2 : peek(open_of(launch)) > 0;
+            there = warp_max(there);
+            // Nearest behind this block: not everybody to the same.
+            int nearest = 0;
+            if (there == 1) {
+                for (int i = 1 + lane(); i < launch.n_blocks && nearest == 0; i += lanes()) {
+                    int other = block + i < launch.n_blocks ? block + i : block + i - launch.n_blocks;
+                    uint64_t word = peek(&launch.rounds[other].word);
+                    if ((word >> 32) < (uint64_t)(uint32_t)word) nearest = launch.n_blocks - i;
+                }
+                nearest = warp_max(nearest);
+            }
+            if (lane() == 0) {
+                int owner = block + launch.n_blocks - nearest;
+                owner = owner < launch.n_blocks ? owner : owner - launch.n_blocks;
+                ticket->owner = owner;
+                ticket->start = nearest > 0 ? take(launch, launch.rounds[owner]) : -1;
+                ticket->over = there == 2;
+                if (there != 2 && ticket->start < 0) pause();
+            }
+        }
+        barrier();
+        if (ticket->over) return false;
+        if (ticket->start >= 0) return true;
+    }
+}
+
+// Copies what a helper needs of the owner's fit.
+template <bool NEAR>
+NS_DEVICE void copy(const Plan& plan, const State<NEAR>& from, const State<NEAR>& to) {
+    barrier();
+    NS_EACH(i, plan.n_bins) to[MAIN][i] = from[DATA][i];
+    NS_EACH(i, plan.n_aux) to[AUX][i] = from[DATA][plan.n_bins + i];
+    NS_EACH(p, plan.n_params) {
+        to[LOWER][p] = from[LOWER][p];
+        to[UPPER][p] = from[UPPER][p];
+        to[SNAPSHOT][p] = from[SNAPSHOT][p];
+    }
+    barrier();
+}
+
+// Reports the descent from a start; a minimum that is the lowest so far goes to the owner.
+template <bool NEAR>
+NS_DEVICE void report(
+    const Plan& plan, const State<NEAR>& state, const State<NEAR>& owner, Round& round, int start, const Descent& end,
+    bool distinct
+) {
+    Ticket* ticket = ticket_of(state);
+    if (end.converged && end.value < round.known) {
+        barrier();
+        if (thread() == 0) {
+            while (!lock(&round.lock)) pause();
+            fence();
+            double value = peek(&round.value);
+            ticket->lowest = end.value < value || (end.value == value && start < peek(&round.start));
+        }
+        barrier();
+        if (ticket->lowest) keep(plan, state, owner);
+        barrier();
+        if (thread() == 0) {
+            if (ticket->lowest) {
+                round.value = end.value;
+                round.edm = end.edm;
+                round.start = start;
+            }
+            fence();
+            unlock(&round.lock);
+        }
+    }
+    if (thread() == 0) {
+        add(&round.iterations, end.iterations);
+        add(&round.evaluations, end.evaluations);
+        if (distinct) add(&round.several, 1);
+        fence();
+        add(&round.finished, 1);
+    }
+}
+
+// Waits for the starts that others took, and puts what came out on the ticket.
+NS_DEVICE void gather(const Round& round, Ticket* ticket) {
+    if (thread() == 0) {
+        while (peek(&round.finished) < ticket->count) pause();
+        fence();
+        if (round.start >= 0) {
+            ticket->value = round.value;
+            ticket->edm = round.edm;
+        }
+        ticket->iterations += round.iterations;
+        ticket->evaluations += round.evaluations;
+        if (round.several > 0) ticket->several = 1;
+        ticket->start = ticket->count;
+    }
+    barrier();
+}
+
+}  // namespace ns
