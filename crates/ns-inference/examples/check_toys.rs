@@ -1,10 +1,12 @@
 //! How toys of a test end, and whether they end in their lowest minimum:
-//! `cargo run --release -p ns-inference --example check_toys -- WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]`.
+//! `cargo run --release -p ns-inference --example check_toys -- WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]
+//! [--only-refits] [--key N]`.
 //!
 //! Runs toys of both hypotheses as `hypotest-toys` does and counts how their rows end. Of some, picked at
 //! random, both fits are then made again from three other starts each: constrained parameters moved by a
 //! random part of their prefit width, free ones scaled. Minima lower by more than 1e-6 in `twice_nll` are
-//! counted; there should be none.
+//! counted, with the parameters that differ most; there should be none. `--only-refits` leaves out the rows;
+//! `--key` picks other toys and starts.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -27,8 +29,14 @@ const STARTS: u8 = 3;
 /// A minimum lower by this in `-ln L` is another one: 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
-/// Keys the choice of toys and the starts.
-const SEED: u64 = 77;
+/// Keys the choice of toys and the starts, unless another key is given.
+const KEY: u64 = 77;
+
+/// Toys that are fitted again in one batch.
+const TOGETHER: usize = 64;
+
+/// Parameters that are shown of a lower minimum.
+const SHOWN: usize = 6;
 
 /// Counts of refits.
 #[derive(Debug, Default)]
@@ -45,8 +53,22 @@ struct Tally {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    let path = args.next().ok_or("usage: check_toys WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]")?;
+    let (mut only_refits, mut key, mut picked) = (false, KEY, None);
+    let (mut given, mut all) = (Vec::new(), std::env::args().skip(1));
+    while let Some(arg) = all.next() {
+        match arg.as_str() {
+            "--only-refits" => only_refits = true,
+            "--toys" => {
+                let list = all.next().ok_or("--toys needs numbers, separated by commas")?;
+                picked = Some(list.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>()?);
+            }
+            "--key" => key = all.next().ok_or("--key needs a number")?.parse()?,
+            _ => given.push(arg),
+        }
+    }
+    let mut args = given.into_iter();
+    let usage = "usage: check_toys WORKSPACE [TOYS] [MU] [REFITTED] [THREADS] [--only-refits] [--key N]";
+    let path = args.next().ok_or(usage)?;
     let n: u64 = args.next().map_or(Ok(20_000), |x| x.parse())?;
     let mu: f64 = args.next().map_or(Ok(1.0), |x| x.parse())?;
     let refitted: u64 = args.next().map_or(Ok(200), |x| x.parse())?;
@@ -58,13 +80,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{path}: {n} toys per hypothesis, tested value {mu}");
     let mut sound = true;
     for hypothesis in Hypothesis::BOTH {
-        let mut rows: Vec<ToyRow> = Vec::new();
-        let began = Instant::now();
-        let _ended = test.run(&[(hypothesis, 0..n)], Control::default(), &mut rows)?;
-        let seconds = began.elapsed().as_secs_f64();
-        println!("{hypothesis}: {:.0} toys per second", n as f64 / seconds);
-        sound &= report_rows(&rows);
-        let tally = refit(&model, session.as_ref(), &test, hypothesis, n, refitted)?;
+        if only_refits {
+            println!("{hypothesis}:");
+        } else {
+            let mut rows: Vec<ToyRow> = Vec::new();
+            let began = Instant::now();
+            let _ended = test.run(&[(hypothesis, 0..n)], Control::default(), &mut rows)?;
+            let seconds = began.elapsed().as_secs_f64();
+            println!("{hypothesis}: {:.0} toys per second", n as f64 / seconds);
+            sound &= report_rows(&rows);
+        }
+        let toys = picked.clone().unwrap_or_else(|| chosen(n, refitted, key).collect());
+        let tally =
+            Refits { model: &model, session: session.as_ref(), test: &test, hypothesis, key }.of(&toys)?;
         println!(
             "  again: {} toys, {} fits from {STARTS} starts each ({} certified; {} fits left out); {} lower, by up to {:.1e} in twice_nll",
             tally.toys, tally.fits, tally.certified, tally.left_out, tally.lower, tally.worst
@@ -91,94 +119,125 @@ fn report_rows(rows: &[ToyRow]) -> bool {
     open + failed == 0
 }
 
-/// Makes both fits of some toys again from other starts.
-fn refit(
-    model: &Model,
-    session: &dyn Session,
-    test: &ToyTest<'_>,
-    hypothesis: Hypothesis,
-    n: u64,
-    refitted: u64,
-) -> Result<Tally, Box<dyn Error>> {
-    let point = test.header().point(hypothesis).to_vec();
-    let mut tally = Tally::default();
-    for toy in chosen(n, refitted) {
-        let task = test.task(hypothesis, toy..toy + 1).ok_or("the test has no such hypothesis")?;
-        let Data::Drawn(drawn) = &task.data else { return Err("toys are not drawn".into()) };
-        let data: Data = drawn.source.draw(toy).into();
-        let first = run(session, task.clone())?;
-        tally.toys += 1;
-        for (k, (request, fit)) in task.fits.iter().zip(first.iter().flat_map(|o| &o.fits)).enumerate() {
-            let Ok(fit) = fit else { continue };
-            if !fit.converged() {
-                tally.left_out += 1;
-                continue;
-            }
-            tally.fits += 1;
-            let mut best = f64::INFINITY;
-            for start in 0..STARTS {
-                let Some(found) = from_elsewhere(model, session, &data, request, &point, toy, start)? else {
-                    continue;
-                };
-                tally.certified += 1;
-                best = best.min(found.nll);
-            }
-            let gain = fit.nll - best;
-            if gain > LOWER {
-                tally.lower += 1;
-                tally.worst = tally.worst.max(2.0 * gain);
-                println!("    toy {toy}, fit {k}: a minimum lower by {:.2e} in twice_nll", 2.0 * gain);
-            }
-        }
-    }
-    Ok(tally)
-}
-
 /// Up to `wanted` of the toys `0..n`, one at random of every stretch.
-fn chosen(n: u64, wanted: u64) -> impl Iterator<Item = u64> {
+fn chosen(n: u64, wanted: u64, key: u64) -> impl Iterator<Item = u64> {
     let wanted = wanted.min(n);
     (0..wanted).map(move |k| {
         let (from, to) = (k * n / wanted, (k + 1) * n / wanted);
-        let [low, high, ..] = Stream::new(SEED, k, STARTS).block(0, 0);
+        let [low, high, ..] = Stream::new(key, k, STARTS).block(0, 0);
         from + (u64::from(low) << 32 | u64::from(high)) % (to - from)
     })
 }
 
-/// The same fit from another start: a certified minimum without empty bins, if it gets there.
-fn from_elsewhere(
-    model: &Model,
-    session: &dyn Session,
-    data: &Data,
-    request: &FitRequest,
-    point: &[f64],
-    toy: u64,
-    start: u8,
-) -> Result<Option<FitOutcome>, Box<dyn Error>> {
-    let unit = Normal::new(0.0, 1.0)?;
-    let stream = Stream::new(SEED, toy, start);
-    let moved = model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {
-        let random = unit.draw(&stream, p as u32);
-        let to = match parameter.constraint.prefit_sigma() {
-            _ if parameter.fixed => return *at,
-            Some(sigma) => at + sigma * random,
-            None => at * (0.3 * random).exp(),
-        };
-        to.clamp(parameter.bounds.0, parameter.bounds.1)
-    });
-    let request = FitRequest {
-        start: Start::At(Arc::from_iter(moved)),
-        search: Search::Local,
-        metric: None,
-        only_if: None,
-        ..request.clone()
-    };
-    let task = FitTask { data: data.clone(), fits: vec![request] };
-    let found = run(session, task)?.into_iter().flat_map(|outcome| outcome.fits).flatten().next();
-    Ok(found.filter(|fit| fit.converged() && fit.empty_bins.is_empty()))
+/// Fits made again from other starts.
+struct Refits<'a> {
+    model: &'a Model,
+    session: &'a dyn Session,
+    test: &'a ToyTest<'a>,
+    hypothesis: Hypothesis,
+    key: u64,
 }
 
-fn run(session: &dyn Session, task: FitTask) -> Result<Vec<TaskOutcome>, Box<dyn Error>> {
-    let mut outcomes = Vec::new();
-    session.fit_batch(&[task], Wanted::default(), Control::default(), &mut outcomes)?;
-    Ok(outcomes)
+impl Refits<'_> {
+    /// Makes both fits of these toys again.
+    fn of(&self, toys: &[u64]) -> Result<Tally, Box<dyn Error>> {
+        let mut tally = Tally::default();
+        for toys in toys.chunks(TOGETHER) {
+            self.some(toys, &mut tally)?;
+        }
+        Ok(tally)
+    }
+
+    /// The same, of a few toys.
+    fn some(&self, toys: &[u64], tally: &mut Tally) -> Result<(), Box<dyn Error>> {
+        let mut first: Vec<FitTask> = Vec::new();
+        let mut again: Vec<FitTask> = Vec::new();
+        for neighbours in toys.chunk_by(|a, b| a + 1 == *b) {
+            let (Some(from), Some(to)) = (neighbours.first(), neighbours.last()) else { continue };
+            let task = self.test.task(self.hypothesis, *from..to + 1);
+            let task = task.ok_or("the test has no such hypothesis")?;
+            let Data::Drawn(drawn) = &task.data else { return Err("toys are not drawn".into()) };
+            for toy in neighbours {
+                let starts =
+                    (0..STARTS).map(|start| self.elsewhere(*toy, start)).collect::<Result<Vec<_>, _>>()?;
+                let fits = task.fits.iter().flat_map(|request| {
+                    starts.iter().map(|start| FitRequest {
+                        start: Start::At(Arc::clone(start)),
+                        search: Search::Local,
+                        metric: None,
+                        only_if: None,
+                        ..request.clone()
+                    })
+                });
+                again.push(FitTask { data: drawn.source.draw(*toy).into(), fits: fits.collect() });
+            }
+            first.push(task);
+        }
+        let (first, again) = (self.run(&first)?, self.run(&again)?);
+        for ((toy, first), again) in toys.iter().zip(&first).zip(&again) {
+            tally.toys += 1;
+            for (k, (fit, others)) in
+                first.fits.iter().zip(again.fits.chunks(usize::from(STARTS))).enumerate()
+            {
+                let Ok(fit) = fit else { continue };
+                if !fit.converged() {
+                    tally.left_out += 1;
+                    continue;
+                }
+                tally.fits += 1;
+                // Certified minima without empty bins.
+                let sound = |other: &&FitOutcome| other.converged() && other.empty_bins.is_empty();
+                let found = || others.iter().flatten().filter(sound);
+                tally.certified += found().count();
+                let Some(best) = found().min_by(|a, b| a.nll.total_cmp(&b.nll)) else { continue };
+                let gain = 2.0 * (fit.nll - best.nll);
+                if gain > 2.0 * LOWER {
+                    tally.lower += 1;
+                    tally.worst = tally.worst.max(gain);
+                    println!("    toy {toy}, fit {k}: a minimum lower by {gain:.2e} in twice_nll");
+                    self.show(fit, best);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The parameters in which two minima differ most, in widths of their constraints.
+    fn show(&self, fit: &FitOutcome, other: &FitOutcome) {
+        let mut differences: Vec<(f64, String)> = Vec::new();
+        for (parameter, (here, there)) in
+            self.model.parameters.iter().zip(fit.parameters.iter().zip(&other.parameters))
+        {
+            let width = parameter.constraint.prefit_sigma().unwrap_or(1.0);
+            let text = format!("      {}: {here:.3}, there {there:.3}", parameter.name);
+            differences.push(((here - there).abs() / width, text));
+        }
+        differences.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, text) in differences.iter().take(SHOWN) {
+            println!("{text}");
+        }
+    }
+
+    /// Another start point for fits of this toy.
+    fn elsewhere(&self, toy: u64, start: u8) -> Result<Arc<[f64]>, Box<dyn Error>> {
+        let unit = Normal::new(0.0, 1.0)?;
+        let stream = Stream::new(self.key, toy, start);
+        let point = self.test.header().point(self.hypothesis);
+        let moved = self.model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {
+            let random = unit.draw(&stream, p as u32);
+            let to = match parameter.constraint.prefit_sigma() {
+                _ if parameter.fixed => return *at,
+                Some(sigma) => at + sigma * random,
+                None => at * (0.3 * random).exp(),
+            };
+            to.clamp(parameter.bounds.0, parameter.bounds.1)
+        });
+        Ok(Arc::from_iter(moved))
+    }
+
+    fn run(&self, tasks: &[FitTask]) -> Result<Vec<TaskOutcome>, Box<dyn Error>> {
+        let mut outcomes = Vec::new();
+        self.session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes)?;
+        Ok(outcomes)
+    }
 }

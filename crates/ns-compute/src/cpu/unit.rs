@@ -220,11 +220,12 @@ impl CpuSession {
                 Some(End::Fitted(FitOutcome { parameters, .. })) => {
                     self.again(request, &parameters, &[], data, wanted, control, worker)
                 }
-                Some(End::Left(reached)) => {
+                Some(End::Left { reached, known }) => {
                     let start = self.start_of(requests, index, &outcome.fits);
-                    let further = course.other_starts();
+                    let further: Vec<Vec<f64>> =
+                        known.into_iter().chain(course.other_starts().iter().cloned()).collect();
                     let reached = reached.unwrap_or(start);
-                    self.again(request, &reached, further, data, wanted, control, worker)
+                    self.again(request, &reached, &further, data, wanted, control, worker)
                 }
                 None => Err(FitFailure::Cancelled),
             };

@@ -40,7 +40,7 @@ const RECOGNISABLE: f64 = 1e-3;
 const CLOSE: f64 = 0.03;
 
 /// A minimum that is lower by less than this is the same one.
-const SAME: f64 = 3e-7;
+pub(super) const SAME: f64 = 3e-7;
 
 /// A normsys product below this has no usable relative derivative.
 const LEAST_PRODUCT: f64 = 1e-100;
@@ -118,6 +118,13 @@ pub(super) struct Arrival {
     pub(super) converged: bool,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
+}
+
+impl Arrival {
+    /// Whether an optimiser can go on from here: below the saturated model there may be no minimum to go on to.
+    pub(super) fn is_usable(&self) -> bool {
+        self.value >= 0.0 && self.value.is_finite() && self.theta.iter().all(|x| x.is_finite())
+    }
 }
 
 /// What a lane is doing.
@@ -207,6 +214,21 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
         }
     }
     arrivals.into_iter().flatten().collect()
+}
+
+/// `-ln L` above the saturated model of one fit's data at all `points`; infinite where they are impossible.
+pub(super) fn values(kind: &Kind<'_>, job: &Job<'_>, points: &[Vec<f64>], walk: &mut Walk) -> Vec<f64> {
+    let mut values = Vec::with_capacity(points.len());
+    for eight in points.chunks(WIDTH) {
+        // Lanes without a point of their own repeat the others.
+        for (l, point) in eight.iter().cycle().take(WIDTH).enumerate() {
+            load(&Job { start: point, ..*job }, l, &mut walk.group);
+        }
+        let Walk { group, scratch, .. } = &mut *walk;
+        evaluate(kind.level, kind.plan, &group.trial, &group.main, &group.aux, scratch);
+        values.extend(scratch.value.iter().take(eight.len()));
+    }
+    values
 }
 
 /// What belongs to a lane.

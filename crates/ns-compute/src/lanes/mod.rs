@@ -11,14 +11,18 @@
 mod descend;
 pub(crate) mod directions;
 mod evaluate;
+mod flips;
 mod group;
 mod jacobian;
 pub(crate) mod metric;
 mod scratch;
+mod search;
 mod solver;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod toys;
+mod valleys;
 
 pub(crate) use jacobian::jacobian;
 pub(crate) use toys::{Course, End, Toy};

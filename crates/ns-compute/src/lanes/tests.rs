@@ -3,16 +3,20 @@
 #![allow(clippy::unwrap_used)]
 
 use ns_core::{
-    Constraint, Data, EvaluationRequest, Execution, HistosysCode, Interpolation, Model, NormsysCode, Session,
+    BinnedData, Channel, Constraint, Data, Effect, EvaluationRequest, Execution, HistosysCode, Interpolation,
+    Model, Modifier, NormsysCode, Parameter, ParameterSet, Sample, Session,
 };
 
 use super::WIDTH;
 use super::descend::{Arrival, Job, Kind, Walk, descend};
 use super::evaluate::evaluate;
+use super::flips::flips;
 use super::group::Bounds;
 use super::jacobian::jacobian;
 use super::metric::Metric;
 use super::scratch::Scratch;
+use super::starts::Ground;
+use super::valleys::valleys;
 use crate::CpuSession;
 use crate::simd::Level;
 
@@ -190,4 +194,95 @@ fn bits(arrival: &Arrival) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2
     let numbers = numbers.map(|x| x.to_bits()).collect();
     let counts = [arrival.iterations, arrival.evaluations];
     (numbers, arrival.held.clone(), arrival.empty.clone(), arrival.converged, counts)
+}
+
+/// Two bins with a sample of a free factor `mu`, whose `shape` takes it from the first bin to the second, next to a
+/// background that `bent` changes by as much in either direction.
+fn valley_model(observed: [f64; 2]) -> Model {
+    let modifier = |first, effect| Modifier { name: String::new(), first, effect };
+    let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {
+        name: name.into(),
+        nominal: nominal.to_vec(),
+        modifiers,
+    };
+    let shape = Effect::HistoSys { hi: vec![50.0, 1.2], lo: vec![150.0, 0.8] };
+    let bend = Effect::HistoSys { hi: vec![400.0, 120.0], lo: vec![400.0, 120.0] };
+    let samples = vec![
+        sample("signal", [100.0, 1.0], vec![modifier(0, Effect::NormFactor), modifier(1, shape)]),
+        sample("background", [400.0, 100.0], vec![modifier(2, bend)]),
+    ];
+    let parameter = |name: &str, init, bounds, constraint| Parameter {
+        name: name.into(),
+        init,
+        bounds,
+        fixed: false,
+        constraint,
+    };
+    let pull = |aux| Constraint::Gaussian { sigma: 1.0, aux };
+    let parameters = vec![
+        parameter("mu", 1.0, (0.0, 10.0), Constraint::None),
+        parameter("shape", 0.0, (-5.0, 5.0), pull(0)),
+        parameter("bent", 0.0, (-5.0, 5.0), pull(1)),
+    ];
+    let sets = parameters.iter().enumerate();
+    let parameter_sets =
+        sets.map(|(i, p)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true }).collect();
+    Model {
+        measurement: "valley".into(),
+        channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: 2, samples }],
+        parameters,
+        parameter_sets,
+        poi: Some(0),
+        interpolation: Interpolation::SMOOTH,
+        observed: BinnedData { main: observed.to_vec(), aux: vec![0.0; 2] },
+        warnings: Vec::new(),
+    }
+}
+
+/// What fits of `model` share, handed to `look`.
+fn with_kind(model: &Model, look: impl Fn(&Kind<'_>, &[f64], &mut Walk)) {
+    let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    for level in Level::available() {
+        let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
+        let plan = session.plan();
+        let mut single = crate::eval::Scratch::new(plan);
+        let rows = jacobian(level, plan, &start, &mut single);
+        let fixed = vec![false; start.len()];
+        let metric = Metric::new(plan, &start, &model.observed.aux, &fixed, &rows).unwrap();
+        let bounds = Bounds {
+            lower: model.parameters.iter().map(|p| p.bounds.0).collect(),
+            upper: model.parameters.iter().map(|p| p.bounds.1).collect(),
+            barrier: vec![false; start.len()],
+        };
+        let width = vec![None, Some(1.0), Some(1.0)];
+        let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width };
+        look(&kind, &start, &mut Walk::new(plan, &metric));
+    }
+}
+
+#[test]
+fn a_bent_parameter_is_flipped_to_its_other_minimum_and_a_straight_one_is_not() {
+    let model = valley_model([500.0, 120.0]);
+    with_kind(&model, |kind, start, walk| {
+        let pulled: Vec<f64> = vec![start[0], start[1] - 0.1, 0.8];
+        let job = Job { main: &model.observed.main, aux: &model.observed.aux, start: &pulled, beat: None };
+        let best = descend(kind, &[job], walk).remove(0);
+        assert!(best.converged && best.theta[2] > 0.3, "{best:?}");
+        let found = flips(kind, &job, (best.value, &best.theta), &[1, 2], walk);
+        assert_eq!(found, [vec![best.theta[0], best.theta[1], -best.theta[2]]]);
+    });
+}
+
+#[test]
+fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
+    let model = valley_model([500.0, 101.0]);
+    with_kind(&model, |kind, start, walk| {
+        let ground = Ground { point: start, main: &model.observed.main, aux: &model.observed.aux };
+        let found = valleys(kind, &ground, walk);
+        let places: Vec<f64> = found.iter().map(|point| point[0]).collect();
+        assert_eq!(places, [0.25, 4.0]);
+        // Four times the factor on a quarter of the sample, and a quarter of it on more of the sample.
+        let left = found[1][0] * (1.0 - 0.5 * found[1][1]);
+        assert!((left - 1.0).abs() < 0.1 && found[0][1] < -0.5, "{found:?}");
+    });
 }

@@ -3,14 +3,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, NormsysCode};
 
 use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
-use super::directions::{Direction, MOST_DIRECTIONS, directions};
+use super::directions::{Direction, directions};
 use super::group::Bounds;
 use super::jacobian::jacobian;
 use super::metric::Metric;
+use super::search::Elsewhere;
+use super::starts::{Ground, Starts};
 use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
@@ -21,13 +22,10 @@ pub(crate) struct Course {
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     bendable: Vec<usize>,
-    /// Start points that all toys share: of every fit that may have several minima, and of those that seem to.
-    first: Vec<Vec<f64>>,
-    second: Vec<Vec<f64>>,
+    /// Start points that all toys share.
+    starts: Starts,
     /// Where normsys effects add up: every fit also starts from its minimum moved along these.
     directions: Vec<Direction>,
-    /// Start points for a fit that lanes could not finish.
-    others: Vec<Vec<f64>>,
     /// Widths of the constraints, per parameter.
     width: Vec<Option<f64>>,
     shelf: Mutex<Vec<Walk>>,
@@ -46,25 +44,14 @@ pub(crate) struct Toy<'a> {
 pub(crate) enum End {
     /// A certified minimum.
     Fitted(FitOutcome),
-    /// The scalar optimiser should go on from here, or from the start if there is nothing better.
-    Left(Option<Vec<f64>>),
+    /// The scalar optimiser should go on.
+    Left {
+        /// From here, or from the start if there is nothing better.
+        reached: Option<Vec<f64>>,
+        /// A certified minimum all the same, but higher than what was reached.
+        known: Option<Vec<f64>>,
+    },
 }
-
-/// Scattered start points of every fit, and of those that may have several minima.
-const SCATTERED: (usize, usize) = (2, 10);
-
-/// Scattered start points of models that bend much: all of the above are for every fit, these for those that seem to have
-/// several minima.
-const SCATTERED_IF_BENT: usize = 26;
-
-/// Keys the scattered start points.
-const SCATTER_SEED: u64 = 0x5ca7;
-
-/// Iterations of a descent over curved ground, where minima may lie close to each other.
-const LONG: usize = 30;
-
-/// Minima whose values differ by more than this are different ones.
-const DISTINCT: f64 = 1e-3;
 
 impl Course {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
@@ -101,18 +88,29 @@ impl Course {
         let bounds = Bounds { lower, upper, barrier };
         // The Jacobian has left the expectations at `point` in `scratch`.
         let directions = directions(plan, &scratch.lambda, &metric.free, &width);
+        let expected = scratch.lambda.iter().copied().take(plan.n_bins).collect::<Vec<f64>>();
         let mut course = Self {
             metric,
             bounds,
             bendable,
             width,
-            first: Vec::new(),
-            second: Vec::new(),
+            starts: Starts::default(),
             directions,
-            others: Vec::new(),
             shelf: Mutex::default(),
         };
-        course.lay_out(point, apart, plan.bent);
+        if course.bends() {
+            let mut common = point.to_vec();
+            for &p in &course.metric.free {
+                common[p] = common[p].clamp(course.bounds.lower[p], course.bounds.upper[p]);
+            }
+            let ground = Ground { point: &common, main: &expected, aux };
+            let mut walk = Walk::new(plan, &course.metric);
+            let (bendable, directions) = (&course.bendable, &course.directions);
+            let kind = course.kind(level, plan);
+            let starts = Starts::new(&kind, &ground, bendable, directions, apart, &mut walk, scratch);
+            course.starts = starts;
+            course.shelf = Mutex::new(vec![walk]);
+        }
         Some(course)
     }
 
@@ -121,35 +119,8 @@ impl Course {
         !self.bendable.is_empty() || !self.directions.is_empty()
     }
 
-    /// Finds the further start points that all toys share.
-    fn lay_out(&mut self, point: &[f64], apart: bool, bent: bool) {
-        if !self.bends() {
-            return;
-        }
-        let mut common = point.to_vec();
-        for &p in &self.metric.free {
-            common[p] = common[p].clamp(self.bounds.lower[p], self.bounds.upper[p]);
-        }
-        let shifted = |by: f64| {
-            let mut start = common.clone();
-            for &p in &self.bendable {
-                start[p] = (start[p] + by).clamp(self.bounds.lower[p], self.bounds.upper[p]);
-            }
-            start
-        };
-        let scattered = |range: std::ops::Range<usize>| range.map(|i| self.scattered(&common, i as u64));
-        let own = || apart.then(|| common.clone()).into_iter();
-        // Directions lead to other minima more often than chance.
-        let few = SCATTERED.0.saturating_sub(self.directions.len());
-        let mut first: Vec<Vec<f64>> = own().chain(scattered(0..few)).collect();
-        let mut second: Vec<Vec<f64>> =
-            [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(few..SCATTERED.1)).collect();
-        if bent {
-            first.append(&mut second);
-            second.extend(scattered(SCATTERED.1..SCATTERED_IF_BENT));
-        }
-        self.others = own().chain(scattered(0..SCATTERED.0)).collect();
-        (self.first, self.second) = (first, second);
+    fn kind<'a>(&'a self, level: Level, plan: &'a Plan) -> Kind<'a> {
+        Kind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width }
     }
 
     /// Fits all `toys`, in their order.
@@ -161,11 +132,17 @@ impl Course {
             .iter()
             .map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
             .collect();
-        let kind = Kind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width };
+        let kind = self.kind(level, plan);
         let mut arrivals = descend(&kind, &jobs, &mut walk);
-        self.look_elsewhere(&kind, &jobs, &mut arrivals, &mut walk);
+        let lower = if self.bends() {
+            let (starts, directions, bendable) = (&self.starts, &self.directions[..], &self.bendable[..]);
+            Elsewhere { starts, directions, bendable }.look(&kind, &jobs, &mut arrivals, &mut walk)
+        } else {
+            arrivals.iter().map(|_| None).collect()
+        };
         shelf().push(walk);
-        arrivals.into_iter().zip(toys).map(|(arrival, toy)| self.describe(arrival, toy)).collect()
+        let ends = arrivals.into_iter().zip(lower).zip(toys);
+        ends.map(|((arrival, lower), toy)| self.describe(arrival, lower, toy)).collect()
     }
 
     /// The shared part of the metric.
@@ -175,7 +152,7 @@ impl Course {
 
     /// Start points that all fits share: those of every fit, and those of fits that may have several minima.
     pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
-        (&self.first, &self.second)
+        (&self.starts.first, &self.starts.second)
     }
 
     /// Free parameters whose mirror image may hide another minimum.
@@ -188,101 +165,18 @@ impl Course {
         &self.directions
     }
 
-    /// Whether every fit starts from the mirror image of its minimum, or only one that may have several minima.
-    pub(crate) fn mirrors_first(&self) -> bool {
-        self.directions.len() < MOST_DIRECTIONS
-    }
-
     /// Further start points for a fit that lanes could not finish, if there may be several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
-        &self.others
+        &self.starts.others
     }
 
-    /// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
-    /// the others scaled by a random factor. The same for every toy.
-    fn scattered(&self, start: &[f64], index: u64) -> Vec<f64> {
-        let stream = Stream::new(SCATTER_SEED, index, 0);
-        let mut point = start.to_vec();
-        for &p in &self.metric.free {
-            let [low, high, ..] = stream.block(p as u32, 0);
-            let random = normal_quantile(centred_uniform(low, high));
-            let to = match self.width[p] {
-                Some(width) => point[p] + width * random,
-                None => point[p] * exp(0.3 * random),
-            };
-            point[p] = to.clamp(self.bounds.lower[p], self.bounds.upper[p]);
-        }
-        point
-    }
-
-    /// Looks for lower minima, where the model can have several. First from the common point (fits that start from
-    /// another fit of their toy); from the minimum found, moved along each direction to either place; from points
-    /// scattered around the common one, one less for each direction; and, unless there are two directions, from the
-    /// mirror image of the minimum, all strongly asymmetric parameters on their other side. Where one of these leads
-    /// to another minimum, lower or not, there may be more, and where the way was long: these toys start from further
-    /// points, the mirror image among them if it was not yet.
-    fn look_elsewhere(&self, kind: &Kind<'_>, jobs: &[Job<'_>], arrivals: &mut [Arrival], walk: &mut Walk) {
-        if !self.bends() {
-            return;
-        }
-        let (lower, upper) = (&self.bounds.lower, &self.bounds.upper);
-        let mut open: Vec<usize> = (0..arrivals.len()).filter(|&i| arrivals[i].converged).collect();
-        let mut several: Vec<bool> = arrivals.iter().map(|arrival| arrival.iterations > LONG).collect();
-        for (shared, round) in [(&self.first, 0), (&self.second, 1)] {
-            let mirror = !self.bendable.is_empty() && self.mirrors_first() == (round == 0);
-            let own: Vec<Vec<Vec<f64>>> = open
-                .iter()
-                .map(|&i| {
-                    let theta = &arrivals[i].theta;
-                    let mut starts = Vec::new();
-                    for direction in self.directions().iter().filter(|_| round == 0) {
-                        for place in direction.places {
-                            let mut start = theta.clone();
-                            direction.go(&mut start, place, lower, upper);
-                            starts.push(start);
-                        }
-                    }
-                    if mirror {
-                        let mut start = theta.clone();
-                        for &p in &self.bendable {
-                            start[p] = (-start[p]).clamp(lower[p], upper[p]);
-                        }
-                        starts.push(start);
-                    }
-                    starts
-                })
-                .collect();
-            let mut starts: Vec<(usize, &[f64])> = Vec::new();
-            for (&i, own) in open.iter().zip(&own) {
-                starts.extend(shared.iter().chain(own).map(|start| (i, start.as_slice())));
-            }
-            let before: Vec<Best> =
-                arrivals.iter().map(|best| Best { value: best.value, theta: best.theta.clone() }).collect();
-            let again: Vec<Job<'_>> =
-                starts.iter().map(|&(i, start)| Job { start, beat: Some(&before[i]), ..jobs[i] }).collect();
-            for (&(i, _), other) in starts.iter().zip(descend(kind, &again, walk)) {
-                // Most end before their certificate, as soon as they cannot win: how far they would have
-                // fallen is known to a factor. An impossible start says nothing.
-                let distinct = other.value - 10.0 * other.edm > before[i].value + DISTINCT
-                    || other.value < before[i].value - DISTINCT;
-                several[i] |= distinct && other.value.is_finite();
-                let best = &mut arrivals[i];
-                let (iterations, evaluations) =
-                    (best.iterations + other.iterations, best.evaluations + other.evaluations);
-                if other.converged && other.value < best.value {
-                    *best = other;
-                }
-                (best.iterations, best.evaluations) = (iterations, evaluations);
-            }
-            open.retain(|&i| several[i]);
-        }
-    }
-
-    fn describe(&self, arrival: Arrival, toy: &Toy<'_>) -> End {
+    /// The end of a fit whose best descent is `arrival`, while another reached a `lower` point without a certificate.
+    fn describe(&self, arrival: Arrival, lower: Option<Best>, toy: &Toy<'_>) -> End {
         if !arrival.converged {
-            // Below the saturated model there may be no minimum to go on to.
-            let usable = arrival.value >= 0.0 && arrival.theta.iter().all(|x| x.is_finite());
-            return End::Left(usable.then_some(arrival.theta));
+            return End::Left { reached: arrival.is_usable().then_some(arrival.theta), known: None };
+        }
+        if let Some(lower) = lower {
+            return End::Left { reached: Some(lower.theta), known: Some(arrival.theta) };
         }
         let held = arrival.held.iter().map(|&p| {
             let lower = arrival.theta[p] <= self.bounds.lower[p];

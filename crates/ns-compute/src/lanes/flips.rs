@@ -1,0 +1,43 @@
+//! Single parameters that may have a minimum on their other side.
+//!
+//! An asymmetric effect bends most around 0, so that its parameter can rest on either side of it while all others stay
+//! nearly where they are. Such a minimum is found from the one known with that parameter's sign changed, and one
+//! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would lie four
+//! times as high as the one at 0.
+
+use super::descend::{Job, Kind, Walk, values};
+
+/// A flipped point is not this much higher than the minimum, and less than so many times as high as the point at 0.
+const MOST_RISE: f64 = 3.0;
+const LEAST_DENT: f64 = 1.5;
+
+/// Flipped points of one minimum, the lowest first, at most.
+const MOST_FLIPS: usize = 8;
+
+/// The minimum `theta` of `value` with one of the parameters `bendable` flipped, where that is worth a descent.
+pub(super) fn flips(
+    kind: &Kind<'_>,
+    job: &Job<'_>,
+    (value, theta): (f64, &[f64]),
+    bendable: &[usize],
+    walk: &mut Walk,
+) -> Vec<Vec<f64>> {
+    let moved = |p: usize, to: f64| {
+        let mut point = theta.to_vec();
+        point[p] = to.clamp(kind.bounds.lower[p], kind.bounds.upper[p]);
+        point
+    };
+    let flipped: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, -theta[p])).collect();
+    let centred: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, 0.0)).collect();
+    let at_flipped = values(kind, job, &flipped, walk);
+    let at_centre = values(kind, job, &centred, walk);
+    let mut worth: Vec<(f64, Vec<f64>)> = flipped
+        .into_iter()
+        .zip(at_flipped.iter().zip(&at_centre))
+        .map(|(point, (flipped, centre))| (flipped - value, centre - value, point))
+        .filter(|(rise, hump, _)| *rise < MOST_RISE && *rise < LEAST_DENT * hump)
+        .map(|(rise, _, point)| (rise, point))
+        .collect();
+    worth.sort_by(|a, b| a.0.total_cmp(&b.0));
+    worth.into_iter().take(MOST_FLIPS).map(|(_, point)| point).collect()
+}

@@ -1,0 +1,158 @@
+//! The search of toys for lower minima, where the model can have several.
+
+use super::descend::{Arrival, Best, Job, Kind, SAME, Walk, descend};
+use super::directions::{Direction, MOST_DIRECTIONS};
+use super::flips::flips;
+use super::starts::Starts;
+
+/// Iterations of a descent over curved ground, where minima may lie close to each other.
+const LONG: usize = 30;
+
+/// Minima whose values differ by more than this are different ones.
+const DISTINCT: f64 = 1e-3;
+
+/// How often single parameters are flipped, as long as that leads lower.
+const FLIP_ROUNDS: usize = 3;
+
+/// Where to look.
+pub(super) struct Elsewhere<'a> {
+    pub(super) starts: &'a Starts,
+    /// Where normsys effects add up: every fit also starts from its minimum moved along these.
+    pub(super) directions: &'a [Direction],
+    /// Free parameters that are asymmetric enough for a second minimum.
+    pub(super) bendable: &'a [usize],
+}
+
+impl Elsewhere<'_> {
+    /// Whether every fit starts from the mirror image of its minimum, or only one that may have several minima.
+    fn mirrors_first(&self) -> bool {
+        self.directions.len() < MOST_DIRECTIONS
+    }
+
+    /// Looks for minima lower than `arrivals`. First from the points that all fits share; from the minimum found, moved
+    /// along each direction to either place; and, unless there are two directions, from the
+    /// mirror image of the minimum, all strongly asymmetric parameters on their other side. Where one of these leads
+    /// to another minimum, lower or not, there may be more, and where the way was long: these toys start from further
+    /// points, the mirror image among them if it was not yet. Where the model bends much, single parameters of the
+    /// lowest minimum are flipped in the end.
+    ///
+    /// Far from the point where the metric was taken a descent may fall below the minimum known and run out of
+    /// steps before its certificate. Returns the lowest point of that kind of every toy.
+    pub(super) fn look(
+        &self,
+        kind: &Kind<'_>,
+        jobs: &[Job<'_>],
+        arrivals: &mut [Arrival],
+        walk: &mut Walk,
+    ) -> Vec<Option<Best>> {
+        let several = arrivals.iter().map(|arrival| arrival.iterations > LONG).collect();
+        let unfinished = arrivals.iter().map(|_| None).collect();
+        let mut search = Search { kind, jobs, arrivals, unfinished, several };
+        let converged = search.converged();
+        let mut open = converged.clone();
+        for (shared, round) in [(&self.starts.first, 0), (&self.starts.second, 1)] {
+            let own: Vec<Vec<Vec<f64>>> =
+                open.iter().map(|&i| self.own_starts(kind, &search.arrivals[i].theta, round)).collect();
+            let mut starts: Vec<(usize, &[f64])> = Vec::new();
+            for (&i, own) in open.iter().zip(&own) {
+                starts.extend(shared.iter().chain(own).map(|start| (i, start.as_slice())));
+            }
+            search.from(&starts, walk);
+            open.retain(|&i| search.several[i]);
+        }
+        if kind.plan.bent {
+            search.flip(self.bendable, converged, walk);
+        }
+        search.lower()
+    }
+
+    /// Start points of a round that are made from the minimum known.
+    fn own_starts(&self, kind: &Kind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
+        let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
+        let mut starts = Vec::new();
+        for direction in self.directions.iter().filter(|_| round == 0) {
+            for place in direction.places {
+                let mut start = theta.to_vec();
+                direction.go(&mut start, place, lower, upper);
+                starts.push(start);
+            }
+        }
+        if !self.bendable.is_empty() && self.mirrors_first() == (round == 0) {
+            let mut start = theta.to_vec();
+            for &p in self.bendable {
+                start[p] = (-start[p]).clamp(lower[p], upper[p]);
+            }
+            starts.push(start);
+        }
+        starts
+    }
+}
+
+/// What is known of the minima of some toys.
+struct Search<'a> {
+    kind: &'a Kind<'a>,
+    jobs: &'a [Job<'a>],
+    /// The lowest certified minimum of each.
+    arrivals: &'a mut [Arrival],
+    /// The lowest point that a further descent reached without a certificate.
+    unfinished: Vec<Option<Best>>,
+    /// Whether there seem to be several.
+    several: Vec<bool>,
+}
+
+impl Search<'_> {
+    /// The toys that have a minimum.
+    fn converged(&self) -> Vec<usize> {
+        (0..self.arrivals.len()).filter(|&i| self.arrivals[i].converged).collect()
+    }
+
+    /// Makes further descents, each of one toy from one start.
+    fn from(&mut self, starts: &[(usize, &[f64])], walk: &mut Walk) {
+        let before: Vec<Best> =
+            self.arrivals.iter().map(|best| Best { value: best.value, theta: best.theta.clone() }).collect();
+        let again: Vec<Job<'_>> =
+            starts.iter().map(|&(i, start)| Job { start, beat: Some(&before[i]), ..self.jobs[i] }).collect();
+        for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, walk)) {
+            // Most end before their certificate, as soon as they cannot win: how far they would have
+            // fallen is known to a factor. An impossible start says nothing.
+            let distinct = other.value - 10.0 * other.edm > before[i].value + DISTINCT
+                || other.value < before[i].value - DISTINCT;
+            self.several[i] |= distinct && other.value.is_finite();
+            let best = &mut self.arrivals[i];
+            let (iterations, evaluations) =
+                (best.iterations + other.iterations, best.evaluations + other.evaluations);
+            if other.converged && other.value < best.value {
+                *best = other;
+            } else if !other.converged && other.is_usable() {
+                let least = self.unfinished[i].as_ref().map_or(f64::INFINITY, |least| least.value);
+                if other.value < least {
+                    self.unfinished[i] = Some(Best { value: other.value, theta: other.theta });
+                }
+            }
+            (best.iterations, best.evaluations) = (iterations, evaluations);
+        }
+    }
+
+    /// Flips single parameters of the minima of the toys `open`, again where that leads lower.
+    fn flip(&mut self, bendable: &[usize], mut open: Vec<usize>, walk: &mut Walk) {
+        for _ in 0..FLIP_ROUNDS {
+            let before: Vec<f64> = self.arrivals.iter().map(|best| best.value).collect();
+            let mut points: Vec<(usize, Vec<f64>)> = Vec::new();
+            for &i in &open {
+                let best = &self.arrivals[i];
+                let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), bendable, walk);
+                points.extend(found.into_iter().map(|point| (i, point)));
+            }
+            let starts: Vec<(usize, &[f64])> =
+                points.iter().map(|(i, point)| (*i, point.as_slice())).collect();
+            self.from(&starts, walk);
+            open.retain(|&i| self.arrivals[i].value < before[i] - SAME);
+        }
+    }
+
+    /// Points below the minima known.
+    fn lower(self) -> Vec<Option<Best>> {
+        let known = self.unfinished.into_iter().zip(self.arrivals.iter());
+        known.map(|(point, best)| point.filter(|point| point.value < best.value - SAME)).collect()
+    }
+}

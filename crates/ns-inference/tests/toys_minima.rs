@@ -1,0 +1,99 @@
+//! Toys of strongly bent models end in their lowest minimum: those of which a further start once found a lower one.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ns_core::random::{Normal, Stream};
+use ns_core::{
+    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start, TaskOutcome,
+    Wanted,
+};
+use ns_inference::open_session;
+use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyTest};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// Other starts of a fit, as `examples/check_toys.rs` makes them.
+const STARTS: u8 = 3;
+
+fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
+    let mut outcomes = Vec::new();
+    session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes).unwrap();
+    outcomes
+}
+
+/// The point moved by random parts of prefit widths; free factors scaled.
+fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc<[f64]> {
+    let (unit, stream) = (Normal::new(0.0, 1.0).unwrap(), Stream::new(key, toy, start));
+    let moved = model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {
+        let random = unit.draw(&stream, p as u32);
+        let to = match parameter.constraint.prefit_sigma() {
+            _ if parameter.fixed => return *at,
+            Some(sigma) => at + sigma * random,
+            None => at * (0.3 * random).exp(),
+        };
+        to.clamp(parameter.bounds.0, parameter.bounds.1)
+    });
+    moved.collect()
+}
+
+/// Fits these toys, and again from other starts, which must not lead lower. Of at least `common` fits they must lead
+/// to the same minimum: else they would prove little.
+fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
+    let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let options = HypotestToysOptions::default();
+    let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
+    let mut same = 0;
+    for (hypothesis, toys) in toys {
+        let point = test.header().point(hypothesis);
+        for &toy in toys {
+            let task = test.task(hypothesis, toy..toy + 1).unwrap();
+            let Data::Drawn(drawn) = &task.data else { panic!("toys are drawn") };
+            let data: Data = drawn.source.draw(toy).into();
+            let first = run(session.as_ref(), std::slice::from_ref(&task)).remove(0);
+            for (k, (request, fit)) in task.fits.iter().zip(&first.fits).enumerate() {
+                let Some(fit) = fit.as_ref().ok().filter(|fit| fit.converged()) else { continue };
+                let again = (0..STARTS).map(|start| FitRequest {
+                    start: Start::At(elsewhere(&model, point, key, toy, start)),
+                    search: Search::Local,
+                    metric: None,
+                    only_if: None,
+                    ..request.clone()
+                });
+                let task = FitTask { data: data.clone(), fits: again.collect() };
+                let found = run(session.as_ref(), &[task]).remove(0);
+                let sound = |other: &&FitOutcome| other.converged() && other.empty_bins.is_empty();
+                let values = found.fits.iter().flatten().filter(sound).map(|other| other.nll);
+                let best = values.fold(f64::INFINITY, f64::min);
+                let gain = fit.nll - best;
+                assert!(gain < 5e-7, "toy {toy} of {hypothesis}, fit {k}: a minimum lower by {gain:.2e}");
+                same += usize::from(gain > -5e-7);
+            }
+        }
+    }
+    assert!(same >= common, "the other starts reach only {same} of the minima");
+}
+
+#[test]
+fn toys_far_along_a_free_factor_and_on_the_other_side_of_asymmetric_effects() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/strongly_bent.json");
+    let b: &[u64] = &[
+        1, 30, 67, 150, 226, 230, 255, 321, 371, 400, 775, 897, 901, 973, 1028, 1330, 1358, 1645, 1733, 1867,
+        1983,
+    ];
+    let sb: &[u64] = &[211, 333, 599, 991, 1011, 1476, 1487, 1526, 1583, 1641, 1786, 1955, 1999];
+    end_in_their_lowest_minimum(path, 77, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 40);
+}
+
+#[test]
+fn toys_of_a_published_model_with_many_asymmetric_effects() {
+    let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
+        eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
+        return;
+    };
+    let path = PathBuf::from(folder).join("workspaces/1Lbb_C1N2_700_400.json");
+    let b: &[u64] = &[334, 1322, 1430, 1509, 2561, 2597, 2766, 2979, 3877, 3924];
+    let sb: &[u64] = &[1136, 1626, 1697, 3291];
+    end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
+}
