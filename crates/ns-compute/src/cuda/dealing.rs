@@ -22,6 +22,9 @@ pub(super) struct Grain {
 }
 
 impl Grain {
+    /// As much as a card takes: for one alone.
+    pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
+
     /// Equal parts, one for each card.
     pub(super) fn parts(items: u64, cards: usize, most: u64) -> Self {
         let part = items.div_ceil(cards.max(1) as u64).clamp(1, most.max(1));
@@ -295,7 +298,7 @@ mod tests {
 
     #[test]
     fn chunks_end_with_their_task_and_the_last_one_says_so() {
-        let queue = Queue::new([5, 0, 3, 0], 1, |n| Grain::parts(n, 1, 100), Control::default());
+        let queue = Queue::new([5, 0, 3, 0], 1, |_| Grain::WHOLE, Control::default());
         let mut got = Vec::new();
         while let Some(task) = queue.task() {
             assert_eq!(queue.take(task + 1, 4, true), None);
@@ -305,7 +308,7 @@ mod tests {
             queue.handed_on();
         }
         assert_eq!(got, [(0, 0..4, false), (0, 4..5, false), (2, 0..3, true)]);
-        let none = Queue::new([], 1, |n| Grain::parts(n, 1, 100), Control::default());
+        let none = Queue::new([], 1, |_| Grain::WHOLE, Control::default());
         assert_eq!(none.task(), None);
     }
 

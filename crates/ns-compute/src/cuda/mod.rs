@@ -22,7 +22,6 @@ mod lane;
 mod layout;
 #[cfg(feature = "cuda")]
 mod loading;
-mod ordered;
 mod part;
 #[cfg(feature = "cuda")]
 mod pool;

@@ -23,8 +23,6 @@ use crate::optimise::Worker;
 
 /// Tasks with given data of one launch.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Toys of chunks at the end of a batch: nothing runs beside what the processor does with the last one.
-const FEWEST_LAST: u64 = 2048;
 /// Tasks that a thread settles in one go, and the least number of such portions.
 const BLOCK: usize = 64;
 const BLOCKS: usize = 32;
@@ -225,8 +223,8 @@ impl Session for CudaSession {
         }
         let make = |sort, now: &[FitTask], deliver: &mut Deliver<'_>| match sort {
             Sort::Drawn => {
-                let grain = |toys| Grain::shrinking(toys, 1, FEWEST_LAST, u64::MAX);
-                let queue = Queue::new(now.iter().map(|task| task.data.count()), 1, grain, control);
+                let queue =
+                    Queue::new(now.iter().map(|task| task.data.count()), 1, |_| Grain::WHOLE, control);
                 let done = self.run_drawn(now, wanted, control, &queue, &mut |finished| {
                     deliver(finished.outcomes);
                     if finished.whole {

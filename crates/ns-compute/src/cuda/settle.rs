@@ -49,19 +49,22 @@ impl<'a> Arrived<'a> {
 
     /// As an outcome of a certified fit, for data with this `-ln L` of the saturated model.
     fn describe(&self, frame: &dyn Fn() -> Cow<'a, Frame>, saturated: f64) -> FitOutcome {
-        // Mostly there is none.
-        let any = |flags: &[u8]| flags.iter().fold(0, |all, flag| all | flag) != 0;
-        let flagged =
-            |flags: &'a [u8]| flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(i, _)| i);
+        let flagged = |flags: &[u8]| -> Vec<usize> {
+            // Mostly there is none.
+            if flags.iter().fold(0, |all, flag| all | flag) == 0 {
+                return Vec::new();
+            }
+            flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(i, _)| i).collect()
+        };
         let mut inactive = Vec::new();
-        if any(self.held) {
+        let held = flagged(self.held);
+        if !held.is_empty() {
             let frame = frame();
-            inactive.extend(flagged(self.held).filter(|&p| !frame.fixed[p]).map(|p| {
+            inactive.extend(held.into_iter().filter(|&p| !frame.fixed[p]).map(|p| {
                 let lower = self.parameters[p] <= frame.lower[p];
                 (p, if lower { Inactive::LowerBound } else { Inactive::UpperBound })
             }));
         }
-        let empty_bins = if any(self.empty) { flagged(self.empty).collect() } else { Vec::new() };
         FitOutcome {
             status: FitStatus::Converged,
             nll: self.outcome.value + saturated,
@@ -75,7 +78,7 @@ impl<'a> Arrived<'a> {
             n_iterations: self.outcome.iterations as usize,
             n_evaluations: self.outcome.evaluations as usize,
             inactive,
-            empty_bins,
+            empty_bins: flagged(self.empty),
             uncertainties: Vec::new(),
             covariance: None,
             parameters: self.parameters.to_vec(),

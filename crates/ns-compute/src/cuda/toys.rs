@@ -7,15 +7,14 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
 use super::batch::{Input, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
 use super::dealing::{Finished, Queue, Taken};
-use super::ordered::in_order;
 use super::prepared::{Prepared, Shared};
 use super::session::CudaSession;
 use super::settle::Settling;
@@ -32,10 +31,10 @@ const UNDER_WAY: usize = 2;
 /// Every so many chunks have some of their fits checked, the first among them.
 const CHECKED_CHUNKS: u64 = 4;
 /// What outcomes of a piece may take, bytes: they are made, read and forgotten while in the caches.
-const PIECE: usize = 1 << 18;
+const PIECE: usize = 1 << 20;
 /// The fewest and the most toys of a piece.
-const FEWEST_SETTLED: usize = 16;
-const MOST_SETTLED: usize = 256;
+const FEWEST_SETTLED: usize = 64;
+const MOST_SETTLED: usize = 1024;
 
 /// A task whose turn it is, or was.
 struct Turn<'a> {
@@ -207,21 +206,22 @@ impl<'a> Batch<'a> {
             &|i| checking.check(i),
         );
         checking.end(own.swap(0, Ordering::Relaxed))?;
-        let made: Vec<Mutex<Option<TaskOutcome>>> =
-            made.into_iter().map(|outcome| Mutex::new(Some(outcome))).collect();
-        let of = |i: usize| match long.binary_search(&i).ok().and_then(|k| made.get(k)) {
-            Some(made) => made.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(none),
-            None => one(i),
-        };
+        let mut made = long.iter().copied().zip(made).peekable();
         let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
         let piece = (PIECE / per_toy).clamp(FEWEST_SETTLED, MOST_SETTLED);
-        let range = |number: usize| number * piece..count.min((number + 1) * piece);
-        let make = |number: usize| range(number).map(of).collect();
-        in_order(session.cpu.pool.as_ref(), count.div_ceil(piece), &make, &mut |number, outcomes| {
-            let Range { start, end } = range(number);
-            let items = items.start + start as u64..items.start + end as u64;
-            deliver(Finished { items, outcomes, whole: end == count });
-        });
+        for from in (0..count).step_by(piece) {
+            let to = count.min(from + piece);
+            let later =
+                |i: usize| if long.binary_search(&(from + i)).is_ok() { none() } else { one(from + i) };
+            let mut outcomes = session.settle_all(to - from, &later, 0, &|_| ());
+            while let Some((i, outcome)) = made.next_if(|(i, _)| *i < to) {
+                if let Some(place) = outcomes.get_mut(i - from) {
+                    *place = outcome;
+                }
+            }
+            let items = items.start + from as u64..items.start + to as u64;
+            deliver(Finished { items, outcomes, whole: to == count });
+        }
         session.count_own(own.into_inner());
         Ok(())
     }
