@@ -119,6 +119,7 @@ impl CpuSession {
     }
 
     /// Start values, bounds and fixed flags.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn table(&self) -> &ParameterTable {
         &self.plan.table
     }

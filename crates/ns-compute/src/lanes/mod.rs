@@ -24,6 +24,7 @@ mod tests;
 mod toys;
 mod valleys;
 
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::jacobian;
 pub(crate) use toys::{Course, End, Toy};
 

@@ -145,26 +145,6 @@ impl Course {
         ends.map(|((arrival, lower), toy)| self.describe(arrival, lower, toy)).collect()
     }
 
-    /// The shared part of the metric.
-    pub(crate) fn metric(&self) -> &Metric {
-        &self.metric
-    }
-
-    /// Start points that all fits share: those of every fit, and those of fits that may have several minima.
-    pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
-        (&self.starts.first, &self.starts.second)
-    }
-
-    /// Free parameters whose mirror image may hide another minimum.
-    pub(crate) fn bendable(&self) -> &[usize] {
-        &self.bendable
-    }
-
-    /// Directions along which every fit starts once more from its minimum.
-    pub(crate) fn directions(&self) -> &[Direction] {
-        &self.directions
-    }
-
     /// Further start points for a fit that lanes could not finish, if there may be several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
         &self.starts.others
@@ -200,5 +180,29 @@ impl Course {
             covariance: None,
             parameters: arrival.theta,
         })
+    }
+}
+
+/// What a device copies.
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+impl Course {
+    /// The shared part of the metric.
+    pub(crate) fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// Start points that all fits share: those of every fit, and those of fits that may have several minima.
+    pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
+        (&self.starts.first, &self.starts.second)
+    }
+
+    /// Free parameters whose mirror image may hide another minimum.
+    pub(crate) fn bendable(&self) -> &[usize] {
+        &self.bendable
+    }
+
+    /// Directions along which every fit starts once more from its minimum.
+    pub(crate) fn directions(&self) -> &[Direction] {
+        &self.directions
     }
 }

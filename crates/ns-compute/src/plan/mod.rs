@@ -146,6 +146,7 @@ impl Plan {
     }
 
     /// Width of the Gaussian constraint of a parameter, if it has one.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn gaussian_width(&self, parameter: usize) -> Option<f64> {
         let gaussian = &self.gaussian;
         gaussian
