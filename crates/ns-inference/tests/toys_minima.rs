@@ -1,4 +1,5 @@
 //! Toys of strongly bent models end in their lowest minimum: those of which a further start once found a lower one.
+//! Where there is none, their rows say why.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use ns_core::{
     Wanted,
 };
 use ns_inference::open_session;
-use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyTest};
+use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 /// Other starts of a fit, as `examples/check_toys.rs` makes them.
@@ -86,14 +87,58 @@ fn toys_far_along_a_free_factor_and_on_the_other_side_of_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 77, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 40);
 }
 
-#[test]
-fn toys_of_a_published_model_with_many_asymmetric_effects() {
+/// A published model with many asymmetric effects; `None`, loudly, where the reference folder is absent.
+fn published() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
-        return;
+        return None;
     };
-    let path = PathBuf::from(folder).join("workspaces/1Lbb_C1N2_700_400.json");
+    Some(PathBuf::from(folder).join("workspaces/1Lbb_C1N2_700_400.json"))
+}
+
+#[test]
+fn toys_of_a_published_model_with_many_asymmetric_effects() {
+    let Some(path) = published() else { return };
     let b: &[u64] = &[334, 1322, 1430, 1509, 2561, 2597, 2766, 2979, 3877, 3924];
     let sb: &[u64] = &[1136, 1626, 1697, 3291];
     end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
+}
+
+/// The conditional fit has a minimum at which a bin without counts expects less than nothing. It is the lower one, but
+/// as soon as the parameter of interest may move there is no minimum near it.
+#[test]
+fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {
+    let Some(path) = published() else { return };
+    let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let options = HypotestToysOptions::default();
+    let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
+    let b = Hypothesis::Background;
+    for toy in [9644, 13404] {
+        let mut rows: Vec<ToyRow> = Vec::new();
+        let _ended = test.run(&[(b, toy..toy + 1)], Control::default(), &mut rows).unwrap();
+        let row = rows.remove(0);
+        assert_eq!(row.status, ToyStatus::NotConverged, "toy {toy}");
+
+        let task = test.task(b, toy..toy + 1).unwrap();
+        let Data::Drawn(drawn) = &task.data else { panic!("toys are drawn") };
+        let data: Data = drawn.source.draw(toy).into();
+        let fits = run(session.as_ref(), std::slice::from_ref(&task)).remove(0).fits;
+        let [Ok(free), Ok(conditional)] = &fits[..] else { panic!("toy {toy}: {fits:?}") };
+        assert!(free.converged() && conditional.converged() && conditional.nll < free.nll, "toy {toy}");
+        let [bin] = conditional.empty_bins[..] else { panic!("toy {toy}: {:?}", conditional.empty_bins) };
+        let (channel, bin) = model.bin_name(bin).unwrap();
+        let named = format!("no expected events left in bin {bin} of channel '{channel}'");
+        assert!(row.reason.contains(&named), "toy {toy}: {}", row.reason);
+
+        // Downhill from there lies what no model means: far below one that expects just what was counted.
+        let start = Start::At(Arc::from(&conditional.parameters[..]));
+        let onwards =
+            FitRequest { start, search: Search::Local, metric: None, only_if: None, ..task.fits[0].clone() };
+        let saturated = session.saturated_nll(&data).unwrap();
+        let fell =
+            run(session.as_ref(), &[FitTask { data, fits: vec![onwards] }]).remove(0).fits.remove(0).unwrap();
+        assert!(fell.nll < saturated - 1000.0, "toy {toy}: {} above {saturated}", fell.nll - saturated);
+        assert_eq!(fell.empty_bins, conditional.empty_bins, "toy {toy}");
+    }
 }

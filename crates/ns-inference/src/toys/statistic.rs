@@ -150,6 +150,12 @@ impl Reader for StatisticReader<'_> {
                 "free fit: the conditional fit lies lower by {:.3e} in twice_nll, and there is no certified minimum below it",
                 -q
             );
+            if let Some(empty) = diagnosis::empty_bins(self.model, conditional) {
+                // Its minimum lies in a valley that ends as soon as the parameter of interest is free to move.
+                row.reason.push_str(&format!(
+                    ": with no expected events left in {empty} the function can fall without end"
+                ));
+            }
         }
         let row = self.marked(row, "free fit", free);
         Reading::Row(self.marked(row, "conditional fit", conditional))
@@ -294,6 +300,14 @@ mod tests {
         assert!(missed.is_some_and(|r| {
             (r.status, r.statistic) == (ToyStatus::NotConverged, Some(0.0))
                 && r.reason.contains("lower by 2.000e0")
+        }));
+        // Why there may be none: less than nothing is expected where the conditional fit ends.
+        let emptied = good(1.0, 4.0).map(|fit| FitOutcome { empty_bins: vec![2], ..fit });
+        let missed = row(MOST_ROUNDS, good(0.3, 5.0), emptied);
+        assert!(missed.is_some_and(|r| {
+            r.status == ToyStatus::NotConverged
+                && r.reason
+                    .ends_with("with no expected events left in bin 2 the function can fall without end")
         }));
         // There is no minimum to look for.
         let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));
