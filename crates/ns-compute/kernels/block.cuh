@@ -63,7 +63,7 @@ NS_DEVICE uint64_t replace(uint64_t* at, uint64_t old, uint64_t by) {
 }
 NS_DEVICE bool lock(int* at) { return atomicCAS(at, 0, 1) == 0; }
 NS_DEVICE void unlock(int* at) { atomicExch(at, 0); }
-NS_DEVICE void pause() { __nanosleep(400); }
+NS_DEVICE void pause() { __nanosleep(2000); }
 
 // `1 / x` of a normal number, to a unit in the last place, without the detour for others.
 NS_DEVICE double reciprocal(double x) {
@@ -157,20 +157,38 @@ constexpr int TICKET_AT = SUMS_ROOM;
 constexpr int METRIC_AT = TICKET_AT + 8;
 constexpr int MEMORY_AT = METRIC_AT + 20;
 
+#ifdef __CUDACC__
+// Sums over the warps of what lane 0 of each has in `here`, and the least. Functions of their own: there are many sums,
+// and code that does not fit into the cache of instructions is slow.
+NS_CALL double sum_of_warps(double x, double* here) {
+    x = warp_sum(x);
+    if (lane() == 0) here[warp() * MOST_SUMS] = x;
+    barrier();
+    double sum = here[0];
+#pragma unroll 1
+    for (int w = 1; w < warps(); w++) sum += here[w * MOST_SUMS];
+    return sum;
+}
+#endif
+
 template <int N>
 NS_DEVICE void Sums::all(double (&x)[N]) {
 #ifdef __CUDACC__
-    for (int i = 0; i < N; i++) x[i] = warp_sum(x[i]);
     double* here = room + turn * (MOST_WARPS * MOST_SUMS);
     turn ^= 1;
-    if (lane() == 0) {
-        for (int i = 0; i < N; i++) here[warp() * MOST_SUMS + i] = x[i];
-    }
-    barrier();
-    for (int i = 0; i < N; i++) {
-        double sum = here[i];
-        for (int w = 1; w < warps(); w++) sum += here[w * MOST_SUMS + i];
-        x[i] = sum;
+    if constexpr (N == 1) {
+        x[0] = sum_of_warps(x[0], here);
+    } else {
+        for (int i = 0; i < N; i++) x[i] = warp_sum(x[i]);
+        if (lane() == 0) {
+            for (int i = 0; i < N; i++) here[warp() * MOST_SUMS + i] = x[i];
+        }
+        barrier();
+        for (int i = 0; i < N; i++) x[i] = here[i];
+#pragma unroll 1
+        for (int w = 1; w < warps(); w++) {
+            for (int i = 0; i < N; i++) x[i] += here[w * MOST_SUMS + i];
+        }
     }
 #endif
 }
@@ -183,14 +201,20 @@ NS_DEVICE double Sums::least(double x) {
     if (lane() == 0) here[warp() * MOST_SUMS] = x;
     barrier();
     x = here[0];
+#pragma unroll 1
     for (int w = 1; w < warps(); w++) x = fmin(x, here[w * MOST_SUMS]);
 #endif
     return x;
 }
 
 // Threads `i`, `i + threads`, ... of a loop over `n`.
-#define NS_EACH(i, n) for (int i = ns::thread(); i < (n); i += ns::threads())
+#ifdef __CUDACC__
+#define NS_ONE_BY_ONE _Pragma("unroll 1")
+#else
+#define NS_ONE_BY_ONE
+#endif
+#define NS_EACH(i, n) NS_ONE_BY_ONE for (int i = ns::thread(); i < (n); i += ns::threads())
 // Teams `i`, `i + teams`, ... of a loop over `n`.
-#define NS_EACH_TEAM(i, n) for (int i = ns::team(); i < (n); i += ns::teams())
+#define NS_EACH_TEAM(i, n) NS_ONE_BY_ONE for (int i = ns::team(); i < (n); i += ns::teams())
 
 }  // namespace ns

@@ -38,6 +38,7 @@ NS_DEVICE double poisson_term(double lambda, double n) {
 
 // Product of the scalar factors `from` to `to`, without that at `leave_out`.
 NS_DEVICE double factors(const Plan& plan, int from, int to, int leave_out, const double* theta, double product) {
+#pragma unroll 1
     for (int k = from; k < to; k++) {
         if (k != leave_out) product *= theta[plan.factor_param[k]];
     }
@@ -49,6 +50,7 @@ NS_DEVICE double several(const Plan& plan, int cell, int leave_out, const double
     int block = plan.cell_block[cell], b = cell - plan.block[3 * block].z;
     int4 lists = plan.block[3 * block + 1];
     double product = 1.0;
+#pragma unroll 1
     for (int k = lists.z; k < lists.w; k++) {
         if (k != leave_out) product *= theta[plan.binwise_first[k] + b];
     }
@@ -65,7 +67,7 @@ template <bool NEAR>
 NS_DEVICE void terms(const Plan& plan, const State<NEAR>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
 #pragma unroll 2
-    NS_EACH(i, plan.n_terms) {
+    for (int i = thread(); i < plan.n_terms; i += threads()) {
         const Pair* c = plan.norm_coefficient + i;
         Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
         int place = plan.norm_place[i];
@@ -87,6 +89,7 @@ NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const
         NS_EACH(block, plan.n_blocks) {
             int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
             double product = 1.0;
+#pragma unroll 1
             for (int i = ranges.x; i < ranges.y; i++) product *= factor[i];
             least = fmin(least, fabs(product));
             norm[block] = product;
@@ -97,6 +100,7 @@ NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const
     NS_EACH_TEAM(block, plan.n_blocks) {
         int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
         double product = 1.0, scalar = 1.0;
+#pragma unroll 1
         for (int k = lists.x + member(); k < lists.y; k += members()) scalar *= theta[plan.factor_param[k]];
         for (int i = ranges.x + member(); i < ranges.y; i += 4 * members()) {
             double f[4];
@@ -171,6 +175,7 @@ NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, do
         NS_EACH(b, plan.n_bins) {
             int2 range = plan.bin[b];
             double lambda = 0.0;
+#pragma unroll 2
             for (int i = range.x; i < range.y; i++) {
                 int2 at = plan.bin_cell[i];
                 lambda = fma(additive[at.x] * scale[at.y], product[at.x], lambda);
@@ -219,24 +224,26 @@ NS_DEVICE void constraints(
     }
 }
 
-// What the bins' slopes mean for cells (CELL_WEIGHT), blocks (TOTAL), their scalar factors (OTHERS) and per-bin
+// What the bins' slopes mean for cells (in place of BINWISE), blocks (TOTAL), their scalar factors (OTHERS) and per-bin
 // factors (GRADIENT, REACTION).
 template <bool NEAR>
 NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const double* theta) {
-    const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
+    const double *additive = state[ADDITIVE], *scale = state[SCALE];
     const double *slopes = state[BIN_SLOPE], *norm = state[NORM];
-    double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *others = state[OTHERS];
+    double *product = state[BINWISE], *total = state[TOTAL], *others = state[OTHERS];
     double *gradient = state[GRADIENT], *reaction = state[REACTION];
     NS_EACH(block, plan.n_blocks) {
         int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
         int bin = plan.block[3 * block + 2].x - ranges.z;
         double sum = 0.0, scaled = scale[block];
+#pragma unroll 2
         for (int cell = ranges.z; cell < ranges.w; cell++) {
             double slope = slopes[bin + cell] * product[cell];
             sum = fma(slope, additive[cell], sum);
-            weight[cell] = slope * scaled;
+            product[cell] = slope * scaled;
         }
         total[block] = sum * scaled;
+#pragma unroll 1
         for (int k = lists.x; k < lists.y; k++) {
             others[k] = factors(plan, lists.x, lists.y, k, theta, norm[block]) * sum;
         }
@@ -269,9 +276,9 @@ NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const doubl
 
 // Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
 template <bool NEAR>
-NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
-    const double *weight = state[CELL_WEIGHT], *total = state[TOTAL], *ratio = state[RATIO];
-    const double *others = state[OTHERS], *first = state[CURVED_FIRST];
+NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state, const double* theta) {
+    const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
+    const double* others = state[OTHERS];
     double* gradient = state[GRADIENT];
     NS_EACH_TEAM(i, plan.n_reacting) {
         int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
@@ -323,7 +330,9 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
                 bent = fma(w[u], shape[u].b, bent);
             }
         }
-        sum = team_sum(fma(bent, first[rest.z], sum));
+        double value, first;
+        histosys(plan.histosys, theta[rest.z], value, first);
+        sum = team_sum(fma(bent, first, sum));
         if (member() == 0) gradient[rest.z] += sum;
     }
 }
@@ -331,8 +340,11 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state) {
 // Evaluates at `theta` (any memory) for the data in MAIN and AUX; fills GRADIENT, LAMBDA, WEIGHT, REACTION.
 template <bool NEAR>
 NS_DEVICE Value evaluate(const Plan& plan, const State<NEAR>& state, const double* theta, Sums& sums) {
-    double *curved = state[CURVED], *first = state[CURVED_FIRST];
-    NS_EACH(p, plan.n_params) histosys(plan.histosys, theta[p], curved[p], first[p]);
+    double* curved = state[CURVED];
+    NS_EACH(p, plan.n_params) {
+        double first;
+        histosys(plan.histosys, theta[p], curved[p], first);
+    }
     terms(plan, state, theta);
     barrier();
     double least = block_factors(plan, state, theta);
@@ -344,7 +356,7 @@ NS_DEVICE Value evaluate(const Plan& plan, const State<NEAR>& state, const doubl
     sums.all(parts);
     pull_back(plan, state, theta);
     barrier();
-    scalar_gradient(plan, state);
+    scalar_gradient(plan, state, theta);
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};
 }

@@ -78,14 +78,19 @@ NS_DEVICE void offer(
     }
 }
 
-// Waits until a block offers starts, and takes one. False once all items are done.
+// Takes a start that some block offers, and waits for one if this block is among those that wait. False if there is nothing
+// left to do.
 NS_DEVICE bool look_for(const FitLaunch& launch, int block, Ticket* ticket) {
+    bool waits = block < launch.n_waiting;
     for (;;) {
         barrier();
         if (warp() == 0) {
             // One thread looks, so that all of the warp agree.
             int there = 0;
-            if (lane() == 0) there = peek(done_of(launch)) >= launch.n_items ? 2 : peek(open_of(launch)) > 0;
+            if (lane() == 0) {
+                there = peek(open_of(launch)) > 0 ? 1 : 0;
+                if (there == 0 && (!waits || peek(done_of(launch)) >= launch.n_items)) there = 2;
+            }
             there = warp_max(there);
             // Nearest behind this block: not everybody to the same.
             int nearest = 0;

@@ -23,6 +23,7 @@ NS_DEVICE bool invert_any(int n, double* a, double* column) {
         for (int i = warp(); i < n; i += warps()) {
             double* row = a + i * n;
             double f = c[i] * inverse;
+#pragma unroll 1
             for (int k = lane(); k < n; k += lanes()) {
                 double x = i == j ? c[k] * inverse : fma(-f, c[k], row[k]);
                 if (k == j) x = i == j ? -inverse : f;

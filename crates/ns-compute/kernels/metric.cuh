@@ -19,6 +19,7 @@ NS_DEVICE void combine(
     if (parts <= 1) {
         NS_EACH(b, n_bins) {
             double sum = start ? start[b] : 0.0;
+#pragma unroll 2
             for (int r = 0; r < n_rows; r++) sum = fma(rows[r * n_bins + b], x[r], sum);
             to[b] = sum;
         }
@@ -47,6 +48,7 @@ NS_DEVICE void combine(
     barrier();
     if (part == 0) {
         double sum = start ? start[b] : 0.0;
+#pragma unroll 2
         for (int q = 0; q < parts; q++) sum += room[q * n_bins + b];
         to[b] = sum;
     }
@@ -71,6 +73,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>&
     int n = plan.n_bins;
     NS_EACH(b, n) {
         double sum = 0.0;
+#pragma unroll 1
         for (int i = metric.local_start[b]; i < metric.local_start[b + 1]; i++) {
             int p = metric.local_param[i], count = metric.local_count[i];
             double inverse = 1.0 / metric.local_stiffness[i];
@@ -96,6 +99,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>&
     barrier();
     if (metric.n_dual > 0) {
         NS_EACH_TEAM(i, n) {
+#pragma unroll 2
             for (int k = member(); k < n; k += members()) {
                 double x = metric.kernel[i * n + k] * (root[i] * root[k]);
                 matrix[i * n + k] = i == k ? x + diagonal[i] : x;
@@ -108,6 +112,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>&
             const double* row = metric.dual_rows + d * n;
             NS_EACH_TEAM(i, n) {
                 double taken = -metric.dual_inverse[d] * row[i] * root[i];
+#pragma unroll 1
                 for (int k = member(); k < n; k += members()) {
                     matrix[i * n + k] = fma(taken, row[k] * root[k], matrix[i * n + k]);
                 }
@@ -165,6 +170,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<NEAR>& 
     barrier();
     NS_EACH(b, n) {
         double sum = 0.0;
+#pragma unroll 1
         for (int i = metric.local_start[b]; i < metric.local_start[b + 1]; i++) {
             double step = from[metric.local_param[i]] * local[i];
             to[metric.local_param[i]] = step;
@@ -198,6 +204,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<NEAR>& 
         barrier();
         NS_EACH(u, inner) {
             double sum = 0.0;
+#pragma unroll 1
             for (int v = 0; v < inner; v++) sum = fma(state[INNER][u * inner + v], right[v], sum);
             y[u] = sum;
             to[metric.primal_param[u]] = sum;
@@ -208,6 +215,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<NEAR>& 
     NS_EACH(b, n) {
         double seen = back[b] * root[b];
         back[b] = seen;
+#pragma unroll 1
         for (int i = metric.local_start[b]; i < metric.local_start[b + 1]; i++) {
             to[metric.local_param[i]] -= reacts[i] * (seen * local[i]);
         }

@@ -74,10 +74,10 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 }  // namespace ns
 
 #ifdef __CUDACC__
-extern "C" __global__ void __launch_bounds__(128, 4) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128, 5) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<true>(launch, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128, 5) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<false>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {

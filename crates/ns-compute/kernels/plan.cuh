@@ -145,9 +145,9 @@ struct Outcome {
 
 // Arrays of one block; those before FIRST_FAR are in shared memory if the model is small enough.
 enum Array {
-    ROOM, TRIAL, GRADIENT, CURVED, CURVED_FIRST, SLOPE, DIRECTION, THETA, HELD, FROM, TO,
+    ROOM, TRIAL, GRADIENT, CURVED, SLOPE, DIRECTION, THETA, HELD, FROM, TO,
     LAMBDA, BIN_SLOPE, WEIGHT, BINS, ROOT, MAIN, AUX,
-    NORM, SCALE, TOTAL, OTHERS, ADDITIVE, BINWISE, CELL_WEIGHT,
+    NORM, SCALE, TOTAL, OTHERS, ADDITIVE, BINWISE,
     PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, SCALED, COLUMNS, REACTION,
     FIRST_FAR,
     FACTOR = FIRST_FAR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES, DATA,
@@ -186,7 +186,8 @@ struct FitLaunch {
     int* queue;
     // One per block, zero; null if blocks do not help each other.
     Round* rounds;
-    int n_blocks, padding;
+    // Blocks, and how many of them wait for starts to take until all items are done; others go when there is none.
+    int n_blocks, n_waiting;
     const Request* requests;
     // Null for toys: then item `i` is toy `first_toy + i`, with all requests.
     const Item* items;

@@ -202,9 +202,22 @@ pub(super) struct ToyRange {
     pub(super) draws: u64,
     pub(super) first: u64,
     pub(super) count: usize,
-    /// Whether no launch follows: then blocks without work of their own help the others.
-    pub(super) last: bool,
+    pub(super) help: Help,
 }
+
+/// Whether blocks without work of their own help those whose toys take long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Help {
+    /// No: they make room for the next launches.
+    No,
+    /// As long as there is something to do; a few wait for more. The next launch is the last one.
+    Few,
+    /// All of them, to the end: nothing comes after.
+    All,
+}
+
+/// Of so many blocks one waits, where a few do.
+const ONE_WAITS_OF: usize = 8;
 
 /// Fits of a launch, one after the other and of the same data, at whose ends gradients are taken.
 #[derive(Debug, Clone, Copy)]
@@ -267,9 +280,14 @@ impl Launcher<'_> {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
-        let helps = toys.is_some_and(|toys| toys.last) && requests.iter().any(searches);
-        let blocks = if helps { self.fit.blocks } else { self.fit.blocks.min(n_items).max(1) };
-        let rounds = helps.then(|| arena.put(&vec![layout::Round::default(); blocks]));
+        let help = toys.filter(|_| requests.iter().any(searches)).map_or(Help::No, |toys| toys.help);
+        let few = self.fit.blocks.min(n_items).max(1);
+        let (blocks, waiting) = match help {
+            Help::No => (few, 0),
+            Help::Few => (few, few.div_ceil(ONE_WAITS_OF)),
+            Help::All => (self.fit.blocks, self.fit.blocks),
+        };
+        let rounds = (help != Help::No).then(|| arena.put(&vec![layout::Round::default(); blocks]));
         let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
         let base = at_least(self.backend, &mut slot.input, total)?.address();
         for request in &mut requests {
@@ -307,7 +325,7 @@ impl Launcher<'_> {
             queue: base,
             rounds: rounds.map_or(0, |offset| base + offset),
             n_blocks: blocks as i32,
-            padding: 0,
+            n_waiting: waiting as i32,
             requests: request_address,
             items: item_address,
             draws: toys.map_or(0, |toys| toys.draws),

@@ -63,8 +63,8 @@ struct State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) items: Range<u64>,
-    /// Whether nothing comes after them.
-    pub(super) last: bool,
+    /// Items that come after them.
+    pub(super) left: u64,
 }
 
 /// Finished items.
@@ -135,7 +135,7 @@ impl<'a> Queue<'a> {
         let first = state.next;
         state.next += count;
         state.out += 1;
-        Some(Taken { items: first..state.next, last: state.next >= self.end })
+        Some(Taken { items: first..state.next, left: self.end - state.next })
     }
 
     /// No more chunks; the first error is kept.
@@ -297,17 +297,17 @@ mod tests {
     }
 
     #[test]
-    fn chunks_end_with_their_task_and_the_last_one_says_so() {
+    fn chunks_end_with_their_task_and_say_what_is_left() {
         let queue = Queue::new([5, 0, 3, 0], 1, |_| Grain::WHOLE, Control::default());
         let mut got = Vec::new();
         while let Some(task) = queue.task() {
             assert_eq!(queue.take(task + 1, 4, true), None);
-            let Taken { items, last } = queue.take(task, 4, true).unwrap();
+            let Taken { items, left } = queue.take(task, 4, true).unwrap();
             let start = queue.start(task);
-            got.push((task, items.start - start..items.end - start, last));
+            got.push((task, items.start - start..items.end - start, left));
             queue.handed_on();
         }
-        assert_eq!(got, [(0, 0..4, false), (0, 4..5, false), (2, 0..3, true)]);
+        assert_eq!(got, [(0, 0..4, 4), (0, 4..5, 3), (2, 0..3, 0)]);
         let none = Queue::new([], 1, |_| Grain::WHOLE, Control::default());
         assert_eq!(none.task(), None);
     }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(taken, 2 * DEALT_PER_CARD);
         queue.handed_on();
         let next = taken as u64;
-        assert_eq!(queue.take(0, 1, true), Some(Taken { items: next..next + 1, last: false }));
+        assert_eq!(queue.take(0, 1, true), Some(Taken { items: next..next + 1, left: 99 - next }));
         assert_eq!(queue.take(0, 1, false), None);
     }
 

@@ -51,12 +51,12 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     };
     use Array::*;
     set(&[Room], ROOM);
-    set(&[Trial, Gradient, Curved, CurvedFirst, Reaction], n);
+    set(&[Trial, Gradient, Curved, Reaction], n);
     set(&[Lambda, BinSlope, Weight, Main], bins);
     set(&[Aux], aux);
     set(&[Norm, Scale, Total], blocks);
     set(&[Others], plan.n_factors as usize);
-    set(&[Additive, Binwise, CellWeight], cells);
+    set(&[Additive, Binwise], cells);
     set(&[Factor, Ratio], plan.n_terms as usize);
     if whole_fit {
         set(&[Slope, Direction, Theta, Held, From, To, Lower, Upper, Start, Best, BestHeld, Snapshot], n);
@@ -75,19 +75,11 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Arrays that only an evaluation uses, and those that only a step of the descent uses: they share their room.
-const EVALUATION: [Array; 10] = [
-    Array::Curved,
-    Array::CurvedFirst,
-    Array::BinSlope,
-    Array::Norm,
-    Array::Scale,
-    Array::Total,
-    Array::Others,
-    Array::Additive,
-    Array::Binwise,
-    Array::CellWeight,
-];
+/// Arrays that only an evaluation uses, and those that only a step of the descent uses: they share their room. So do, within
+/// an evaluation, the first one and those that are written when nobody reads it any more.
+const FIRST_USED: Array = Array::Curved;
+const LATER: [Array; 2] = [Array::Total, Array::Others];
+const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
 const STEP: [Array; 8] = [
     Array::From,
     Array::To,
@@ -117,14 +109,22 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {
         *at += sizes[array].next_multiple_of(2);
     };
     let of = |group: &[Array], array: usize| group.iter().any(|&one| one as usize == array);
+    let passing = |array: usize| {
+        array == FIRST_USED as usize || of(&LATER, array) || of(&EVALUATION, array) || of(&STEP, array)
+    };
     for array in 0..N_ARRAYS {
-        if !of(&EVALUATION, array) && !of(&STEP, array) {
+        if !passing(array) {
             let in_shared = array == Array::Room as usize || (near && array < FIRST_FAR);
             put(array, if in_shared { &mut shared } else { &mut slab });
         }
     }
     let end = if near { &mut shared } else { &mut slab };
-    let (mut evaluation, mut step) = (*end, *end);
+    let (mut first, mut later, mut step) = (*end, *end, *end);
+    put(FIRST_USED as usize, &mut first);
+    for array in LATER {
+        put(array as usize, &mut later);
+    }
+    let mut evaluation = first.max(later);
     for array in EVALUATION {
         put(array as usize, &mut evaluation);
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
-use super::batch::{Input, Launcher, Slot, ToyRange};
+use super::batch::{Help, Input, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
 use super::dealing::{Finished, Queue, Taken};
 use super::prepared::{Prepared, Shared};
@@ -148,7 +148,7 @@ impl<'a> Batch<'a> {
         checked: bool,
     ) -> Result<Chunk<'a>, SessionError> {
         let (session, requests) = (self.session, turn.task.fits.as_slice());
-        let Taken { items, last } = taken;
+        let Taken { items, left } = taken;
         let first = turn.drawn.toys.start + (items.start - start);
         let toys = first..first + (items.end - items.start);
         let count = (toys.end - toys.start) as usize;
@@ -164,8 +164,13 @@ impl<'a> Batch<'a> {
             input.request(session.cpu.table(), request, kind);
         }
         let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
+        let help = match left {
+            0 => Help::All,
+            left if left <= turn.chunk(session) => Help::Few,
+            _ => Help::No,
+        };
         let draws = turn.prepared.on_device.as_ref().map_or(0, |(_, sources)| sources.address());
-        let range = ToyRange { draws, first: toys.start, count, last };
+        let range = ToyRange { draws, first: toys.start, count, help };
         let mut slot = session.take_slot()?;
         turn.launcher.start(&mut slot, input, Some(range), &probes)?;
         Ok(Chunk { slot, turn, items, toys, samples })
