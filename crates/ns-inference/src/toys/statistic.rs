@@ -14,6 +14,9 @@ use crate::minos::tolerance;
 const FREE: usize = 0;
 /// See [`FREE`].
 const CONDITIONAL: usize = 1;
+/// The free fit from a conditional minimum that lies lower, by the search of a single fit: that of toys answers with a
+/// minimum elsewhere, however high, where the function falls without end.
+const ONWARDS: usize = 2;
 
 /// Reads the toys of one hypothesis.
 pub(super) struct StatisticReader<'a> {
@@ -100,6 +103,14 @@ fn at(fit: &FitOutcome) -> Start {
     Start::At(Arc::from(fit.parameters.as_slice()))
 }
 
+/// The second free fit if it has a minimum, and a lower one.
+fn lower<'f>(free: &'f FitOutcome, onwards: Option<&'f Result<FitOutcome, FitFailure>>) -> &'f FitOutcome {
+    match onwards {
+        Some(Ok(onwards)) if onwards.converged() && onwards.nll < free.nll => onwards,
+        _ => free,
+    }
+}
+
 impl Reader for StatisticReader<'_> {
     type Row = ToyRow;
 
@@ -107,7 +118,7 @@ impl Reader for StatisticReader<'_> {
         let start = || self.base.start.clone();
         let both = || vec![self.free(start(), Search::Standard), self.conditional(start(), Search::Standard)];
         let free = match outcome.fits.get(FREE) {
-            Some(Ok(free)) => free,
+            Some(Ok(free)) => lower(free, outcome.fits.get(ONWARDS)),
             _ if round == 0 => return Reading::Again(both()),
             Some(Err(failure)) => return Reading::Row(self.failed(index, "free fit", None, failure)),
             None => {
@@ -139,9 +150,11 @@ impl Reader for StatisticReader<'_> {
         let inside = self.bounds.0 <= self.value && self.value <= self.bounds.1;
         let certain = free.converged() && conditional.converged();
         let missed = q < -tolerance(free.nll) && inside && certain;
-        if missed && round < MOST_ROUNDS {
+        let onwards = outcome.fits.get(ONWARDS);
+        if missed && round < MOST_ROUNDS && onwards.is_none() {
             // The free fit missed a lower minimum: it is there for the taking.
-            return Reading::Again(vec![self.free(at(conditional), Search::Local)]);
+            let (_, alone) = self.free(at(conditional), Search::Standard);
+            return Reading::Again(vec![self.free(at(conditional), Search::Local), (ONWARDS, alone)]);
         }
         let mut row = self.row(index, Some(mu_hat), Some(q.max(0.0)));
         if missed {
@@ -150,12 +163,9 @@ impl Reader for StatisticReader<'_> {
                 "free fit: the conditional fit lies lower by {:.3e} in twice_nll, and there is no certified minimum below it",
                 -q
             );
-            if let Some(empty) = diagnosis::empty_bins(self.model, conditional) {
-                // Its minimum lies in a valley that ends as soon as the parameter of interest is free to move.
-                row.reason.push_str(&format!(
-                    ": with no expected events left in {empty} the function can fall without end"
-                ));
-            }
+        }
+        if let Some(Ok(onwards)) = onwards.filter(|_| missed) {
+            row = self.marked(row, "free fit from there", onwards);
         }
         let row = self.marked(row, "free fit", free);
         Reading::Row(self.marked(row, "conditional fit", conditional))
@@ -269,13 +279,37 @@ mod tests {
     #[test]
     fn a_conditional_fit_below_the_free_one_sends_the_free_one_there() {
         let requests = again(0, good(0.3, 5.0), good(1.0, 4.0));
-        assert_eq!(requests, [(FREE, vec![1.0], vec![])]);
+        assert_eq!(requests, [(FREE, vec![1.0], vec![]), (ONWARDS, vec![1.0], vec![])]);
         // The lower free fit may lie beyond the tested value, or leave a rise.
         assert_eq!(statistic(row(1, good(1.4, 3.0), good(1.0, 4.0))), Some((0.0, ToyStatus::Converged)));
         assert_eq!(
             statistic(row(1, good(0.9, 3.9), good(1.0, 4.0))).map(|q| (q.0 * 1e9).round()),
             Some(0.2e9)
         );
+    }
+
+    #[test]
+    fn a_conditional_minimum_from_which_the_free_fit_falls_without_end_is_told_with_its_bins() {
+        let model = model();
+        let read = |onwards: Fit| {
+            let fits = vec![good(0.3, 5.0), good(1.0, 4.0), onwards];
+            match reader(&model).read(3, &TaskOutcome { fits }, 1) {
+                Reading::Row(row) => Some(row),
+                Reading::Again(_) => None,
+            }
+        };
+        let endless = stopped(2.0, -9.0, Reason::Unbounded);
+        let endless = read(endless.map(|fit| FitOutcome { empty_bins: vec![2], ..fit }));
+        assert!(endless.is_some_and(|r| {
+            (r.status, r.statistic, r.mu_hat) == (ToyStatus::NotConverged, Some(0.0), Some(0.3))
+                && r.reason.contains("lower by 2.000e0")
+                && r.reason.contains("free fit from there: not converged: the function falls without end")
+                && r.reason.ends_with("with no expected events left in bin 2")
+        }));
+        // It may as well find the minimum that was missed, or nothing.
+        assert_eq!(statistic(read(good(0.9, 3.75))), Some((0.5, ToyStatus::Converged)));
+        let nothing = read(not_finite());
+        assert!(nothing.is_some_and(|r| r.reason.ends_with("no certified minimum below it")));
     }
 
     #[test]
@@ -300,14 +334,6 @@ mod tests {
         assert!(missed.is_some_and(|r| {
             (r.status, r.statistic) == (ToyStatus::NotConverged, Some(0.0))
                 && r.reason.contains("lower by 2.000e0")
-        }));
-        // Why there may be none: less than nothing is expected where the conditional fit ends.
-        let emptied = good(1.0, 4.0).map(|fit| FitOutcome { empty_bins: vec![2], ..fit });
-        let missed = row(MOST_ROUNDS, good(0.3, 5.0), emptied);
-        assert!(missed.is_some_and(|r| {
-            r.status == ToyStatus::NotConverged
-                && r.reason
-                    .ends_with("with no expected events left in bin 2 the function can fall without end")
         }));
         // There is no minimum to look for.
         let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));

@@ -43,7 +43,8 @@ pub(super) enum Reading<Row> {
     Again(Requests),
 }
 
-/// Fits to be made again, each with its place among the fits of the toy.
+/// Fits to be made again, each with its place among the fits of the toy. The place after the last one is for a fit that
+/// was not made before.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
 /// Takes rows that are ready.
@@ -182,8 +183,9 @@ fn run_batch<R: Reader>(
                 continue;
             }
             for ((slot, _), fit) in toy.requests.iter().zip(repeated.fits) {
-                if let Some(old) = toy.outcome.fits.get_mut(*slot) {
-                    keep_better(old, fit);
+                match toy.outcome.fits.get_mut(*slot) {
+                    Some(old) => keep_better(old, fit),
+                    None => toy.outcome.fits.push(fit),
                 }
             }
             match toy.piece.reader.read(toy.index, &toy.outcome, round) {
