@@ -38,11 +38,25 @@ struct Known {
     bool any;
 };
 
+// On which side of its kink a parameter at 0 goes on: 0 if it rests there. `slope` becomes the slope on that side.
+NS_DEVICE double side_of(double half, double& slope) {
+    double right = slope + half, left = slope - half;
+    if (right < 0.0 && -right >= left) {
+        slope = right;
+        return 1.0;
+    }
+    if (left > 0.0) {
+        slope = left;
+        return -1.0;
+    }
+    return 0.0;
+}
+
 // Moves to the trial point: remembers the step, finds what is held, sets the slope. Returns whether that changed
-// what is held.
-template <bool NEAR>
+// what is held, or on which side of a kink a parameter is.
+template <bool NEAR, bool KINKS>
 NS_DEVICE bool absorb(
-    const Plan& plan, const State<NEAR>& state, bool fresh, Memory& memory, Sums& sums
+    const Plan& plan, Codes codes, const State<NEAR>& state, bool fresh, Memory& memory, Sums& sums
 ) {
     double *theta = state[THETA], *slope = state[SLOPE], *held = state[HELD];
     const double *trial = state[TRIAL], *gradient = state[GRADIENT];
@@ -52,7 +66,14 @@ NS_DEVICE bool absorb(
     double parts[3] = {0.0, 0.0, 0.0};
     NS_EACH(p, plan.n_params) {
         double to = trial[p], g = gradient[p];
-        bool was = held[p] != 0.0;
+        bool was = held[p] != 0.0, rests = false, leaves = false;
+        if (KINKS && codes.kinks && plan.kinked[p]) {
+            double side = to == 0.0 ? side_of(state[JUMP][p], g) : 0.0;
+            rests = to == 0.0 && side == 0.0;
+            // The slope has a jump on the way.
+            leaves = side != 0.0;
+            state[SIDE][p] = side;
+        }
         if (!fresh) {
             // A parameter that was held has moved nowhere, and its slope counted for nothing.
             double step = to - theta[p], change = was ? 0.0 : g - slope[p];
@@ -62,10 +83,10 @@ NS_DEVICE bool absorb(
             parts[1] = fma(change, change, parts[1]);
         }
         theta[p] = to;
-        bool holds = lower[p] == upper[p] || (to <= lower[p] && g > 0.0) || (to >= upper[p] && g < 0.0);
+        bool holds = rests || lower[p] == upper[p] || (to <= lower[p] && g > 0.0) || (to >= upper[p] && g < 0.0);
         held[p] = holds ? 1.0 : 0.0;
         slope[p] = holds ? 0.0 : g;
-        if (holds != was) parts[2] += 1.0;
+        if (holds != was || leaves) parts[2] += 1.0;
     }
     sums.all(parts);
     if (!fresh) {
@@ -81,6 +102,21 @@ NS_DEVICE bool absorb(
 // What one step from `theta` may reach below: Poisson constraints are barriers at 0, a step leaves a tenth.
 NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
     return plan.constraint[p].x == 2 ? fmax(lower, 0.1 * theta) : lower;
+}
+
+// The box of a step from `theta`: the orthant's, where parameters have kinks.
+template <bool NEAR, bool KINKS>
+NS_DEVICE void box(
+    const Plan& plan, Codes codes, const State<NEAR>& state, int p, double theta, double& lower, double& upper
+) {
+    lower = state[LOWER][p];
+    upper = state[UPPER][p];
+    if (KINKS && codes.kinks && plan.kinked[p]) {
+        double side = theta == 0.0 ? state[SIDE][p] : theta;
+        if (side > 0.0) lower = fmax(lower, 0.0);
+        if (side < 0.0) upper = fmin(upper, 0.0);
+    }
+    lower = floor_of(plan, p, lower, theta);
 }
 
 // The longest part of the direction, at most 1, that stays in the box.
@@ -101,15 +137,15 @@ NS_DEVICE double reach(const Plan& plan, const State<NEAR>& state, Sums& sums) {
     return least > 0.0 ? least : 0.0;
 }
 
-// Holds the parameters that sit on a bound and would leave the box; true if there were any.
-template <bool NEAR>
-NS_DEVICE bool pin_outward(const Plan& plan, const State<NEAR>& state, Sums& sums) {
+// Holds the parameters that sit on a bound (or a kink) and would leave the box; true if there were any.
+template <bool NEAR, bool KINKS>
+NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<NEAR>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
-    const double *lower = state[LOWER], *upper = state[UPPER];
     double *held = state[HELD], *slope = state[SLOPE], any = 0.0;
     NS_EACH(p, plan.n_params) {
-        double step = direction[p];
-        bool outward = (theta[p] <= lower[p] && step < 0.0) || (theta[p] >= upper[p] && step > 0.0);
+        double step = direction[p], lower = state[LOWER][p], upper = state[UPPER][p];
+        if (KINKS) box<NEAR, KINKS>(plan, codes, state, p, theta[p], lower, upper);
+        bool outward = (theta[p] <= lower && step < 0.0) || (theta[p] >= upper && step > 0.0);
         if (outward && held[p] == 0.0) {
             held[p] = 1.0;
             slope[p] = 0.0;
@@ -117,6 +153,21 @@ NS_DEVICE bool pin_outward(const Plan& plan, const State<NEAR>& state, Sums& sum
         }
     }
     return sums.one(any) != 0.0;
+}
+
+// The same inside the box of the orthant, whose edges bend the way. Returns the product of that step with the slope.
+template <bool NEAR>
+NS_DEVICE double advance_bent(const Plan& plan, Codes codes, const State<NEAR>& state, double length, Sums& sums) {
+    const double *theta = state[THETA], *direction = state[DIRECTION], *slope = state[SLOPE];
+    double *trial = state[TRIAL], product = 0.0;
+    NS_EACH(p, plan.n_params) {
+        double lower, upper, x = theta[p];
+        box<NEAR, true>(plan, codes, state, p, x, lower, upper);
+        double to = fmin(fmax(fma(length, direction[p], x), lower), upper);
+        trial[p] = state[HELD][p] != 0.0 ? x : to;
+        product = fma(slope[p], trial[p] - x, product);
+    }
+    return sums.one(product);
 }
 
 // TRIAL = THETA + length DIRECTION, inside the box.
@@ -143,9 +194,9 @@ NS_DEVICE void keep(const Plan& plan, const State<NEAR>& state, const State<NEAR
 }
 
 // Whether the descent is about to end in the known minimum: value and point that it predicts agree.
-template <bool NEAR>
+template <bool NEAR, bool KINKS>
 NS_DEVICE bool awaits(
-    const Plan& plan, const State<NEAR>& state, const Descent& at, double known, Sums& sums
+    const Plan& plan, Codes codes, const State<NEAR>& state, const Descent& at, double known, Sums& sums
 ) {
     double predicted = at.value - at.edm;
     if (at.edm > RECOGNISABLE || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
@@ -153,35 +204,54 @@ NS_DEVICE bool awaits(
     double away = 0.0;
     NS_EACH(p, plan.n_params) {
         double width = plan.width[p], scale = width > 0.0 ? width : fabs(there[p]);
-        if (!(fabs(theta[p] + direction[p] - there[p]) <= CLOSE * fmax(scale, CLOSE))) away = 1.0;
+        double to = theta[p] + direction[p];
+        if (KINKS) {
+            double lower, upper;
+            box<NEAR, KINKS>(plan, codes, state, p, theta[p], lower, upper);
+            to = fmin(fmax(to, lower), upper);
+            // Minima of neighbouring orthants lie close to each other.
+            if (codes.kinks && plan.kinked[p] && (to > 0.0) - (to < 0.0) != (there[p] > 0.0) - (there[p] < 0.0)) away = 1.0;
+        }
+        if (!(fabs(to - there[p]) <= CLOSE * fmax(scale, CLOSE))) away = 1.0;
     }
     return sums.one(away) == 0.0;
 }
 
 // The direction from where the descent is; false if the metric fails.
-template <bool NEAR>
+template <bool NEAR, bool KINKS>
 NS_DEVICE bool direct(
-    const Plan& plan, const Metric& metric, const State<NEAR>& state, Memory& memory, Descent& at, bool renew,
-    Sums& sums
+    const Plan& plan, Codes codes, const Metric& metric, const State<NEAR>& state, Memory& memory, Descent& at,
+    bool renew, Sums& sums
 ) {
     for (int pin = 0;; pin++) {
         if ((renew || pin > 0) && !factor(plan, metric, state, sums)) return false;
         before(plan, state, memory, sums);
         solve(plan, metric, state);
         at.descent = after(plan, state, memory, sums);
-        at.length = reach(plan, state, sums);
-        if (!(at.length < 1e-10)) return true;
-        if (pin == MOST_PINS) return false;
-        if (!pin_outward(plan, state, sums)) return true;
+        if (KINKS) {
+            // Steps bend at edges: only those count at which a step would not begin.
+            at.length = 1.0;
+            if (pin == MOST_PINS) return true;
+        } else {
+            at.length = reach(plan, state, sums);
+            if (!(at.length < 1e-10)) return true;
+            if (pin == MOST_PINS) return false;
+        }
+        if (!pin_outward<NEAR, KINKS>(plan, codes, state, sums)) return true;
         memory.used = 0;
     }
 }
 
 // Descends from START (all parameters, inside the box) to a certificate, or gives up. With a known minimum it
-// also ends, without a certificate, once it will not get below that. The point is in THETA.
-template <bool NEAR>
-NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NEAR>& state, Known known, Sums& sums) {
+// also ends, without a certificate, once it will not get below that. The point is in THETA. With `probe` it ends with the
+// value at START.
+template <bool NEAR, bool KINKS>
+NS_DEVICE Descent descend(
+    const Plan& plan, Codes codes, const Metric& metric, const State<NEAR>& state, Known known, bool probe, Sums& sums
+) {
     Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
+    // What the first order promises of the step, where edges bend it.
+    double promised = 0.0;
     double* room = state[ROOM] + MEMORY_AT;
     Memory memory = {room, room + PAIRS, 0, 0, false};
     barrier();
@@ -192,13 +262,19 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
         state[HELD][p] = 0.0;
         state[SLOPE][p] = 0.0;
         state[DIRECTION][p] = 0.0;
+        if (KINKS) state[SIDE][p] = 0.0;
     }
     barrier();
     for (;;) {
-        Value here = evaluate(plan, state, state[TRIAL], sums);
+        Value here = evaluate<NEAR, KINKS>(plan, codes, state, state[TRIAL], sums);
         at.evaluations++;
         double value = here.main + here.constraint;
-        double bound = at.value + 1e-4 * at.length * at.descent + 8.0 * EPSILON * at.noise;
+        if (KINKS && probe) {
+            at.value = value;
+            return at;
+        }
+        double first_order = KINKS ? promised : at.length * at.descent;
+        double bound = at.value + 1e-4 * first_order + 8.0 * EPSILON * at.noise;
         bool good = at.fresh ? isfinite(value) : value <= bound;
         bool usable = here.least > LEAST_PRODUCT;
         if (!good || !usable) {
@@ -208,7 +284,11 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
                 return at;
             }
             at.length *= 0.3;
-            advance(plan, state, at.length);
+            if (KINKS) {
+                promised = advance_bent(plan, codes, state, at.length, sums);
+            } else {
+                advance(plan, state, at.length);
+            }
             continue;
         }
         bool fresh = at.fresh;
@@ -217,13 +297,13 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
         at.noise = here.noise;
         at.trials = 0;
         at.iterations++;
-        bool turned = absorb(plan, state, fresh, memory, sums);
+        bool turned = absorb<NEAR, KINKS>(plan, codes, state, fresh, memory, sums);
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
         bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
                      at.iterations > HARD || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
-        if (!direct(plan, metric, state, memory, at, renew, sums)) at.lost = true;
+        if (!direct<NEAR, KINKS>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;
         at.last_edm = fresh ? infinity() : at.edm;
         at.edm = -0.5 * at.descent;
         if (fresh) {
@@ -240,9 +320,13 @@ NS_DEVICE Descent descend(const Plan& plan, const Metric& metric, const State<NE
         }
         if (known.any && at.edm <= RECOGNISABLE) {
             if (at.edm <= FORESEEABLE && at.value - 10.0 * at.edm >= known.value - SAME) return at;
-            if (awaits(plan, state, at, known.value, sums)) return at;
+            if (awaits<NEAR, KINKS>(plan, codes, state, at, known.value, sums)) return at;
         }
-        advance(plan, state, at.length);
+        if (KINKS) {
+            promised = advance_bent(plan, codes, state, at.length, sums);
+        } else {
+            advance(plan, state, at.length);
+        }
     }
 }
 

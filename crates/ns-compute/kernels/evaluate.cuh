@@ -64,7 +64,7 @@ struct Value {
 
 // normsys factors, sorted by block (FACTOR), and their relative derivatives, sorted by parameter (RATIO).
 template <bool NEAR>
-NS_DEVICE void terms(const Plan& plan, const State<NEAR>& state, const double* theta) {
+NS_DEVICE void terms(const Plan& plan, int code, const State<NEAR>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
 #pragma unroll 2
     for (int i = thread(); i < plan.n_terms; i += threads()) {
@@ -72,7 +72,7 @@ NS_DEVICE void terms(const Plan& plan, const State<NEAR>& state, const double* t
         Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
         int place = plan.norm_place[i];
         double f, r;
-        normsys(plan, i, high, middle, low, theta[plan.norm_param[i]], f, r);
+        normsys(plan, code, i, high, middle, low, theta[plan.norm_param[i]], f, r);
         factor[place] = f;
         ratio[i] = r;
     }
@@ -274,9 +274,23 @@ NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const doubl
     }
 }
 
-// Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
+// Half the difference of the slopes on both sides of a kink, for the team's parameter: `bent`, what its templates' curves
+// weigh, and the normsys terms `from` to `to`.
 template <bool NEAR>
-NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state, const double* theta) {
+NS_DEVICE double jump(const Plan& plan, Codes codes, const State<NEAR>& state, double bent, int from, int to) {
+    double sum = codes.histosys == CODE0 ? bent : 0.0;
+    if (codes.normsys == CODE1) {
+        for (int t = from + member(); t < to; t += members()) {
+            Pair log = plan.norm_log[t];
+            sum = fma(0.5 * (log.a + log.b), state[TOTAL][plan.norm_block[t]], sum);
+        }
+    }
+    return team_sum(sum);
+}
+
+// Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
+template <bool NEAR, bool KINKS>
+NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>& state, const double* theta) {
     const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
     const double* others = state[OTHERS];
     double* gradient = state[GRADIENT];
@@ -331,21 +345,25 @@ NS_DEVICE void scalar_gradient(const Plan& plan, const State<NEAR>& state, const
             }
         }
         double value, first;
-        histosys(plan.histosys, theta[rest.z], value, first);
+        histosys(codes.histosys, theta[rest.z], value, first);
+        if (KINKS && codes.kinks && theta[rest.z] == 0.0) {
+            double half = jump(plan, codes, state, bent, ranges.z, ranges.w);
+            if (member() == 0) state[JUMP][rest.z] = half;
+        }
         sum = team_sum(fma(bent, first, sum));
         if (member() == 0) gradient[rest.z] += sum;
     }
 }
 
 // Evaluates at `theta` (any memory) for the data in MAIN and AUX; fills GRADIENT, LAMBDA, WEIGHT, REACTION.
-template <bool NEAR>
-NS_DEVICE Value evaluate(const Plan& plan, const State<NEAR>& state, const double* theta, Sums& sums) {
+template <bool NEAR, bool KINKS>
+NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<NEAR>& state, const double* theta, Sums& sums) {
     double* curved = state[CURVED];
     NS_EACH(p, plan.n_params) {
         double first;
-        histosys(plan.histosys, theta[p], curved[p], first);
+        histosys(codes.histosys, theta[p], curved[p], first);
     }
-    terms(plan, state, theta);
+    terms(plan, codes.normsys, state, theta);
     barrier();
     double least = block_factors(plan, state, theta);
     cells(plan, state, theta);
@@ -356,7 +374,7 @@ NS_DEVICE Value evaluate(const Plan& plan, const State<NEAR>& state, const doubl
     sums.all(parts);
     pull_back(plan, state, theta);
     barrier();
-    scalar_gradient(plan, state, theta);
+    scalar_gradient<NEAR, KINKS>(plan, codes, state, theta);
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};
 }

@@ -51,10 +51,10 @@ NS_DEVICE double exponential(double x) {
 // Factor and relative derivative of normsys term `i` at `alpha`. Coefficients are given: they are read while alpha is still on its
 // way.
 NS_DEVICE void normsys(
-    const Plan& plan, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
+    const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
 ) {
     double size = fabs(alpha);
-    if (plan.normsys == CODE4 && size < 1.0) {
+    if (code == CODE4 && size < 1.0) {
         // Horner's rule for the polynomial and, with the same intermediate values, its derivative.
         double value = fma(high.a, alpha, high.b), first = fma(high.a, alpha, value);
         value = fma(value, alpha, middle.a), first = fma(first, alpha, value);

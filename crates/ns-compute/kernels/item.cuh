@@ -1,7 +1,7 @@
 // One item of the queue: its data, then its fits one after the other.
 #pragma once
+#include "kinks.cuh"
 #include "random.cuh"
-#include "search.cuh"
 
 namespace ns {
 
@@ -105,7 +105,13 @@ NS_DEVICE void fit(
         uint64_t* copy = (uint64_t*)(state[ROOM] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
-        search(launch, which, *(const Metric*)copy, state, block, helps, sums);
+        const Metric& metric = *(const Metric*)copy;
+        // Models with kinks are left to the general kernel.
+        if (!NEAR && plan.kinked) {
+            search_orthants(plan, request, metric, state, sums);
+        } else {
+            search(launch, which, metric, state, block, helps, sums);
+        }
         if (helps) return;
         const Ticket& end = *ticket_of(state);
         outcome.value = end.value;

@@ -52,7 +52,7 @@ NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int block
         NS_EACH(i, plan.n_aux) state[AUX][i] = data[plan.n_bins + i];
         NS_EACH(p, plan.n_params) state[TRIAL][p] = launch.points[(size_t)point * plan.n_params + p];
         barrier();
-        Value value = evaluate(plan, state, state[TRIAL], sums);
+        Value value = evaluate<NEAR, false>(plan, codes_of(plan), state, state[TRIAL], sums);
         if (thread() == 0) {
             launch.values[2 * (size_t)point] = value.main;
             launch.values[2 * (size_t)point + 1] = value.constraint;
@@ -77,7 +77,7 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 extern "C" __global__ void __launch_bounds__(128, 5) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<true>(launch, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(128, 5) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(128, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<false>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {

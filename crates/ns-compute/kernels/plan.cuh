@@ -58,8 +58,17 @@ struct Plan {
     const double* lower;
     const double* upper;
     const double* width;
-    const double* init;
+    // 1 for parameters with a kink at 0; null if there are none.
+    const int* kinked;
 };
+
+// Interpolation codes of an evaluation, and whether kinks are looked at.
+struct Codes {
+    int histosys, normsys;
+    bool kinks;
+};
+
+NS_DEVICE Codes codes_of(const Plan& plan) { return Codes{plan.histosys, plan.normsys, plan.kinked != nullptr}; }
 
 // The shared part of the Gauss-Newton metric of one kind of fit (see lanes/metric.rs).
 struct Metric {
@@ -150,7 +159,7 @@ enum Array {
     NORM, SCALE, TOTAL, OTHERS, ADDITIVE, BINWISE,
     PARTS, BINS_TO, COLUMN, MATRIX, LOCAL, LOCAL_REACTION, DUAL, RIGHT, MOVES, INNER, SCALED, COLUMNS, REACTION,
     FIRST_FAR,
-    FACTOR = FIRST_FAR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES, DATA,
+    FACTOR = FIRST_FAR, RATIO, LOWER, UPPER, START, BEST, BEST_HELD, EMPTY, SNAPSHOT, STEPS, CHANGES, DATA, JUMP, SIDE, RISE,
     N_ARRAYS
 };
 

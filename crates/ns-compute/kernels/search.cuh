@@ -106,7 +106,7 @@ NS_DEVICE void search(
     barrier();
     // There is one call of `descend`, which is large.
     for (;;) {
-        Descent end = descend(plan, metric, state, before, sums);
+        Descent end = descend<NEAR, false>(plan, codes_of(plan), metric, state, before, false, sums);
         bool first = !helps && ticket->round < 0, offered = ticket->offered;
         bool lowest = first;
         if (offered) {

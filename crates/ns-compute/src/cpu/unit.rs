@@ -41,7 +41,7 @@ impl<'a> Unit<'a> {
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
         let source = drawn.source.as_ref();
-        let courses = Arc::new(session.courses(source, &task.fits));
+        let courses = Arc::new(session.courses(source, &task.fits, false));
         Box::new((first..end).step_by(TOYS_PER_UNIT as usize).map(move |start| {
             let range = start..end.min(start.saturating_add(TOYS_PER_UNIT));
             Self { task, toys: Some(Toys { source, range, courses: Arc::clone(&courses) }) }
@@ -85,7 +85,13 @@ impl CpuSession {
     }
 
     /// What the fits of a run of toys share, request by request.
-    pub(crate) fn courses(&self, source: &ToySource, requests: &[FitRequest]) -> Vec<Option<Course>> {
+    /// `any_code`: for a device, which takes kinks and exponentials too.
+    pub(crate) fn courses(
+        &self,
+        source: &ToySource,
+        requests: &[FitRequest],
+        any_code: bool,
+    ) -> Vec<Option<Course>> {
         let plan = &self.plan;
         let aux: Vec<f64> = source
             .auxiliary
@@ -97,7 +103,9 @@ impl CpuSession {
             .collect();
         let mut worker = take(&self.workers, plan);
         let courses = requests.iter().map(|request| {
-            if request.search != Search::Local {
+            // Devices look at all sides of kinks as the processor's search does.
+            let sides = any_code && plan.has_kinks && request.search == Search::Standard;
+            if request.search != Search::Local && !sides {
                 return None;
             }
             let frame = Frame::new(&plan.table, request);
@@ -108,7 +116,7 @@ impl CpuSession {
             frame.place(request, &mut point);
             let parts = (frame.lower, frame.upper, frame.fixed.as_slice());
             let apart = matches!(request.start, Start::Earlier(_) | Start::Along(..));
-            Course::new(self.level, plan, &point, &aux, parts, apart, &mut worker.scratch)
+            Course::new(self.level, plan, &point, &aux, parts, apart, any_code, &mut worker.scratch)
         });
         let courses = courses.collect();
         put(&self.workers, worker);

@@ -113,8 +113,9 @@ impl Input {
         })
     }
 
-    /// Adds a request of kind `kind`.
-    pub(super) fn request(&mut self, table: &ParameterTable, request: &FitRequest, kind: &Kind) {
+    /// Adds a request of kind `kind`; `looks`: it also starts from elsewhere.
+    pub(super) fn request(&mut self, table: &ParameterTable, request: &FitRequest, kind: &Kind, looks: bool) {
+        let count = |n: usize| if looks { n as i32 } else { 0 };
         let overrides = overrides(table, request);
         let (start, earlier, point) = match &request.start {
             Start::Init => (layout::START_AT, 0, self.shared(&table.init)),
@@ -142,10 +143,10 @@ impl Input {
             condition_low: range.0,
             condition_high: range.1,
             metric: kind.metric,
-            n_first: kind.first.1 as i32,
-            n_second: kind.second.1 as i32,
-            n_bendable: kind.bendable.1 as i32,
-            n_directions: kind.directions.1 as i32,
+            n_first: count(kind.first.1),
+            n_second: count(kind.second.1),
+            n_bendable: count(kind.bendable.1),
+            n_directions: count(kind.directions.1),
             first: kind.first.0,
             second: kind.second.0,
             bendable: kind.bendable.0,
@@ -280,7 +281,8 @@ impl Launcher<'_> {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
-        let help = toys.filter(|_| requests.iter().any(searches)).map_or(Help::No, |toys| toys.help);
+        let shared = self.plan.kinked == 0 && requests.iter().any(searches);
+        let help = toys.filter(|_| shared).map_or(Help::No, |toys| toys.help);
         let few = self.fit.blocks.min(n_items).max(1);
         let (blocks, waiting) = match help {
             Help::No => (few, 0),

@@ -71,7 +71,7 @@ impl CudaSession {
         let mut n_fits = 0;
         for (i, task) in tasks.iter().enumerate() {
             for request in &task.fits {
-                input.request(table, request, kind);
+                input.request(table, request, kind, self.looks(request));
             }
             let (main, aux) = sets.numbers(i);
             let data = input.data(main, aux);

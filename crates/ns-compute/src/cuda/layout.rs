@@ -56,10 +56,13 @@ pub(super) enum Array {
     Steps,
     Changes,
     Data,
+    Jump,
+    Side,
+    Rise,
 }
 
 /// Number of arrays.
-pub(super) const N_ARRAYS: usize = Array::Data as usize + 1;
+pub(super) const N_ARRAYS: usize = Array::Rise as usize + 1;
 
 /// Offsets, an even number of them: what follows in a structure is aligned.
 pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
@@ -120,7 +123,8 @@ pub(super) struct Plan {
     pub(super) lower: u64,
     pub(super) upper: u64,
     pub(super) width: u64,
-    pub(super) init: u64,
+    /// 0 if no parameter has a kink.
+    pub(super) kinked: u64,
 }
 
 /// `struct Metric`.

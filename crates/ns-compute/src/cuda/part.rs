@@ -17,9 +17,11 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    fn of(task: &FitTask) -> Self {
+    /// `kinked`: the model has kinks, of which devices look at all sides.
+    fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
-        let searches = task.fits.iter().any(|request| request.search != Search::Local);
+        let local = |search| search == Search::Local || (kinked && search == Search::Standard);
+        let searches = task.fits.iter().any(|request| !local(request.search));
         match task.data {
             Data::Drawn(_) if releases || searches => Self::DrawnLeft,
             Data::Drawn(_) => Self::Drawn,
@@ -44,12 +46,12 @@ pub(super) type Deliver<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 /// Makes what it can of tasks of one sort; one at least is done or left.
 pub(super) type Make<'a> = dyn Fn(Sort, &[FitTask], &mut Deliver<'_>) -> Result<Made, SessionError> + 'a;
 
-/// Runs a batch part by part: `make` makes what it can, and the session that `other` names the rest.
+/// Runs a batch, of a model with kinks or not, part by part: `make` makes what it can, and the session that `other` names the rest.
 ///
 /// # Errors
 /// The first; what was made before it is delivered.
 pub(super) fn in_parts<'a>(
-    tasks: &[FitTask],
+    (tasks, kinked): (&[FitTask], bool),
     wanted: Wanted,
     control: Control<'_>,
     sink: &mut dyn Sink,
@@ -59,8 +61,9 @@ pub(super) fn in_parts<'a>(
     let total = fits_of(tasks);
     let (mut index, mut fits) = (0, 0);
     let mut rest = tasks;
-    while let Some(sort) = rest.first().map(Sort::of).filter(|_| !control.is_cancelled()) {
-        let together = rest.iter().take_while(|task| Sort::of(task) == sort).count();
+    while let Some(sort) = rest.first().map(|task| Sort::of(task, kinked)).filter(|_| !control.is_cancelled())
+    {
+        let together = rest.iter().take_while(|task| Sort::of(task, kinked) == sort).count();
         let now = rest.get(..together).unwrap_or_default();
         let mut deliver = |outcomes: Vec<TaskOutcome>| {
             for outcome in outcomes {

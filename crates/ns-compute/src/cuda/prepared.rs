@@ -113,7 +113,7 @@ impl CudaSession {
         if requests.iter().any(|request| !request.released.is_empty()) {
             return Ok(None);
         }
-        let courses = self.cpu.courses(source, requests);
+        let courses = self.cpu.courses(source, requests, true);
         if courses.iter().any(Option::is_none) {
             return Ok(None);
         }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
-    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitRequest, FitTask, Model,
+    ParameterTable, Search, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use super::arena::Arena;
@@ -80,6 +80,9 @@ impl CudaSession {
         let mut plan = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;
         relocate(&mut plan, PLAN_COUNTS, memory.address());
+        if !cpu.plan.has_kinks {
+            plan.kinked = 0;
+        }
         let threads = shape::threads(&plan);
         let mut session = Self {
             cpu,
@@ -110,10 +113,18 @@ impl CudaSession {
             &self.cpu.observed.aux,
             (frame.lower, frame.upper, &frame.fixed),
             false,
+            true,
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
-        course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), false)).transpose()
+        // Of kinks the device looks at all sides; else the processor searches.
+        course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), plan.has_kinks)).transpose()
+    }
+
+    /// Whether a fit on the device starts from elsewhere too, as its kind says: between kinks only one that is asked to, as on
+    /// the processor.
+    pub(super) fn looks(&self, request: &FitRequest) -> bool {
+        !self.cpu.plan.has_kinks || request.search != Search::Local
     }
 
     /// A launcher for fits of this size.
@@ -243,7 +254,7 @@ impl Session for CudaSession {
             }
             Sort::DrawnLeft | Sort::GivenLeft => Ok(Made { done: 0, left: now.len() }),
         };
-        in_parts(tasks, wanted, control, sink, &make, &|_| &self.cpu)
+        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
     }
 
     fn evaluate(

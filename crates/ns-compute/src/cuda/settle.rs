@@ -17,7 +17,7 @@ use crate::cpu::CpuSession;
 use crate::cpu::request::{Frame, needed};
 use crate::eval::Dataset;
 use crate::lanes::Course;
-use crate::optimise::{Worker, fit};
+use crate::optimise::{MOST_FREE, Worker, fit};
 
 /// One fit that came back.
 pub(super) struct Arrived<'a> {
@@ -48,7 +48,7 @@ impl<'a> Arrived<'a> {
     }
 
     /// As an outcome of a certified fit, for data with this `-ln L` of the saturated model.
-    fn describe(&self, frame: &dyn Fn() -> Cow<'a, Frame>, saturated: f64) -> FitOutcome {
+    fn describe(&self, frame: &dyn Fn() -> Cow<'a, Frame>, kinked: &[bool], saturated: f64) -> FitOutcome {
         let flagged = |flags: &[u8]| -> Vec<usize> {
             // Mostly there is none.
             if flags.iter().fold(0, |all, flag| all | flag) == 0 {
@@ -61,8 +61,15 @@ impl<'a> Arrived<'a> {
         if !held.is_empty() {
             let frame = frame();
             inactive.extend(held.into_iter().filter(|&p| !frame.fixed[p]).map(|p| {
-                let lower = self.parameters[p] <= frame.lower[p];
-                (p, if lower { Inactive::LowerBound } else { Inactive::UpperBound })
+                let x = self.parameters[p];
+                let why = if x <= frame.lower[p] {
+                    Inactive::LowerBound
+                } else if x == 0.0 && x < frame.upper[p] && kinked.get(p) == Some(&true) {
+                    Inactive::Kink
+                } else {
+                    Inactive::UpperBound
+                };
+                (p, why)
             }));
         }
         FitOutcome {
@@ -142,7 +149,7 @@ impl<'a> Settling<'a> {
             let arrived = landed.fit(first + k, n, bins);
             let status = arrived.as_ref().map_or(1, |a| a.outcome.status);
             let depends = changed.iter().any(|&e| depends_on(request, e));
-            let searched = self.courses.is_empty() && request.search != Search::Local;
+            let searched = self.is_searched(request);
             let finished = !(searched || self.wanted.uncertainties || self.wanted.covariance);
             let frame = || match self.frames.get(k) {
                 Some(frame) => Cow::Borrowed(frame),
@@ -153,7 +160,11 @@ impl<'a> Settling<'a> {
                 _ if !needed(request, &fits) => Err(FitFailure::NotNeeded),
                 Some(arrived) if status == layout::CONVERGED && finished && !depends => {
                     own += 1;
-                    Ok(arrived.describe(&frame, saturated.unwrap_or(arrived.outcome.saturated)))
+                    Ok(arrived.describe(
+                        &frame,
+                        &self.cpu.plan.kinked,
+                        saturated.unwrap_or(arrived.outcome.saturated),
+                    ))
                 }
                 arrived => {
                     if searched || status != layout::CONVERGED || depends {
@@ -177,6 +188,15 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
+    /// Whether the processor looks for further minima. The device has done so for toys, and where there are kinks, of
+    /// which small models are searched harder.
+    fn is_searched(&self, request: &FitRequest) -> bool {
+        let plan = &self.cpu.plan;
+        let free = plan.table.fixed.iter().filter(|fixed| !**fixed).count();
+        let sides = plan.has_kinks && request.search == Search::Standard && free > MOST_FREE;
+        self.courses.is_empty() && request.search != Search::Local && !sides
+    }
+
     /// One request by the processor, from where the device came if that is of use.
     fn finish(
         &self,
@@ -198,12 +218,13 @@ impl<'a> Settling<'a> {
             return self.cpu.run_fit(request, start(), data, self.wanted, worker, false);
         };
         let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false);
-        let further = match request.search {
+        let effort = if self.is_searched(request) { request.search } else { Search::Local };
+        let further = match effort {
             Search::Local => Vec::new(),
             effort => self.cpu.further_starts(&problem, converged.parameters, effort),
         };
         let point = converged.parameters;
-        let mut outcome = fit(worker, &problem, point, &further, request.search, false, None, self.wanted)?;
+        let mut outcome = fit(worker, &problem, point, &further, effort, false, None, self.wanted)?;
         outcome.n_iterations += converged.outcome.iterations as usize;
         outcome.n_evaluations += converged.outcome.evaluations as usize;
         Ok(outcome)

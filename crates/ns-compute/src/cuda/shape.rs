@@ -62,6 +62,9 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         set(&[Slope, Direction, Theta, Held, From, To, Lower, Upper, Start, Best, BestHeld, Snapshot], n);
         set(&[Bins, BinsTo, Root, Empty], bins);
         set(&[Data], bins + aux);
+        if plan.kinked != 0 {
+            set(&[Jump, Side, Rise], n);
+        }
         set(&[Parts], PARTS);
         set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));
         set(&[Matrix], if dual > 0 { bins * bins } else { bins });
@@ -97,7 +100,9 @@ pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let rooms = lay_out(&sizes, true);
-    if rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
+    // Fits between kinks are for the general kernel alone.
+    let smooth = plan.kinked == 0 || !whole_fit;
+    if smooth && rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
 }
 
 fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {

@@ -161,7 +161,7 @@ impl<'a> Batch<'a> {
         }
         let mut input = Input::new();
         for (request, kind) in requests.iter().zip(&turn.shared.kinds) {
-            input.request(session.cpu.table(), request, kind);
+            input.request(session.cpu.table(), request, kind, session.looks(request));
         }
         let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
         let help = match left {

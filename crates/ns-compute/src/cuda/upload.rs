@@ -256,7 +256,8 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.lower = arena.put(&side(&|p| plan.table.bounds[p].0));
     out.upper = arena.put(&side(&|p| plan.table.bounds[p].1));
     out.width = arena.put(&width);
-    out.init = arena.put(&plan.table.init);
+    out.kinked =
+        if plan.has_kinks { arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k))) } else { 0 };
 }
 
 /// Reactions by parameter, those with most work first, so that no team is left with a long list at the end.

@@ -6,6 +6,7 @@ use super::descend::{Kind, Walk};
 use super::directions::Direction;
 use super::valleys::valleys;
 use crate::eval::{Scratch, forward};
+use crate::optimise::MOST_FREE;
 
 /// Scattered start points of every fit, and of those that may have several minima.
 const SCATTERED: (usize, usize) = (2, 10);
@@ -13,6 +14,9 @@ const SCATTERED: (usize, usize) = (2, 10);
 /// Scattered start points of models that bend much: all of the above are for every fit, these for those that seem to have
 /// several minima.
 const SCATTERED_IF_BENT: usize = 26;
+
+/// Scattered start points of small models with kinks.
+const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
 /// Keys the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
@@ -41,6 +45,14 @@ pub(super) struct Ground<'a> {
 }
 
 impl Starts {
+    /// For models with kinks, whose fits on a device look at the other side of each parameter anyway: small ones start
+    /// from scattered points too, as those of the processor do.
+    pub(super) fn between_kinks(kind: &Kind<'_>, point: &[f64]) -> Self {
+        let free = kind.metric.free.len();
+        let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };
+        Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
+    }
+
     /// Lays them out around `ground`; `apart` if fits start elsewhere.
     pub(super) fn new(
         kind: &Kind<'_>,

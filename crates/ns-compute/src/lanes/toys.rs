@@ -57,7 +57,9 @@ impl Course {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
     /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere.
     /// `None` if lanes do not suit them: kinks, exponential interpolation, a model too large, a free factor
-    /// without effect.
+    /// without effect. With `any_code` kinks and exponentials are welcome: for devices, whose fits then start from
+    /// mirror images of the minimum.
+    #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
         plan: &Plan,
@@ -65,10 +67,12 @@ impl Course {
         aux: &[f64],
         (lower, upper, fixed): (Vec<f64>, Vec<f64>, &[bool]),
         apart: bool,
+        any_code: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
         let bent = plan.histosys != HistosysCode::Code0 || plan.hist_curve.is_empty();
-        if plan.has_kinks || !bent || (plan.normsys != NormsysCode::Code4 && !plan.norm_runs.is_empty()) {
+        let exponential = plan.normsys != NormsysCode::Code4 && !plan.norm_runs.is_empty();
+        if !any_code && (plan.has_kinks || !bent || exponential) {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
@@ -77,7 +81,8 @@ impl Course {
         for &p in &plan.poisson.param {
             barrier[p] = true;
         }
-        let bendable = metric.free.iter().copied().filter(|&p| plan.bendable[p]).collect();
+        let flipped = if plan.has_kinks { &plan.asymmetric } else { &plan.bendable };
+        let bendable = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
             width[p] = Some(1.0 / w);
@@ -87,7 +92,8 @@ impl Course {
         }
         let bounds = Bounds { lower, upper, barrier };
         // The Jacobian has left the expectations at `point` in `scratch`.
-        let directions = directions(plan, &scratch.lambda, &metric.free, &width);
+        let directions =
+            if plan.has_kinks { Vec::new() } else { directions(plan, &scratch.lambda, &metric.free, &width) };
         let expected = scratch.lambda.iter().copied().take(plan.n_bins).collect::<Vec<f64>>();
         let mut course = Self {
             metric,
@@ -102,6 +108,12 @@ impl Course {
             let mut common = point.to_vec();
             for &p in &course.metric.free {
                 common[p] = common[p].clamp(course.bounds.lower[p], course.bounds.upper[p]);
+            }
+            if plan.has_kinks || exponential {
+                // Lanes, which the others need, cannot descend here.
+                let starts = Starts::between_kinks(&course.kind(level, plan), &common);
+                course.starts = starts;
+                return Some(course);
             }
             let ground = Ground { point: &common, main: &expected, aux };
             let mut walk = Walk::new(plan, &course.metric);

@@ -18,4 +18,5 @@ mod worker;
 
 pub(crate) use descend::{BELOW_SATURATED, EDM_TOLERANCE};
 pub(crate) use finish::fit;
+pub(crate) use scatter::MOST_FREE;
 pub(crate) use worker::{Problem, Worker};

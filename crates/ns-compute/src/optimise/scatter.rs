@@ -8,7 +8,7 @@
 use super::Problem;
 
 /// Models with more free parameters are not searched in this way.
-pub(super) const MOST_FREE: usize = 48;
+pub(crate) const MOST_FREE: usize = 48;
 
 /// Descents from scattered points at most.
 pub(super) const MOST_STARTS: usize = 64;
