@@ -9,19 +9,25 @@
 
 namespace ns {
 
-// A mirrored point at most so high above the minimum is worth a descent; descents of one fit.
+// A mirrored point at most so high above the minimum is worth a descent; descents of one fit. They are more than the processor
+// makes, whose steps lead farther: most end after two steps, on their way back.
 constexpr double LOW = 0.5;
-constexpr int MOST_FLIPS = 24;
+constexpr int MOST_FLIPS = 64;
 // A minimum counts as lower if it is by more than this.
 constexpr double LOWER_BY = 1e-10;
+
+// A descent that is lost so little above the minimum, or below it, might have become a lower one.
+constexpr double OPEN_BELOW = 1.0;
 
 // What a descent of the search is for.
 enum Stage { FROM_START, SMOOTH, FROM_SMOOTH, ELSEWHERE, PROBE, FLIP };
 
-// Keeps the end of a descent if it is certified and the lowest. Starts and ends with the block in step.
+// Keeps the end of a descent if it is certified and the lowest. One that has come far down without a certificate is for the
+// processor to finish, and the fit with it. Starts and ends with the block in step.
 template <bool NEAR>
 NS_DEVICE bool keep_lower(const Plan& plan, const State<NEAR>& state, const Descent& end, bool first, Ticket* ticket) {
     bool lowest = first || (end.converged && end.value < ticket->value - LOWER_BY);
+    bool open = !first && end.lost && end.value < ticket->value + OPEN_BELOW;
     barrier();
     if (lowest) keep(plan, state, state);
     if (thread() == 0) {
@@ -30,6 +36,7 @@ NS_DEVICE bool keep_lower(const Plan& plan, const State<NEAR>& state, const Desc
             ticket->edm = end.edm;
             ticket->converged = end.converged;
         }
+        if (open) ticket->several = 1;
         ticket->iterations += end.iterations;
         ticket->evaluations += end.evaluations;
     }
@@ -71,6 +78,7 @@ NS_DEVICE void search_orthants(
     if (thread() == 0) {
         ticket->iterations = 0;
         ticket->evaluations = 0;
+        ticket->several = 0;
     }
     Known known = {infinity(), false};
     Stage stage = FROM_START;
@@ -130,7 +138,7 @@ NS_DEVICE void search_orthants(
             stage = FLIP;
         }
         // The lowest of the mirrored points that are left.
-        if (flips == MOST_FLIPS) return;
+        if (flips == MOST_FLIPS) break;
         if (thread() == 0) {
             int next = -1;
             for (int i = 0; i < request.n_bendable; i++) {
@@ -142,10 +150,12 @@ NS_DEVICE void search_orthants(
             ticket->start = next;
         }
         barrier();
-        if (ticket->start < 0) return;
+        if (ticket->start < 0) break;
         flips++;
         mirror(plan, state, ticket->start);
     }
+    if (thread() == 0 && ticket->several) ticket->converged = 0;
+    barrier();
 }
 
 }  // namespace ns

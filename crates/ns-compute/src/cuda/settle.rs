@@ -17,7 +17,7 @@ use crate::cpu::CpuSession;
 use crate::cpu::request::{Frame, needed};
 use crate::eval::Dataset;
 use crate::lanes::Course;
-use crate::optimise::{MOST_FREE, Worker, fit};
+use crate::optimise::{Worker, fit};
 
 /// One fit that came back.
 pub(super) struct Arrived<'a> {
@@ -149,7 +149,7 @@ impl<'a> Settling<'a> {
             let arrived = landed.fit(first + k, n, bins);
             let status = arrived.as_ref().map_or(1, |a| a.outcome.status);
             let depends = changed.iter().any(|&e| depends_on(request, e));
-            let searched = self.is_searched(request);
+            let searched = self.courses.is_empty() && request.search != Search::Local;
             let finished = !(searched || self.wanted.uncertainties || self.wanted.covariance);
             let frame = || match self.frames.get(k) {
                 Some(frame) => Cow::Borrowed(frame),
@@ -188,15 +188,6 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
-    /// Whether the processor looks for further minima. The device has done so for toys, and where there are kinks, of
-    /// which small models are searched harder.
-    fn is_searched(&self, request: &FitRequest) -> bool {
-        let plan = &self.cpu.plan;
-        let free = plan.table.fixed.iter().filter(|fixed| !**fixed).count();
-        let sides = plan.has_kinks && request.search == Search::Standard && free > MOST_FREE;
-        self.courses.is_empty() && request.search != Search::Local && !sides
-    }
-
     /// One request by the processor, from where the device came if that is of use.
     fn finish(
         &self,
@@ -218,13 +209,12 @@ impl<'a> Settling<'a> {
             return self.cpu.run_fit(request, start(), data, self.wanted, worker, false);
         };
         let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false);
-        let effort = if self.is_searched(request) { request.search } else { Search::Local };
-        let further = match effort {
+        let further = match request.search {
             Search::Local => Vec::new(),
             effort => self.cpu.further_starts(&problem, converged.parameters, effort),
         };
         let point = converged.parameters;
-        let mut outcome = fit(worker, &problem, point, &further, effort, false, None, self.wanted)?;
+        let mut outcome = fit(worker, &problem, point, &further, request.search, false, None, self.wanted)?;
         outcome.n_iterations += converged.outcome.iterations as usize;
         outcome.n_evaluations += converged.outcome.evaluations as usize;
         Ok(outcome)
