@@ -84,6 +84,8 @@ fn an_interrupt_ends_in_130() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
+    // Waiting closes standard input, whose end must not come before the signal.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     let status = child.wait().unwrap();
     use std::os::unix::process::ExitStatusExt;
     assert!(status.code() == Some(130) || status.signal() == Some(2), "{status:?}");

@@ -22,15 +22,17 @@ pub const CUDA_COVARIANCE: f64 = 1e-6;
 pub const CUDA_STATISTIC: f64 = 1e-8;
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
-/// The same with piecewise interpolation, whose likelihoods have many minima.
+/// The same with piecewise interpolation, whose likelihoods have many minima: two searches do not always end in the
+/// same one.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
+pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.99;
 
 /// The impact of a parameter in a ranking, and how many of the first places must be the same.
 pub const CUDA_IMPACT: f64 = 1e-6;
 pub const CUDA_TOP: f64 = 10.0;
 
 /// All of them by name.
-pub const ALL: [(&str, f64); 11] = [
+pub const ALL: [(&str, f64); 12] = [
     ("CUDA_NLL_ROUNDINGS", CUDA_NLL_ROUNDINGS),
     ("CUDA_NLL_FLOOR", CUDA_NLL_FLOOR),
     ("CUDA_GRADIENT", CUDA_GRADIENT),
@@ -40,6 +42,7 @@ pub const ALL: [(&str, f64); 11] = [
     ("CUDA_STATISTIC", CUDA_STATISTIC),
     ("CUDA_STATISTIC_FRACTION", CUDA_STATISTIC_FRACTION),
     ("CUDA_STATISTIC_PIECEWISE", CUDA_STATISTIC_PIECEWISE),
+    ("CUDA_STATISTIC_PIECEWISE_FRACTION", CUDA_STATISTIC_PIECEWISE_FRACTION),
     ("CUDA_IMPACT", CUDA_IMPACT),
     ("CUDA_TOP", CUDA_TOP),
 ];
