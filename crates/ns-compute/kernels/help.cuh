@@ -170,6 +170,8 @@ NS_DEVICE void report(
 
 // Waits for the starts that others took, and puts what came out on the ticket.
 NS_DEVICE void gather(const Round& round, Ticket* ticket) {
+    // Others may not have looked at the ticket yet.
+    barrier();
     if (thread() == 0) {
         while (peek(&round.finished) < ticket->count) pause();
         fence();
