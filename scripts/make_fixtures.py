@@ -422,6 +422,174 @@ def large_counts():
     )
 
 
+# Yields and effects of `strongly_bent`: made up so that many asymmetric effects act on the same few bins. Per channel and
+# sample: yields, then for each modifier its name and, of variations, low and high.
+STRONGLY_BENT = {
+    "CR_S": {
+        "single": ([90.0], [
+            normfactor("mu_S"),
+            histosys("interference", [130.5], [49.5]),
+            normsys("model_S", 0.85, 1.15),
+            histosys("jet0", [91.79], [99.21]),
+            histosys("jet1", [92.24], [88.32]),
+            histosys("jet2", [85.26], [85.42]),
+            histosys("jet3", [89.32], [81.96]),
+            histosys("jet4", [90.51], [91.19]),
+            histosys("jet5", [94.67], [89.99]),
+            histosys("jet6", [90.19], [89.86]),
+            histosys("jet7", [82.19], [84.95]),
+            histosys("jet8", [85.25], [97.49]),
+            histosys("jet9", [91.24], [90.5]),
+            histosys("jet10", [94.75], [95.77]),
+            histosys("jet11", [94.82], [92.94]),
+            modifier("staterror", "stat_CR_S", [7.2]),
+        ]),
+        "pair": ([100.0], [
+            normfactor("mu_T"),
+            normsys("model_T", 0.75, 1.25),
+            histosys("jet0", [98.22], [103.7]),
+            histosys("jet1", [102.8], [103.5]),
+            histosys("jet2", [93.93], [96.33]),
+            histosys("jet3", [98.4], [102.3]),
+            histosys("jet4", [98.03], [103.9]),
+            histosys("jet5", [99.22], [100.3]),
+            histosys("jet6", [105.9], [100.1]),
+            histosys("jet7", [99.54], [96.84]),
+            histosys("jet8", [109.2], [108.7]),
+            histosys("jet9", [101.3], [104.6]),
+            histosys("jet10", [102.9], [94.55]),
+            histosys("jet11", [105.4], [103.2]),
+            modifier("staterror", "stat_CR_S", [8.0]),
+        ]),
+    },
+    "CR_T": {
+        "single": ([160.0], [
+            normfactor("mu_S"),
+            histosys("interference", [140.8], [179.2]),
+            normsys("model_S", 1.1, 0.9),
+            histosys("jet0", [168.5], [159.6]),
+            histosys("jet1", [153.2], [161.8]),
+            histosys("jet2", [172.6], [163.7]),
+            histosys("jet3", [152.6], [152.3]),
+            histosys("jet4", [163.6], [164.7]),
+            histosys("jet5", [165.1], [158.4]),
+            histosys("jet6", [159.5], [167.2]),
+            histosys("jet7", [162.4], [152.6]),
+            histosys("jet8", [153.1], [158.3]),
+            histosys("jet9", [150.4], [149.8]),
+            histosys("jet10", [154.8], [153.9]),
+            histosys("jet11", [158.6], [158.7]),
+            modifier("staterror", "stat_CR_T", [12.8]),
+        ]),
+        "pair": ([1200.0], [
+            normfactor("mu_T"),
+            normsys("model_T", 1.0, 1.0),
+            histosys("jet0", [1219.0], [1227.0]),
+            histosys("jet1", [1222.0], [1219.0]),
+            histosys("jet2", [1189.0], [1196.0]),
+            histosys("jet3", [1156.0], [1155.0]),
+            histosys("jet4", [1214.0], [1191.0]),
+            histosys("jet5", [1212.0], [1202.0]),
+            histosys("jet6", [1164.0], [1160.0]),
+            histosys("jet7", [1190.0], [1180.0]),
+            histosys("jet8", [1186.0], [1209.0]),
+            histosys("jet9", [1202.0], [1201.0]),
+            histosys("jet10", [1223.0], [1189.0]),
+            histosys("jet11", [1229.0], [1209.0]),
+            modifier("staterror", "stat_CR_T", [96.0]),
+        ]),
+    },
+    "CR_W": {
+        "single": ([9.0], [
+            normfactor("mu_S"),
+            histosys("interference", [9.9], [8.1]),
+            normsys("model_S", 1.0, 1.0),
+            histosys("jet0", [10.51], [8.68]),
+            histosys("jet1", [8.003], [7.361]),
+            histosys("jet2", [10.99], [12.12]),
+            histosys("jet3", [8.415], [7.954]),
+            histosys("jet4", [7.473], [7.418]),
+            histosys("jet5", [7.642], [8.811]),
+            histosys("jet6", [7.439], [6.897]),
+            histosys("jet7", [8.445], [7.281]),
+            histosys("jet8", [9.858], [10.06]),
+            histosys("jet9", [8.827], [10.75]),
+            histosys("jet10", [11.66], [9.441]),
+            histosys("jet11", [11.15], [8.298]),
+            modifier("staterror", "stat_CR_W", [0.72]),
+        ]),
+        "pair": ([50.0], [
+            normfactor("mu_T"),
+            normsys("model_T", 0.8, 1.2),
+            histosys("jet0", [46.13], [53.46]),
+            histosys("jet1", [50.09], [48.68]),
+            histosys("jet2", [50.51], [50.58]),
+            histosys("jet3", [51.53], [48.64]),
+            histosys("jet4", [51.74], [55.14]),
+            histosys("jet5", [48.72], [49.93]),
+            histosys("jet6", [50.12], [54.07]),
+            histosys("jet7", [49.92], [52.58]),
+            histosys("jet8", [51.2], [47.12]),
+            histosys("jet9", [46.48], [50.37]),
+            histosys("jet10", [52.83], [53.39]),
+            histosys("jet11", [47.61], [48.78]),
+            modifier("staterror", "stat_CR_W", [4.0]),
+        ]),
+    },
+    "SR": {
+        "single": ([6.0, 3.0, 1.2], [
+            normfactor("mu_S"),
+            histosys("interference", [7.5, 3.75, 1.5], [4.5, 2.25, 0.9]),
+            normsys("model_S", 0.9, 1.1),
+            histosys("jet0", [6.938, 2.488, 0.9959], [8.729, 2.447, 0.3241]),
+            histosys("jet1", [6.191, 3.159, 1.221], [6.224, 4.345, 2.002]),
+            histosys("jet2", [6.144, 2.137, 1.716], [4.65, 4.643, 1.035]),
+            histosys("jet3", [5.324, 1.818, 0.5223], [7.21, 2.57, 1.275]),
+            histosys("jet4", [6.665, 4.541, 0.3218], [7.067, 4.159, 1.402]),
+            histosys("jet5", [3.58, 3.454, 1.161], [6.488, 2.484, 1.238]),
+            histosys("jet6", [6.349, 4.928, 1.004], [6.095, 2.758, 0.8491]),
+            histosys("jet7", [9.324, 3.27, 0.6829], [6.688, 2.201, 1.062]),
+            histosys("jet8", [5.5, 2.407, 1.473], [7.405, 2.658, 2.007]),
+            histosys("jet9", [4.884, 1.437, 1.309], [6.376, 3.123, 1.243]),
+            histosys("jet10", [5.737, 4.416, 0.8453], [6.86, 4.284, 1.192]),
+            histosys("jet11", [6.161, 3.829, 2.044], [3.917, 3.474, 1.436]),
+            modifier("staterror", "stat_SR", [0.48, 0.24, 0.096]),
+        ]),
+        "pair": ([6.0, 4.0, 1.5], [
+            normfactor("mu_T"),
+            normsys("model_T", 0.7, 1.3),
+            histosys("jet0", [3.113, 3.275, 1.687], [3.487, 5.004, 1.892]),
+            histosys("jet1", [6.889, 4.8, 2.052], [6.404, 3.34, 1.52]),
+            histosys("jet2", [5.046, 5.368, 2.371], [5.971, 4.28, 1.979]),
+            histosys("jet3", [6.291, 4.109, 1.881], [7.55, 4.295, 2.469]),
+            histosys("jet4", [7.697, 2.7, 1.923], [5.285, 3.955, 1.291]),
+            histosys("jet5", [5.494, 4.409, 2.32], [5.089, 4.826, 1.78]),
+            histosys("jet6", [7.419, 2.795, 1.587], [6.755, 4.667, 1.495]),
+            histosys("jet7", [6.023, 4.66, 1.834], [5.514, 6.147, 1.956]),
+            histosys("jet8", [7.201, 4.19, 1.004], [7.098, 4.624, 2.094]),
+            histosys("jet9", [7.059, 1.287, 2.036], [8.81, 3.27, 1.738]),
+            histosys("jet10", [5.22, 4.596, 1.566], [6.726, 5.519, 1.589]),
+            histosys("jet11", [6.978, 3.528, 1.313], [6.857, 2.855, 1.533]),
+            modifier("staterror", "stat_SR", [0.48, 0.32, 0.12]),
+        ]),
+        "signal": ([2.0, 3.0, 2.0], [
+            normfactor("mu"),
+        ]),
+    },
+}
+
+
+def strongly_bent():
+    """A model of few bins with many asymmetric effects, whose toys have several minima."""
+    channels = [
+        channel(name, *(sample(s, data, *modifiers) for s, (data, modifiers) in samples.items()))
+        for name, samples in STRONGLY_BENT.items()
+    ]
+    observations = {"CR_S": [190.0], "CR_T": [1360.0], "CR_W": [59.0], "SR": [12.0, 7.0, 3.0]}
+    parameters = [{"name": name, "bounds": [[0, 5]], "inits": [1.0]} for name in ("mu", "mu_S", "mu_T")]
+    return workspace(channels, observations, [measurement("m", "mu", *parameters)])
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -440,6 +608,7 @@ def fixtures():
         "edge_yields.json": edge_yields(),
         "overrides.json": overrides(),
         "large_counts.json": large_counts(),
+        "strongly_bent.json": strongly_bent(),
     }
 
 
