@@ -131,11 +131,10 @@ NS_DEVICE void copy(const Plan& plan, const State<NEAR>& from, const State<NEAR>
     barrier();
 }
 
-// Reports the descent from a start; a minimum that is the lowest so far goes to the owner.
+// Hands the descent from a start to the owner, if it is a minimum that is the lowest so far.
 template <bool NEAR>
 NS_DEVICE void report(
-    const Plan& plan, const State<NEAR>& state, const State<NEAR>& owner, Round& round, int start, const Descent& end,
-    bool distinct
+    const Plan& plan, const State<NEAR>& state, const State<NEAR>& owner, Round& round, int start, const Descent& end
 ) {
     Ticket* ticket = ticket_of(state);
     if (end.converged && end.value < round.known) {
@@ -159,13 +158,18 @@ NS_DEVICE void report(
             unlock(&round.lock);
         }
     }
-    if (thread() == 0) {
-        add(&round.iterations, end.iterations);
-        add(&round.evaluations, end.evaluations);
-        if (distinct) add(&round.several, 1);
-        fence();
-        add(&round.finished, 1);
-    }
+}
+
+// Counts a descent as done and takes the next start, -1 if there is none. One thread calls it. The next one is taken first: as
+// long as a start that was taken is not done, the round is the same, and what was copied of it holds.
+NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, bool distinct) {
+    int next = take(launch, round);
+    add(&round.iterations, end.iterations);
+    add(&round.evaluations, end.evaluations);
+    if (distinct) add(&round.several, 1);
+    fence();
+    add(&round.finished, 1);
+    return next;
 }
 
 // Waits for the starts that others took, and puts what came out on the ticket.

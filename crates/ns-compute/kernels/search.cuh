@@ -111,7 +111,7 @@ NS_DEVICE void search(
         bool lowest = first;
         if (offered) {
             State<NEAR> to = {launch.offset, launch.slab + (size_t)ticket->owner * launch.slab_stride};
-            report(plan, state, to, launch.rounds[ticket->owner], ticket->start, end, tells(end, before));
+            report(plan, state, to, launch.rounds[ticket->owner], ticket->start, end);
         } else {
             lowest = first || (end.converged && end.value < ticket->value);
             if (lowest) keep(plan, state, state);
@@ -129,7 +129,7 @@ NS_DEVICE void search(
                 if (first ? end.iterations > LONG : tells(end, before)) ticket->several = 1;
                 ticket->start++;
             } else {
-                ticket->start = take(launch, launch.rounds[ticket->owner]);
+                ticket->start = finish(launch, launch.rounds[ticket->owner], end, tells(end, before));
             }
         }
         barrier();
