@@ -20,7 +20,12 @@ constexpr double FORESEEABLE = 1e-3;
 // the constraints. Farther away than lanes look: two minima lie widths apart.
 constexpr double RECOGNISABLE = 0.25;
 constexpr double CLOSE = 0.2;
+// Where much bends, minima lie closer: as lanes have it.
+constexpr double RECOGNISABLE_IF_BENT = 1e-3;
+constexpr double CLOSE_IF_BENT = 0.03;
 constexpr double SAME = 3e-7;
+// Between kinks minima of neighbouring orthants differ by less than that.
+constexpr double SAME_BETWEEN_KINKS = 1e-10;
 constexpr double LEAST_PRODUCT = 1e-100;
 constexpr double EPSILON = 2.220446049250313e-16;
 // Below this under the saturated model, lower than any real minimum (src/optimise).
@@ -199,9 +204,9 @@ NS_DEVICE bool awaits(
     const Plan& plan, Codes codes, const State<NEAR>& state, const Descent& at, double known, Sums& sums
 ) {
     double predicted = at.value - at.edm;
-    if (at.edm > RECOGNISABLE || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
+    if (at.edm > (plan.bent ? RECOGNISABLE_IF_BENT : RECOGNISABLE) || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
     const double *theta = state[THETA], *direction = state[DIRECTION], *there = state[SNAPSHOT];
-    double away = 0.0;
+    double away = 0.0, close = plan.bent ? CLOSE_IF_BENT : CLOSE;
     NS_EACH(p, plan.n_params) {
         double width = plan.width[p], scale = width > 0.0 ? width : fabs(there[p]);
         double to = theta[p] + direction[p];
@@ -212,7 +217,7 @@ NS_DEVICE bool awaits(
             // Minima of neighbouring orthants lie close to each other.
             if (codes.kinks && plan.kinked[p] && (to > 0.0) - (to < 0.0) != (there[p] > 0.0) - (there[p] < 0.0)) away = 1.0;
         }
-        if (!(fabs(to - there[p]) <= CLOSE * fmax(scale, CLOSE))) away = 1.0;
+        if (!(fabs(to - there[p]) <= close * fmax(scale, close))) away = 1.0;
     }
     return sums.one(away) == 0.0;
 }
@@ -319,7 +324,7 @@ NS_DEVICE Descent descend(
             return at;
         }
         if (known.any && at.edm <= RECOGNISABLE) {
-            if (at.edm <= FORESEEABLE && at.value - 10.0 * at.edm >= known.value - SAME) return at;
+            if (at.edm <= FORESEEABLE && at.value - 10.0 * at.edm >= known.value - (KINKS ? SAME_BETWEEN_KINKS : SAME)) return at;
             if (awaits<NEAR, KINKS>(plan, codes, state, at, known.value, sums)) return at;
         }
         if (KINKS) {

@@ -8,6 +8,10 @@
 
 namespace ns {
 
+// Signs that a fit has several minima, and that the processor is to finish it.
+constexpr int SEVERAL = 1;
+constexpr int OPEN = 2;
+
 // What a block is at, in ROOM.
 struct Ticket {
     int item;
@@ -16,7 +20,7 @@ struct Ticket {
     int start, owner, round, count;
     // Whether other blocks may take starts of the round; whether a minimum is the lowest so far; whether nothing is left.
     int offered, lowest, over;
-    // What the fit has come to.
+    // What the fit has come to; `several` has the signs below.
     int several, converged, iterations, evaluations;
     double value, edm;
 };
@@ -160,13 +164,17 @@ NS_DEVICE void report(
     }
 }
 
+// What `Round::several` has for a descent that is open: more than there are starts in a round.
+constexpr int ONE_OPEN = 1 << 16;
+
 // Counts a descent as done and takes the next start, -1 if there is none. One thread calls it. The next one is taken first: as
 // long as a start that was taken is not done, the round is the same, and what was copied of it holds.
-NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, bool distinct) {
+NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, bool distinct, bool open) {
     int next = take(launch, round);
     add(&round.iterations, end.iterations);
     add(&round.evaluations, end.evaluations);
-    if (distinct) add(&round.several, 1);
+    int told = (distinct ? 1 : 0) + (open ? ONE_OPEN : 0);
+    if (told > 0) add(&round.several, told);
     fence();
     add(&round.finished, 1);
     return next;
@@ -185,7 +193,7 @@ NS_DEVICE void gather(const Round& round, Ticket* ticket) {
         }
         ticket->iterations += round.iterations;
         ticket->evaluations += round.evaluations;
-        if (round.several > 0) ticket->several = 1;
+        if (round.several > 0) ticket->several |= round.several >= ONE_OPEN ? SEVERAL | OPEN : SEVERAL;
         ticket->start = ticket->count;
     }
     barrier();

@@ -116,7 +116,7 @@ NS_DEVICE void fit(
         const Ticket& end = *ticket_of(state);
         outcome.value = end.value;
         outcome.edm = end.edm;
-        outcome.status = end.converged ? CONVERGED : LEFT;
+        outcome.status = end.converged && !(end.several & OPEN) ? CONVERGED : LEFT;
         outcome.iterations = end.iterations;
         outcome.evaluations = end.evaluations;
         outcome.usable = isfinite(end.value) && end.value >= 0.0;

@@ -36,7 +36,7 @@ NS_DEVICE bool keep_lower(const Plan& plan, const State<NEAR>& state, const Desc
             ticket->edm = end.edm;
             ticket->converged = end.converged;
         }
-        if (open) ticket->several = 1;
+        if (open) ticket->several |= OPEN;
         ticket->iterations += end.iterations;
         ticket->evaluations += end.evaluations;
     }
@@ -154,8 +154,6 @@ NS_DEVICE void search_orthants(
         flips++;
         mirror(plan, state, ticket->start);
     }
-    if (thread() == 0 && ticket->several) ticket->converged = 0;
-    barrier();
 }
 
 }  // namespace ns

@@ -13,8 +13,8 @@ struct Plan {
     int n_params, n_bins, n_aux, n_blocks;
     int n_cells, n_terms, n_slices, n_reacting;
     int n_binwise, n_factors, histosys, normsys;
-    // Entries of `binwise_cell`.
-    int n_scaled, padding;
+    // Entries of `binwise_cell`; whether effects bend so much that fits flip single parameters.
+    int n_scaled, bent;
     // Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
     // cells from and to; scalar factors from and to, per-bin factors from and to; the channel's first bin.
     const int4* block;
@@ -178,7 +178,7 @@ struct Round {
     // What came out: value and EDM of the lowest minimum below that, and its start (-1: none).
     double value, edm;
     int start;
-    // Starts that tell of another minimum; sums over starts; starts that are done.
+    // Starts that tell of another minimum, and ONE_OPEN for each that is open; sums over starts; starts that are done.
     int several, iterations, evaluations, finished;
     // Who has it set may write value, edm and start.
     int lock;

@@ -9,12 +9,26 @@ constexpr int LONG = 30;
 // Minima whose values differ by more than this are different ones.
 constexpr double DISTINCT = 1e-3;
 
+// The first round of flips of single parameters (see lanes/flips.rs), and how many there are, as long as each leads lower.
+constexpr int FLIPS = 2;
+constexpr int FLIP_ROUNDS = 3;
+// A flipped point is not this much higher than the minimum, and less than so many times as high as the point at 0; the
+// lowest so many of them.
+constexpr double MOST_RISE = 3.0;
+constexpr double LEAST_DENT = 1.5;
+constexpr int MOST_FLIPPED = 8;
+
 // Whether a descent from a start of a round that began with the minimum `before` tells of another minimum.
 NS_DEVICE bool tells(const Descent& other, Known before) {
     // Most end before their certificate, as soon as they cannot win: how far they would have fallen is known
     // to a factor. An impossible start says nothing.
     bool distinct = other.value - 10.0 * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
     return distinct && isfinite(other.value);
+}
+
+// Whether a descent ended below the minimum known without a certificate: the fit is for the processor to finish.
+NS_DEVICE bool is_open(const Descent& other, Known before) {
+    return other.lost && other.value >= 0.0 && other.value < before.value - SAME;
 }
 
 // START = one of the start points that all fits share, or the minimum known; held parameters where they are held.
@@ -42,13 +56,61 @@ NS_DEVICE void go(const State<NEAR>& state, const Direction& direction, double p
     }
 }
 
+// `-ln L` where parameter `p` of the minimum known is moved. A function of its own: it is rare, and an evaluation is large.
+template <bool NEAR>
+NS_CALL double value_with(const Plan& plan, State<NEAR> state, int p, double to) {
+    Sums sums = {state[ROOM], 0};
+    barrier();
+    NS_EACH(q, plan.n_params) state[TRIAL][q] = state[SNAPSHOT][q];
+    barrier();
+    if (thread() == 0) state[TRIAL][p] = fmin(fmax(to, state[LOWER][p]), state[UPPER][p]);
+    barrier();
+    Value value = evaluate<NEAR, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+    barrier();
+    return value.main + value.constraint;
+}
+
+// RISE: how high the minimum known lies with each parameter flipped, infinite where that is not worth a descent. Returns how
+// many are.
+template <bool NEAR>
+NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<NEAR>& state, double known) {
+    int worth = 0;
+    for (int i = 0; i < request.n_bendable; i++) {
+        int p = request.bendable[i];
+        double rise = value_with(plan, state, p, -state[SNAPSHOT][p]) - known;
+        double hump = value_with(plan, state, p, 0.0) - known;
+        bool is = rise < MOST_RISE && rise < LEAST_DENT * hump;
+        if (thread() == 0) state[RISE][i] = is ? rise : infinity();
+        worth += is;
+    }
+    barrier();
+    return worth < MOST_FLIPPED ? worth : MOST_FLIPPED;
+}
+
+// Flips the parameter of START that comes `k`th in RISE, the lowest first.
+template <bool NEAR>
+NS_DEVICE void flip(const Request& request, const State<NEAR>& state, const double* rise, int k) {
+    NS_EACH(i, request.n_bendable) {
+        if (!(rise[i] < infinity())) continue;
+        int before = 0;
+        for (int j = 0; j < request.n_bendable; j++) before += rise[j] < rise[i] || (rise[j] == rise[i] && j < i);
+        int p = request.bendable[i];
+        if (before == k) state[START][p] = fmin(fmax(-state[START][p], state[LOWER][p]), state[UPPER][p]);
+    }
+}
+
 // START = start `k` of a round: first those that all fits share, then transformations of the minimum known
 // (SNAPSHOT): along directions in which normsys effects add up, and its mirror image, all strongly asymmetric
-// parameters on their other side.
+// parameters on their other side. In the end single ones, by `rise`.
 template <bool NEAR>
 NS_DEVICE void lay_out(
-    const Plan& plan, const Request& request, const State<NEAR>& state, int round, int k, Sums& sums
+    const Plan& plan, const Request& request, const State<NEAR>& state, const double* rise, int round, int k, Sums& sums
 ) {
+    if (round >= FLIPS) {
+        begin_at(plan, state, state[SNAPSHOT]);
+        flip(request, state, rise, k);
+        return;
+    }
     int shared = round == 0 ? request.n_first : request.n_second;
     const double* points = round == 0 ? request.first : request.second;
     begin_at(plan, state, k < shared ? points + k * plan.n_params : state[SNAPSHOT]);
@@ -72,6 +134,12 @@ NS_DEVICE int starts_of(const Request& request, int round) {
     return shared + (round == 0 ? 2 * request.n_directions : 0) + (mirror ? 1 : 0);
 }
 
+// RISE of the block whose round it is.
+template <bool NEAR>
+NS_DEVICE const double* rises(const FitLaunch& launch, const State<NEAR>& state, const Ticket* ticket) {
+    return launch.slab + (size_t)ticket->owner * launch.slab_stride + state.offset[RISE];
+}
+
 // The whole fit from START; the result is in BEST, BEST_HELD, EMPTY and on the ticket. Or, if `helps`, starts of another
 // block's fit, as long as there are any, from the one on the ticket; `state` has what `copy` copies.
 //
@@ -87,7 +155,7 @@ NS_DEVICE void search(
     if (helps) {
         const Round& from = launch.rounds[ticket->owner];
         before = Known{from.known, true};
-        lay_out(plan, request, state, from.number, ticket->start, sums);
+        lay_out(plan, request, state, rises(launch, state, ticket), from.number, ticket->start, sums);
     }
     barrier();
     if (thread() == 0) {
@@ -126,10 +194,11 @@ NS_DEVICE void search(
             if (!offered) {
                 ticket->iterations += end.iterations;
                 ticket->evaluations += end.evaluations;
-                if (first ? end.iterations > LONG : tells(end, before)) ticket->several = 1;
+                if (first ? end.iterations > LONG : tells(end, before)) ticket->several |= SEVERAL;
+                if (!first && is_open(end, before)) ticket->several |= OPEN;
                 ticket->start++;
             } else {
-                ticket->start = finish(launch, launch.rounds[ticket->owner], end, tells(end, before));
+                ticket->start = finish(launch, launch.rounds[ticket->owner], end, tells(end, before), is_open(end, before));
             }
         }
         barrier();
@@ -140,11 +209,13 @@ NS_DEVICE void search(
         }
         while (!helps && ticket->start >= ticket->count) {
             int round = ticket->round + 1;
-            if (round == 2 || (round == 1 && !ticket->several)) return;
+            if (round == 1 && !ticket->several) round = FLIPS;
+            bool lower = ticket->value < before.value - SAME;
+            if (round >= FLIPS && !(plan.bent && (round == FLIPS || (round < FLIPS + FLIP_ROUNDS && lower)))) return;
             before = Known{ticket->value, true};
             NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
             barrier();
-            int count = starts_of(request, round);
+            int count = round < FLIPS ? starts_of(request, round) : choose_flips(plan, request, state, before.value);
             if (thread() == 0) {
                 ticket->round = round;
                 ticket->start = 0;
@@ -153,7 +224,7 @@ NS_DEVICE void search(
             offer(launch, state, block, which, round, count, before.value);
         }
         int number = helps ? launch.rounds[ticket->owner].number : ticket->round;
-        lay_out(plan, request, state, number, ticket->start, sums);
+        lay_out(plan, request, state, rises(launch, state, ticket), number, ticket->start, sums);
     }
 }
 

@@ -90,8 +90,11 @@ fn impacts_and_the_top_ten() {
     if n_devices() == 0 {
         return;
     }
-    for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
-        fits::compare_rankings(name, &model, &processor(&model), device(&model, 0).as_ref());
+    for codes in CODES {
+        for (name, model) in models(&WORKSPACES, codes) {
+            let what = format!("{name}, {codes}");
+            fits::compare_rankings(&what, &model, &processor(&model), device(&model, 0).as_ref());
+        }
     }
 }
 

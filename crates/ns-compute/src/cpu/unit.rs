@@ -199,12 +199,7 @@ impl CpuSession {
         let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
         let starts: Vec<Vec<f64>> = chosen()
             .map(|((_, _), outcome)| {
-                let mut start = self.start_of(requests, index, &outcome.fits);
-                frame.place(request, &mut start);
-                for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !frame.fixed[*p]) {
-                    *x = x.clamp(frame.lower[p], frame.upper[p]);
-                }
-                start
+                self.begin(request, &frame, self.start_of(requests, index, &outcome.fits))
             })
             .collect();
         let jobs: Vec<Toy<'_>> = chosen()
@@ -222,23 +217,49 @@ impl CpuSession {
                 outcome.fits.push(Err(FitFailure::NotNeeded));
                 continue;
             }
+            let start = || self.start_of(requests, index, &outcome.fits);
             let fit = match ends.next() {
-                Some(End::Fitted(fit)) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
-                // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
-                Some(End::Fitted(FitOutcome { parameters, .. })) => {
-                    self.again(request, &parameters, &[], data, wanted, control, worker)
-                }
-                Some(End::Left { reached, known }) => {
-                    let start = self.start_of(requests, index, &outcome.fits);
-                    let further: Vec<Vec<f64>> =
-                        known.into_iter().chain(course.other_starts().iter().cloned()).collect();
-                    let reached = reached.unwrap_or(start);
-                    self.again(request, &reached, &further, data, wanted, control, worker)
-                }
+                Some(end) => self.settle_end(request, course, end, &start, data, wanted, control, worker),
                 None => Err(FitFailure::Cancelled),
             };
             outcome.fits.push(fit);
         }
+    }
+
+    /// What a fit in lanes ended with; `start`: where it began.
+    pub(crate) fn settle_end(
+        &self,
+        request: &FitRequest,
+        course: &Course,
+        end: End,
+        start: &dyn Fn() -> Vec<f64>,
+        data: &Dataset,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+    ) -> Result<FitOutcome, FitFailure> {
+        match end {
+            End::Fitted(fit) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
+            // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
+            End::Fitted(FitOutcome { parameters, .. }) => {
+                self.again(request, &parameters, &[], data, wanted, control, worker)
+            }
+            End::Left { reached, known } => {
+                let further: Vec<Vec<f64>> =
+                    known.into_iter().chain(course.other_starts().iter().cloned()).collect();
+                let reached = reached.unwrap_or_else(start);
+                self.again(request, &reached, &further, data, wanted, control, worker)
+            }
+        }
+    }
+
+    /// Where a request's fit begins: all parameters, inside the box.
+    pub(crate) fn begin(&self, request: &FitRequest, frame: &Frame, mut start: Vec<f64>) -> Vec<f64> {
+        frame.place(request, &mut start);
+        for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !frame.fixed[*p]) {
+            *x = x.clamp(frame.lower[p], frame.upper[p]);
+        }
+        start
     }
 
     /// A request that lanes have begun, by the scalar optimiser from `start` and, where there may be several

@@ -110,9 +110,7 @@ impl CudaSession {
 
     fn share(&self, source: &ToySource, requests: &[FitRequest]) -> Result<Option<Shared>, SessionError> {
         let plan = &self.cpu.plan;
-        // Where much bends between kinks the processor's search goes further.
-        let hard = plan.has_kinks && plan.bent;
-        if hard || requests.iter().any(|request| !request.released.is_empty()) {
+        if requests.iter().any(|request| !request.released.is_empty()) {
             return Ok(None);
         }
         let courses = self.cpu.courses(source, requests, true);

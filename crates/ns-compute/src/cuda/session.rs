@@ -104,10 +104,6 @@ impl CudaSession {
     /// The metric of fits of given data: at the model's suggested values, so that it depends on no batch.
     fn prepare_nearby(&self) -> Result<Option<Kind>, SessionError> {
         let plan = &self.cpu.plan;
-        // Which of the minima between kinks one descent ends in depends on its steps.
-        if plan.has_kinks {
-            return Ok(None);
-        }
         let frame = Frame::new(&plan.table, &FitRequest::default());
         let mut worker = take(&self.cpu.workers, plan);
         let course = Course::new(
@@ -121,7 +117,7 @@ impl CudaSession {
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
-        course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), false)).transpose()
+        course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), plan.has_kinks)).transpose()
     }
 
     /// Whether a fit on the device starts from elsewhere too, as its kind says: between kinks only one that is asked to, as on

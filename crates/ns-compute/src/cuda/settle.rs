@@ -16,7 +16,7 @@ use super::layout;
 use crate::cpu::CpuSession;
 use crate::cpu::request::{Frame, needed};
 use crate::eval::Dataset;
-use crate::lanes::Course;
+use crate::lanes::{Course, Toy, suit_lanes};
 use crate::optimise::{Worker, fit};
 
 /// One fit that came back.
@@ -149,7 +149,7 @@ impl<'a> Settling<'a> {
             let arrived = landed.fit(first + k, n, bins);
             let status = arrived.as_ref().map_or(1, |a| a.outcome.status);
             let depends = changed.iter().any(|&e| depends_on(request, e));
-            let searched = self.courses.is_empty() && request.search != Search::Local;
+            let searched = self.courses.is_empty() && self.to_search(request) != Search::Local;
             let finished = !(searched || self.wanted.uncertainties || self.wanted.covariance);
             let frame = || match self.frames.get(k) {
                 Some(frame) => Cow::Borrowed(frame),
@@ -188,6 +188,12 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
+    /// How far the processor searches after a fit of given data: between kinks the device has looked at all sides.
+    fn to_search(&self, request: &FitRequest) -> Search {
+        let done = self.cpu.plan.has_kinks && request.search == Search::Standard;
+        if done { Search::Local } else { request.search }
+    }
+
     /// One request by the processor, from where the device came if that is of use.
     fn finish(
         &self,
@@ -201,6 +207,9 @@ impl<'a> Settling<'a> {
         let start = || self.cpu.start_of(&self.task.fits, index, fits);
         let converged = arrived.filter(|a| a.outcome.status == layout::CONVERGED);
         if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
+            if converged.is_none() && suit_lanes(&self.cpu.plan) {
+                return self.in_lanes(request, course, start(), data, worker);
+            }
             let reached = arrived.map(|a| a.parameters.to_vec()).unwrap_or_else(start);
             let further = if converged.is_some() { &[][..] } else { course.other_starts() };
             return self.cpu.again(request, &reached, further, data, self.wanted, self.control, worker);
@@ -209,15 +218,34 @@ impl<'a> Settling<'a> {
             return self.cpu.run_fit(request, start(), data, self.wanted, worker, false);
         };
         let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false);
-        let further = match request.search {
+        let effort = self.to_search(request);
+        let further = match effort {
             Search::Local => Vec::new(),
             effort => self.cpu.further_starts(&problem, converged.parameters, effort),
         };
         let point = converged.parameters;
-        let mut outcome = fit(worker, &problem, point, &further, request.search, false, None, self.wanted)?;
+        let mut outcome = fit(worker, &problem, point, &further, effort, false, None, self.wanted)?;
         outcome.n_iterations += converged.outcome.iterations as usize;
         outcome.n_evaluations += converged.outcome.evaluations as usize;
         Ok(outcome)
+    }
+
+    /// A fit of a toy that the device has left, as the processor fits its own toys.
+    fn in_lanes(
+        &self,
+        request: &FitRequest,
+        course: &Course,
+        start: Vec<f64>,
+        data: &Dataset,
+        worker: &mut Worker,
+    ) -> Result<FitOutcome, FitFailure> {
+        let cpu = self.cpu;
+        let start = cpu.begin(request, &Frame::new(cpu.table(), request), start);
+        let saturated = data.saturated_main + data.saturated_constraint;
+        let toy = Toy { main: &data.main, aux: &data.aux, start: &start, saturated };
+        let Some(end) = course.run(cpu.level, &cpu.plan, &[toy]).pop() else { return Err(FitFailure::Cancelled) };
+        let start = || start.clone();
+        cpu.settle_end(request, course, end, &start, data, self.wanted, self.control, worker)
     }
 }
 

@@ -63,7 +63,10 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         set(&[Bins, BinsTo, Root, Empty], bins);
         set(&[Data], bins + aux);
         if plan.kinked != 0 {
-            set(&[Jump, Side, Rise], n);
+            set(&[Jump, Side], n);
+        }
+        if plan.kinked != 0 || plan.bent != 0 {
+            set(&[Rise], n);
         }
         set(&[Parts], PARTS);
         set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));

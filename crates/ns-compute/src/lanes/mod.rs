@@ -26,6 +26,8 @@ mod valleys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::jacobian;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use toys::suit_lanes;
 pub(crate) use toys::{Course, End, Toy};
 
 /// Fits in one vector.

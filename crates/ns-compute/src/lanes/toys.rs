@@ -53,6 +53,13 @@ pub(crate) enum End {
     },
 }
 
+/// Whether lanes have the interpolations of a model: not those with kinks, and no exponential one.
+pub(crate) fn suit_lanes(plan: &Plan) -> bool {
+    let bent = plan.histosys != HistosysCode::Code0 || plan.hist_curve.is_empty();
+    let exponential = plan.normsys != NormsysCode::Code4 && !plan.norm_runs.is_empty();
+    !plan.has_kinks && bent && !exponential
+}
+
 impl Course {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
     /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere.
@@ -70,9 +77,7 @@ impl Course {
         any_code: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
-        let bent = plan.histosys != HistosysCode::Code0 || plan.hist_curve.is_empty();
-        let exponential = plan.normsys != NormsysCode::Code4 && !plan.norm_runs.is_empty();
-        if !any_code && (plan.has_kinks || !bent || exponential) {
+        if !(any_code || suit_lanes(plan)) {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
@@ -109,7 +114,7 @@ impl Course {
             for &p in &course.metric.free {
                 common[p] = common[p].clamp(course.bounds.lower[p], course.bounds.upper[p]);
             }
-            if plan.has_kinks || exponential {
+            if !suit_lanes(plan) {
                 // Lanes, which the others need, cannot descend here.
                 let starts = Starts::between_kinks(&course.kind(level, plan), &common);
                 course.starts = starts;

@@ -46,6 +46,12 @@ const BENT_TRIALS: usize = 3;
 /// in step. A local descent that gets this far below is on its way there, not to a minimum.
 pub(crate) const BELOW_SATURATED: f64 = -10.0;
 
+/// An EDM that says how far it is to the minimum, give or take a factor of 10.
+const FORESEEABLE: f64 = 1e-3;
+
+/// A minimum counts as lower if it is by more than this.
+const LOWER_BY: f64 = 1e-10;
+
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
 
@@ -58,12 +64,14 @@ pub(crate) struct Mode {
     pub(crate) verify: bool,
     /// Iterations at most.
     pub(crate) iterations: usize,
+    /// The value of a minimum that is known: the descent ends, without a certificate, once it will not get below.
+    pub(crate) beat: Option<f64>,
 }
 
 impl Mode {
     /// From a start that is far from any minimum (`cold`) or may be near one.
     pub(crate) const fn from(cold: bool) -> Self {
-        Self { cold, verify: false, iterations: MOST_ITERATIONS }
+        Self { cold, verify: false, iterations: MOST_ITERATIONS, beat: None }
     }
 }
 
@@ -212,6 +220,11 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             edm = step(level, plan, worker, &theta);
         }
         let pushed = push_flat(worker, problem, &theta, &flat);
+        let beaten = |known: f64| here.value() - 10.0 * edm >= known - LOWER_BY;
+        if exact && !pushed && edm <= FORESEEABLE && mode.beat.is_some_and(beaten) {
+            status = FitStatus::NotConverged(Reason::NoProgress);
+            break;
+        }
         if floor > 0.0
             && worker.scratch.lambda[..plan.n_bins]
                 .iter()

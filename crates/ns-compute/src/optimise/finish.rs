@@ -17,6 +17,10 @@ pub(super) const DENSE_LIMIT: usize = 400;
 /// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
+/// A certificate of 1e-12 leaves open whether a parameter so close to its kink at 0 is on it, and the curvatures of
+/// the two sides differ.
+const NEAR_KINK: f64 = 1e-6;
+
 /// Beyond this no whole Hessian is formed to explain a flat direction.
 const LARGEST_WHOLE: usize = 3000;
 
@@ -38,6 +42,14 @@ pub(crate) fn fit(
     let found = search(worker, problem, start, further, effort, cold, metric)?;
     let mut best = found.best;
     let mut iterations = found.iterations;
+    if let Some(on_kink) = onto_kinks(problem, &best.theta)
+        && let Ok(other) = descend(worker, problem, &on_kink, Mode::from(false))
+    {
+        iterations += other.iterations;
+        if other.status == FitStatus::Converged && other.value() <= best.value() + EDM_TOLERANCE {
+            best = other;
+        }
+    }
     let mut outcome = describe(worker, problem, &best, found.improved);
     if wanted.uncertainties || wanted.covariance {
         // The last steps may have used an older factor: where the Hessian of the point itself does
@@ -67,6 +79,15 @@ pub(crate) fn fit(
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
     Ok(outcome)
+}
+
+/// The point with all parameters that are next to their kink on it; `None` if there are none.
+fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
+    let is_near = |p: usize, x: f64| {
+        problem.plan.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
+    };
+    let near = theta.iter().enumerate().any(|(p, &x)| is_near(p, x));
+    near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
 }
 
 /// The outcome of a descent, without uncertainties; leaves the worker classified at its point.
@@ -111,6 +132,8 @@ fn uncertainties(
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
+    // At a kink without a jump of the slope both sides count alike.
+    worker.side.fill(0.0);
     let dense = wanted.covariance || n <= DENSE_LIMIT;
     let mut wide = dense.then(|| worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide)));
     let (layout, curvature) = match &mut wide {

@@ -144,6 +144,18 @@ fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mu
     take(other, found)
 }
 
+/// The same for one of many starts around the best minimum, most of which lead back to it: it ends as soon as that is
+/// foreseeable.
+fn attempt_below(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
+    let mode = Mode { beat: Some(found.best.value()), ..Mode::from(false) };
+    let Ok(other) = descend(worker, problem, start, mode) else { return false };
+    if other.status != FitStatus::Converged && other.value() >= found.best.value() {
+        found.iterations += other.iterations;
+        return false;
+    }
+    take(other, found)
+}
+
 /// Whether a descent left for where there is no minimum.
 fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
@@ -182,7 +194,7 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
     // How far above the minimum a flipped point may lie, and how many descents are made.
     let (threshold, most) = match (effort, plan.has_kinks) {
         (Search::Thorough, _) => (10.0, 64),
-        (_, true) => (0.5, 24),
+        (_, true) => (0.5, 64),
         (_, false) => (3.0, 8),
     };
     let every_valley = plan.has_kinks || effort == Search::Thorough;
@@ -222,7 +234,12 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
             descents += 1;
             let mut trial = found.best.theta.clone();
             trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
-            if attempt(worker, problem, &trial, found) {
+            let lower = if plan.has_kinks {
+                attempt_below(worker, problem, &trial, found)
+            } else {
+                attempt(worker, problem, &trial, found)
+            };
+            if lower {
                 improved = true;
                 break;
             }
