@@ -12,7 +12,7 @@ namespace ns {
 // A mirrored point at most so high above the minimum is worth a descent; descents of one fit. They are more than the processor
 // makes, whose steps lead farther: most end after two steps, on their way back.
 constexpr double LOW = 0.5;
-constexpr int MOST_FLIPS = 64;
+constexpr int MOST_FLIPS = 256;
 // A minimum counts as lower if it is by more than this.
 constexpr double LOWER_BY = 1e-10;
 
@@ -122,6 +122,7 @@ NS_DEVICE void search_orthants(
         }
         // Mirrored points are looked at from the first one on at the beginning and after every new minimum.
         if (stage == ELSEWHERE || lower) {
+            NS_EACH(i, request.n_bendable) rise[request.bendable[i]] = 0.0;
             known = known_best(plan, state, ticket);
             at = -1;
             stage = PROBE;

@@ -194,7 +194,7 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
     // How far above the minimum a flipped point may lie, and how many descents are made.
     let (threshold, most) = match (effort, plan.has_kinks) {
         (Search::Thorough, _) => (10.0, 64),
-        (_, true) => (0.5, 64),
+        (_, true) => (0.5, 256),
         (_, false) => (3.0, 8),
     };
     let every_valley = plan.has_kinks || effort == Search::Thorough;
@@ -240,6 +240,10 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
                 attempt(worker, problem, &trial, found)
             };
             if lower {
+                // Around a new minimum between kinks every side counts anew.
+                if plan.has_kinks {
+                    tried.fill(false);
+                }
                 improved = true;
                 break;
             }
