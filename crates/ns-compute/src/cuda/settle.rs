@@ -243,7 +243,9 @@ impl<'a> Settling<'a> {
         let start = cpu.begin(request, &Frame::new(cpu.table(), request), start);
         let saturated = data.saturated_main + data.saturated_constraint;
         let toy = Toy { main: &data.main, aux: &data.aux, start: &start, saturated };
-        let Some(end) = course.run(cpu.level, &cpu.plan, &[toy]).pop() else { return Err(FitFailure::Cancelled) };
+        let Some(end) = course.run(cpu.level, &cpu.plan, &[toy]).pop() else {
+            return Err(FitFailure::Cancelled);
+        };
         let start = || start.clone();
         cpu.settle_end(request, course, end, &start, data, self.wanted, self.control, worker)
     }

@@ -83,9 +83,8 @@ pub(crate) fn fit(
 
 /// The point with all parameters that are next to their kink on it; `None` if there are none.
 fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
-    let is_near = |p: usize, x: f64| {
-        problem.plan.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
-    };
+    let is_near =
+        |p: usize, x: f64| problem.plan.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK;
     let near = theta.iter().enumerate().any(|(p, &x)| is_near(p, x));
     near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
 }

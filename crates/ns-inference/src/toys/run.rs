@@ -148,14 +148,15 @@ impl<'a> ToyTest<'a> {
             return foreign("the parameter of interest", name.to_owned(), header.param.clone());
         }
         let bounds = parameter.map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
-        let mut plan = |hypothesis: Hypothesis| -> Result<(Hypothesis, Toys, FitRequest), InferenceError> {
+        let points = Hypothesis::BOTH.map(|hypothesis| header.point(hypothesis));
+        let [of_b, of_sb] = requests(&mut analysis, statistic, poi, header.mu_test, points)?;
+        let plan = |hypothesis: Hypothesis, (fits, base)| -> Result<_, InferenceError> {
             let point = header.point(hypothesis);
             let source = session.toy_source(point, header.origin.seed, hypothesis.number())?;
-            let (fits, base) = requests(&mut analysis, statistic, poi, header.mu_test, point)?;
             Ok((hypothesis, Toys { source, fits, wanted: Wanted::default() }, base))
         };
         let [b, sb] = Hypothesis::BOTH;
-        let toys = [plan(b)?, plan(sb)?];
+        let toys = [plan(b, of_b)?, plan(sb, of_sb)?];
         let plan = Arc::new(TestPlan { statistic, bounds, toys });
         Ok(Self { model, session, header, plan, batch: None })
     }
@@ -234,45 +235,50 @@ impl<'a> ToyTest<'a> {
     }
 }
 
-/// The free and the conditional fit of a toy drawn at `point`, and what both vary. The conditional fit starts
-/// where the toy's own free fit expects it.
+/// The free and the conditional fit of a toy, and what both vary.
+type Requests = (Vec<FitRequest>, FitRequest);
+
+/// The requests of toys drawn at either of two `points`. The conditional fit starts where the toy's own free fit expects it.
 fn requests(
     analysis: &mut Analysis<'_>,
     statistic: TestStatistic,
     poi: usize,
     value: f64,
-    point: &[f64],
-) -> Result<(Vec<FitRequest>, FitRequest), InferenceError> {
-    let asimov = analysis.session.asimov(point)?;
-    let (free, free_parent) = free_request(analysis, &asimov, point)?;
-    let base = FitRequest { metric: None, ..free.clone() };
-
-    let held = |request: &FitRequest| {
-        let mut fixed = request.fixed.clone();
+    points: [&[f64]; 2],
+) -> Result<[Requests; 2], InferenceError> {
+    let [b, sb] = points;
+    let asimov = [analysis.session.asimov(b)?, analysis.session.asimov(sb)?];
+    let bases = points.map(|point| free_base(analysis, point));
+    // Both at once: a device takes two fits for the time of one.
+    let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
+    let free_parents = parent_fits(analysis, parents)?;
+    let parts = [0, 1].map(|i| {
+        let parent = free_parents[i].as_ref();
+        let free = FitRequest { metric: parent.and_then(|fit| fit.covariance.clone()), ..bases[i].clone() };
+        let mut fixed = free.fixed.clone();
         fixed.retain(|(i, _)| *i != poi);
         fixed.insert(0, (poi, value));
-        fixed
-    };
-    let predicted = match &free_parent {
-        Some(fit) => analysis.predict(fit, &[(poi, value)]),
-        None => point.to_vec(),
-    };
-    let parent = FitRequest {
-        start: Start::At(Arc::from(predicted)),
-        fixed: held(&base),
-        search: Search::Local,
-        ..free.clone()
-    };
-    let conditional_parent = parent_fit(analysis, &asimov, parent.clone())?;
-    let direction = free_parent.as_ref().and_then(|fit| slope(fit, poi));
-    let conditional = FitRequest {
-        start: direction.map_or(Start::Earlier(0), |direction| Start::Along(0, direction)),
-        metric: conditional_parent.and_then(|fit| fit.covariance),
-        search: base.search,
-        only_if: Some(needed(statistic, poi, value)),
-        ..parent
-    };
-    Ok((vec![free, conditional], base))
+        let predicted = match parent {
+            Some(fit) => analysis.predict(fit, &[(poi, value)]),
+            None => points[i].to_vec(),
+        };
+        let start = Start::At(Arc::from(predicted));
+        let conditional = FitRequest { start, fixed, search: Search::Local, ..free.clone() };
+        (free, conditional, parent.and_then(|fit| slope(fit, poi)))
+    });
+    let parents = [0, 1].map(|i| (asimov[i].clone(), parts[i].1.clone()));
+    let mut conditional_parents = parent_fits(analysis, parents)?.into_iter();
+    Ok(parts.map(|(free, parent, direction)| {
+        let base = FitRequest { metric: None, ..free.clone() };
+        let conditional = FitRequest {
+            start: direction.map_or(Start::Earlier(0), |direction| Start::Along(0, direction)),
+            metric: conditional_parents.next().flatten().and_then(|fit| fit.covariance),
+            search: base.search,
+            only_if: Some(needed(statistic, poi, value)),
+            ..parent
+        };
+        (vec![free, conditional], base)
+    }))
 }
 
 /// How all parameters follow one: its row of the covariance.
@@ -290,9 +296,21 @@ pub(super) fn free_request(
     asimov: &Data,
     point: &[f64],
 ) -> Result<(FitRequest, Option<FitOutcome>), InferenceError> {
-    let search = analysis.nearby_search();
-    let start: Arc<[f64]> = Arc::from(point);
-    let base = FitRequest { start: Start::At(start), search, metric: None, ..analysis.base.clone() };
+    let base = free_base(analysis, point);
+    let parent = free_parent(analysis, &base, point);
+    let [parent] = parent_fits(analysis, [(asimov.clone(), parent)])?;
+    let metric = parent.as_ref().and_then(|fit| fit.covariance.clone());
+    Ok((FitRequest { metric, ..base }, parent))
+}
+
+/// The free fit of a toy drawn at `point`, as long as no curvature is known.
+fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
+    let (start, search) = (Start::At(Arc::from(point)), analysis.nearby_search());
+    FitRequest { start, search, metric: None, ..analysis.base.clone() }
+}
+
+/// The fit of the data expected at `point`.
+fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> FitRequest {
     let mut parent = FitRequest { search: Search::Local, ..base.clone() };
     for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
         // At a bound a parameter would have no covariance.
@@ -302,20 +320,18 @@ pub(super) fn free_request(
             parent.bounds.push((i, (lower.min(x - room), upper.max(x + room))));
         }
     }
-    let parent = parent_fit(analysis, asimov, parent)?;
-    let metric = parent.as_ref().and_then(|fit| fit.covariance.clone());
-    Ok((FitRequest { metric, ..base }, parent))
+    parent
 }
 
-/// A fit whose curvature helps and whose failure does no harm.
-pub(super) fn parent_fit(
+/// Fits whose curvatures help and whose failures do no harm.
+fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
-    data: &Data,
-    request: FitRequest,
-) -> Result<Option<FitOutcome>, InferenceError> {
-    match analysis.fit(data, request, WITH_COVARIANCE) {
-        Ok(fit) => Ok(Some(fit).filter(FitOutcome::converged)),
-        Err(InferenceError::FitFailed { .. }) => Ok(None),
-        Err(error) => Err(error),
+    jobs: [(Data, FitRequest); N],
+) -> Result<[Option<FitOutcome>; N], InferenceError> {
+    let tasks = jobs.map(|(data, request)| FitTask { data, fits: vec![request] });
+    let mut fits = analysis.run(&tasks, WITH_COVARIANCE)?.into_iter();
+    if analysis.is_cancelled() {
+        return Err(InferenceError::Cancelled);
     }
+    Ok([(); N].map(|()| fits.next().and_then(Result::ok).filter(FitOutcome::converged)))
 }
