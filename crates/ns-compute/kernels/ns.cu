@@ -1,4 +1,5 @@
-// The kernels: fits from a queue, values at many points, toys. One translation unit.
+// The kernels: fits from a queue, values, Hessians and covariances at many points, toys. One translation unit.
+#include "covariance.cuh"
 #include "item.cuh"
 
 namespace ns {
@@ -85,6 +86,12 @@ extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_const
 }
 extern "C" __global__ void __launch_bounds__(128) ns_evaluate_far(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<false>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(128) ns_hessian(const __grid_constant__ ns::HessianLaunch launch) {
+    ns::hessian_block(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(512) ns_covariance(const __grid_constant__ ns::CovarianceLaunch launch) {
+    ns::covariance_block(launch, blockIdx.x, gridDim.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
     ns::draw_block(launch, blockIdx.x, gridDim.x);

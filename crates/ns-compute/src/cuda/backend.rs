@@ -18,16 +18,26 @@ pub(crate) enum Kernel {
     Evaluate,
     /// The same for models that do not fit into shared memory.
     EvaluateFar,
-    /// Toys drawn and handed back, for tests.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    /// Hessians at many points.
+    Hessian,
+    /// Covariances from Hessians.
+    Covariance,
+    /// Toys drawn and handed back.
     Draw,
 }
 
 #[cfg(feature = "cuda")]
 impl Kernel {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Draw];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Fit,
+        Self::FitFar,
+        Self::Evaluate,
+        Self::EvaluateFar,
+        Self::Hessian,
+        Self::Covariance,
+        Self::Draw,
+    ];
 
     /// The symbol.
     pub(crate) const fn symbol(self) -> &'static str {
@@ -36,6 +46,8 @@ impl Kernel {
             Self::FitFar => "ns_fit_far",
             Self::Evaluate => "ns_evaluate",
             Self::EvaluateFar => "ns_evaluate_far",
+            Self::Hessian => "ns_hessian",
+            Self::Covariance => "ns_covariance",
             Self::Draw => "ns_draw",
         }
     }

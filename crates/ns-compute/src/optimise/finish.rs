@@ -12,7 +12,7 @@ use super::{Problem, Worker};
 use crate::curvature::{Curvature, Factored, Point, assemble, covariance, factor, solve, variances};
 
 /// Models up to this size get their uncertainties from the full covariance: it is as fast.
-pub(super) const DENSE_LIMIT: usize = 400;
+pub(crate) const DENSE_LIMIT: usize = 400;
 
 /// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;

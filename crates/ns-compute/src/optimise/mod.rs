@@ -17,6 +17,8 @@ mod step;
 mod worker;
 
 pub(crate) use descend::{BELOW_SATURATED, EDM_TOLERANCE};
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use finish::DENSE_LIMIT;
 pub(crate) use finish::fit;
 pub(crate) use scatter::MOST_FREE;
 pub(crate) use worker::{Problem, Worker};

@@ -1,0 +1,88 @@
+//! Hessians and covariances of the kernels, compiled for the processor, against the processor's own.
+
+use ns_core::{
+    BinnedData, Channel, Constraint, Data, Drawn, Effect, EvaluationRequest, Execution, FitRequest, FitTask,
+    Interpolation, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+};
+
+use super::super::SeveralCuda;
+use super::*;
+use crate::cpu::CpuSession;
+
+// Its functions are for the module above it alone, so that others cannot share it.
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../../tests/oracle/models.rs"]
+mod models;
+
+const HESSIAN: EvaluationRequest =
+    EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
+const ALL: Wanted = Wanted { uncertainties: true, covariance: true };
+
+fn execution() -> Execution {
+    Execution { threads: 2, ..Execution::default() }
+}
+
+fn both(model: &Model) -> (CpuSession, CudaSession) {
+    let (here, there) = (CpuSession::open(model, &execution()), CudaSession::open_on_host(model, &execution()));
+    (here.unwrap(), there.unwrap())
+}
+
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> Vec<TaskOutcome> {
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
+    outcomes
+}
+
+/// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
+/// expectation adds to them through its slope.
+fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
+}
+
+#[test]
+fn hessians_at_random_points_are_the_processor_s() {
+    let (mut worst, mut compared) = (0.0_f64, 0);
+    for seed in 0..240 {
+        let model = models::random_model(seed);
+        let (cpu, gpu) = both(&model);
+        assert!(gpu.hessians.is_some(), "seed {seed}");
+        let mut random = models::Random(seed ^ 0x77);
+        let n = model.parameters.len();
+        for k in 0..4 {
+            let mut point = models::random_point(&model, &mut random);
+            if k == 3 {
+                // At the kinks and where polynomials end.
+                for (p, x) in point.iter_mut().enumerate() {
+                    if model.parameters[p].bounds.0 == -5.0 {
+                        *x = [0.0, 1.0, -1.0][p % 3];
+                    }
+                }
+            }
+            let here = cpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
+            let there = gpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
+            let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+            let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
+            // Next to nothing, a bin's expectation is a difference of large numbers.
+            if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
+                assert!(here.iter().zip(&there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
+                continue;
+            }
+            compared += 1;
+            for (at, scale) in scales(&here, n).iter().enumerate() {
+                let difference = (here[at] - there[at]).abs() / scale;
+                assert!(
+                    difference <= 1e-12,
+                    "seed {seed}, {:?}, point {k}, ({}, {}): {} and {}",
+                    model.interpolation,
+                    model.parameters[at / n].name,
+                    model.parameters[at % n].name,
+                    here[at],
+                    there[at]
+                );
+                worst = worst.max(difference);
+                assert_eq!(there[at].to_bits(), there[at % n * n + at / n].to_bits());
+            }
+        }
+    }
+    assert!(compared > 400, "{compared} points, {worst:e}");
+}
