@@ -22,7 +22,8 @@ struct CovarianceLaunch {
     // By parameter: 1 where it does not move. 0 per matrix where there is no Hessian.
     const uint8_t* rests;
     const int* usable;
-    // n numbers per matrix; least pivot of the scaled matrix (not above 0: it is not positive, or there is none) and EDM.
+    // n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
+    // is not positive, or there is none) and the EDM.
     double* variances;
     Pair* found;
 };
@@ -228,8 +229,13 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
     barrier();
     if (warp() == 0) {
         double sum = 0.0;
-        for (int i = lane(); i < size; i += lanes()) sum += table.back[i];
+        for (int i = lane(); i < size; i += lanes()) {
+            sum += table.back[i];
+            // Pivots depend on the order of parameters, this does not; no pivot is less.
+            least = fmin(least, -1.0 / table(i, i));
+        }
         sum = warp_sum(sum);
+        least = warp_min(least);
         if (lane() == 0) launch.found[which] = Pair{least, 0.5 * sum};
     }
     NS_EACH(i, size) variances[table.row[i]] = -table(i, i) * (table.scale[i] * table.scale[i]);

@@ -20,9 +20,9 @@ use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, Problem, Worker, fit};
 
-/// The least pivot of a Hessian scaled to a unit diagonal that is safely above zero: below it the processor looks whether a
-/// direction is flat.
-const LEAST_PIVOT: f64 = 1e-8;
+/// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
+/// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
+const LEAST_LEFT: f64 = 1e-7;
 
 /// What covariances of one launch may take that go to the host, bytes.
 const MOST_FETCHED: usize = 64 << 20;
@@ -126,7 +126,8 @@ impl CudaSession {
         left: &mut Vec<Place>,
     ) -> Result<(), SessionError> {
         let (n, count, backend) = (self.cpu.plan.n_parameters(), places.len(), &self.backend);
-        let (mut points, mut rests, mut of) = (Vec::with_capacity(n * count), vec![0_u8; n * count], Vec::new());
+        let (mut points, mut rests, mut of) =
+            (Vec::with_capacity(n * count), vec![0_u8; n * count], Vec::new());
         for (&(i, k), rests) in places.iter().zip(rests.chunks_exact_mut(n)) {
             let Some(Ok(fit)) = outcomes.get(i).and_then(|task| task.fits.get(k)) else { continue };
             points.extend_from_slice(&fit.parameters);
@@ -200,7 +201,7 @@ impl Found<'_> {
     /// Fills in a fit as the processor does; false if that is for the processor to do.
     fn put_into(&self, fit: &mut FitOutcome) -> bool {
         // Not a number is not confirmed either.
-        if !self.usable || !(self.least > LEAST_PIVOT) || !(self.edm <= EDM_TOLERANCE) {
+        if !self.usable || !(self.least > LEAST_LEFT) || !(self.edm <= EDM_TOLERANCE) {
             return false;
         }
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{BinnedData, Control, Data, FitTask, SessionError, TaskOutcome, Wanted};
 
-use super::batch::Input;
 use super::backend::{Backend, Buffer};
+use super::batch::Input;
 use super::check::{Checking, Sample, chosen};
 use super::covariance::Fitted;
 use super::session::CudaSession;
@@ -110,13 +110,10 @@ impl CudaSession {
         let settle = |i: usize| {
             let (task, data) = (&tasks[i], data_of(i));
             let saturated = data.saturated_main + data.saturated_constraint;
-            Settling { cpu: &self.cpu, task, frames: &[], wanted, apart, control, courses: &[], own: &own }.task(
-                &landed,
-                firsts[i],
-                Some(saturated),
-                &|| Cow::Borrowed(data),
-                &mut |work| self.lend(work),
-            )
+            Settling { cpu: &self.cpu, task, frames: &[], wanted, apart, control, courses: &[], own: &own }
+                .task(&landed, firsts[i], Some(saturated), &|| Cow::Borrowed(data), &mut |work| {
+                    self.lend(work)
+                })
         };
         let checking = Checking::new(self, landed, &samples);
         let mut outcomes = self.settle_all(tasks.len(), &settle, checking.len(), &|i| checking.check(i));

@@ -133,8 +133,7 @@ impl<'a> Settling<'a> {
             })
         };
         let mut requests = self.task.fits.iter().enumerate();
-        !self.computes_uncertainties()
-            && requests.all(|(k, request)| converged(k) || needless(request))
+        !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
     /// The outcome of a task whose fits begin at number `first` of `landed`. `data` makes the data where the

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
-use super::batch::{Help, Input, Launcher, Slot, ToyRange};
 use super::backend::{Buffer, Kernel, Shape};
+use super::batch::{Help, Input, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
 use super::covariance::Fitted;
 use super::dealing::{Finished, Queue, Taken};
