@@ -8,6 +8,12 @@
 
 namespace ns {
 
+// What a parameter does at a minimum.
+enum { MOVES_FREELY = 0, RESTS = 1, HELD_BY_BOUND = 2 };
+
+// A bound beyond which the function would fall by no more than this may as well not hold.
+constexpr double BARELY = 100.0 * EDM_TOLERANCE;
+
 // The parameter of `ns_covariance`.
 struct CovarianceLaunch {
     int n, n_matrices;
@@ -19,11 +25,11 @@ struct CovarianceLaunch {
     double* hessians;
     int wanted, unused;
     const double* gradients;
-    // By parameter: 1 where it does not move. 0 per matrix where there is no Hessian.
+    // By parameter: what it does. 0 per matrix where there is no Hessian.
     const uint8_t* rests;
     const int* usable;
     // n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
-    // is not positive, or there is none) and the EDM.
+    // is not positive, there is none, or a bound hardly holds) and the EDM.
     double* variances;
     Pair* found;
 };
@@ -168,12 +174,20 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
     double* hessian = launch.hessians + (size_t)which * n * n;
     const double* gradient = launch.gradients + (size_t)which * n;
     barrier();
-    NS_EACH(p, n) moves[p] = launch.rests[(size_t)which * n + p] == 0;
+    bool usable = launch.usable[which] != 0;
+    NS_EACH(p, n) {
+        int rests = launch.rests[(size_t)which * n + p];
+        bool barely = false;
+        if (usable && rests == HELD_BY_BOUND) {
+            barely = !(0.5 * gradient[p] * gradient[p] > BARELY * hessian[(size_t)p * n + p]);
+        }
+        moves[p] = barely ? -n : rests == MOVES_FREELY ? 1 : 0;
+    }
     barrier();
     int size = 0;
 #pragma unroll 4
     for (int p = 0; p < n; p++) size += moves[p];
-    if (launch.usable[which] == 0 || size == 0) {
+    if (!usable || size <= 0) {
         if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
         return;
     }

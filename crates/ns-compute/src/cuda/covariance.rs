@@ -24,6 +24,10 @@ use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, Problem, Worker, fit};
 /// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
 const LEAST_LEFT: f64 = 1e-7;
 
+/// What a parameter does at a minimum (`kernels/covariance.cuh`): nothing, or it is held by a bound.
+const RESTS: u8 = 1;
+const HELD_BY_BOUND: u8 = 2;
+
 /// What covariances of one launch may take that go to the host, bytes.
 const MOST_FETCHED: usize = 64 << 20;
 
@@ -79,7 +83,8 @@ impl CudaSession {
                 if let Ok(fit) = fit
                     && fit.uncertainties.is_empty()
                 {
-                    let list = if self.is_plain(fit) { &mut here } else { &mut left };
+                    let plain = self.is_plain(fit, &(fitted.frame)(i, k));
+                    let list = if plain { &mut here } else { &mut left };
                     list.push((i, k));
                 }
             }
@@ -104,15 +109,17 @@ impl CudaSession {
         Ok(())
     }
 
-    /// Whether all that moves at the end of a fit has a curvature: it does not begin to leave a kink, and no direction is known to
-    /// be flat.
-    fn is_plain(&self, fit: &FitOutcome) -> bool {
-        let rests = |p: usize| fit.inactive.iter().any(|(q, _)| *q == p);
-        let leaves =
-            |(p, x): (usize, &f64)| *x == 0.0 && self.cpu.plan.kinked.get(p) == Some(&true) && !rests(p);
+    /// Whether all that moves at the end of a fit has a curvature: nothing sits on a bound or a kink that does not hold it, and
+    /// no direction is known to be flat.
+    fn is_plain(&self, fit: &FitOutcome, frame: &Frame) -> bool {
+        let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
+        let at_an_edge = |p: usize, x: f64| {
+            let kinked = x == 0.0 && self.cpu.plan.kinked[p];
+            x <= frame.lower[p] || x >= frame.upper[p] || kinked
+        };
         fit.converged()
             && fit.inactive.iter().all(|(_, why)| *why != Inactive::Flat)
-            && !(self.cpu.plan.has_kinks && fit.parameters.iter().enumerate().any(leaves))
+            && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
     /// One launch: fills in the fits at `places`, and adds those that it cannot confirm to `left`.
@@ -133,8 +140,13 @@ impl CudaSession {
             points.extend_from_slice(&fit.parameters);
             of.push((fitted.set_of)(i) as i32);
             let frame = (fitted.frame)(i, k);
-            for (p, rests) in rests.iter_mut().enumerate() {
-                *rests = u8::from(frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p));
+            for (rests, _) in rests.iter_mut().zip(&frame.fixed).filter(|(_, fixed)| **fixed) {
+                *rests = RESTS;
+            }
+            for &(p, why) in &fit.inactive {
+                if let Some(rests) = rests.get_mut(p) {
+                    *rests = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
+                }
             }
         }
         let made = self.start_hessians(rooms, Sets { address: fitted.sets, of: &of }, &points)?;

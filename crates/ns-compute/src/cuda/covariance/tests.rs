@@ -202,7 +202,7 @@ fn confirm(gpu: &CudaSession, tasks: &[FitTask], all: &mut Confirmed) {
     for (i, task) in outcomes.iter().enumerate() {
         for (k, fit) in task.fits.iter().enumerate() {
             let Ok(fit) = fit else { continue };
-            if gpu.is_plain(fit) {
+            if gpu.is_plain(fit, &Frame::new(gpu.cpu.table(), &tasks[i].fits[k])) {
                 places.push((i, k));
             } else {
                 left.push((i, k));
