@@ -31,6 +31,8 @@ struct CovarianceLaunch {
     // n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
     // is not positive, there is none, or a bound hardly holds) and the EDM.
     double* variances;
+    // The step to the minimum of the quadratic form, n numbers per matrix.
+    double* steps;
     Pair* found;
 };
 
@@ -227,12 +229,17 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
     }
     double least = sweep(table);
     // g' C g / 2, of the rows' parts in a fixed order.
+    double* steps = launch.steps + (size_t)which * n;
+    NS_EACH(p, n) {
+        if (moves[p] != 1) steps[p] = 0.0;
+    }
     NS_EACH(i, size) {
         double sum = 0.0;
 #pragma unroll 2
         for (int j = 0; j < size; j++) {
             sum = fma(j <= i ? -table(i, j) : -table(j, i), table.slope[j], sum);
         }
+        steps[table.row[i]] = -sum * table.scale[i];
         table.back[i] = sum * table.slope[i];
     }
     double* variances = launch.variances + (size_t)which * n;

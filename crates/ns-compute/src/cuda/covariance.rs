@@ -24,6 +24,9 @@ use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, Problem, Worker, fit};
 /// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
 const LEAST_LEFT: f64 = 1e-7;
 
+/// Above this EDM the step that comes with a covariance is taken, once, as the processor does: a covariance depends on the point.
+const LAST_STEP: f64 = 1e-14;
+
 /// What a parameter does at a minimum (`kernels/covariance.cuh`): nothing, or it is held by a bound.
 const RESTS: u8 = 1;
 const HELD_BY_BOUND: u8 = 2;
@@ -49,10 +52,10 @@ type Place = (usize, usize);
 
 /// What came back for one fit.
 struct Found<'a> {
-    usable: bool,
     least: f64,
     edm: f64,
     slope: &'a [f64],
+    step: &'a [f64],
     variances: &'a [f64],
     covariance: Option<&'a [f64]>,
 }
@@ -122,7 +125,7 @@ impl CudaSession {
             && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
-    /// One launch: fills in the fits at `places`, and adds those that it cannot confirm to `left`.
+    /// Fills in the fits at `places`, and adds those that it cannot confirm to `left`. Most take one launch, the others two.
     fn invert(
         &self,
         rooms: &Rooms,
@@ -132,26 +135,81 @@ impl CudaSession {
         places: &[Place],
         left: &mut Vec<Place>,
     ) -> Result<(), SessionError> {
-        let (n, count, backend) = (self.cpu.plan.n_parameters(), places.len(), &self.backend);
-        let (mut points, mut rests, mut of) =
-            (Vec::with_capacity(n * count), vec![0_u8; n * count], Vec::new());
-        for (&(i, k), rests) in places.iter().zip(rests.chunks_exact_mut(n)) {
+        let n = self.cpu.plan.n_parameters();
+        let mut problems = Problems::default();
+        for &(i, k) in places {
             let Some(Ok(fit)) = outcomes.get(i).and_then(|task| task.fits.get(k)) else { continue };
-            points.extend_from_slice(&fit.parameters);
-            of.push((fitted.set_of)(i) as i32);
+            problems.points.extend_from_slice(&fit.parameters);
+            problems.sets.push((fitted.set_of)(i) as i32);
             let frame = (fitted.frame)(i, k);
-            for (rests, _) in rests.iter_mut().zip(&frame.fixed).filter(|(_, fixed)| **fixed) {
-                *rests = RESTS;
-            }
+            let mut rests: Vec<u8> = frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { 0 }).collect();
             for &(p, why) in &fit.inactive {
-                if let Some(rests) = rests.get_mut(p) {
-                    *rests = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
-                }
+                rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
+            }
+            problems.rests.extend(rests);
+        }
+        let solved = self.solve(rooms, fitted.sets, &problems, wanted)?;
+        let (mut further, mut next) = (Vec::new(), Problems::default());
+        for (m, &(i, k)) in places.iter().enumerate() {
+            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
+            let found = solved.get(m, n);
+            if !found.is_safe() {
+                left.push((i, k));
+            } else if found.edm <= LAST_STEP {
+                found.put_into(fit);
+            } else if let Some(point) = self.step(fit, &(fitted.frame)(i, k), found.step) {
+                further.push((i, k, found.edm));
+                next.points.extend(point);
+                next.sets.push((fitted.set_of)(i) as i32);
+                next.rests.extend_from_slice(&problems.rests[m * n..(m + 1) * n]);
+            } else {
+                left.push((i, k));
             }
         }
-        let made = self.start_hessians(rooms, Sets { address: fitted.sets, of: &of }, &points)?;
-        let rests = Buffer::holding(backend, &rests)?;
+        if further.is_empty() {
+            return Ok(());
+        }
+        let solved = self.solve(rooms, fitted.sets, &next, wanted)?;
+        for (m, (i, k, edm)) in further.into_iter().enumerate() {
+            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
+            let found = solved.get(m, n);
+            if found.is_safe() && found.edm <= LAST_STEP {
+                fit.parameters.copy_from_slice(&next.points[m * n..(m + 1) * n]);
+                // By what the quadratic form says, which is exact far beyond rounding here.
+                fit.nll -= edm - found.edm;
+                found.put_into(fit);
+            } else {
+                left.push((i, k));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the last step of a fit leads; `None` if that is out of its box, or across a kink.
+    fn step(&self, fit: &FitOutcome, frame: &Frame, step: &[f64]) -> Option<Vec<f64>> {
+        let to = |(p, (x, step)): (usize, (&f64, &f64))| {
+            let to = x + step;
+            let crosses = self.cpu.plan.kinked[p] && (to > 0.0) != (*x > 0.0);
+            let inside = to > frame.lower[p] && to < frame.upper[p];
+            (*step == 0.0 || (inside && !crosses)).then_some(to)
+        };
+        fit.parameters.iter().zip(step).enumerate().map(to).collect()
+    }
+
+    /// Hessians and their inverses.
+    fn solve(
+        &self,
+        rooms: &Rooms,
+        sets: u64,
+        problems: &Problems,
+        wanted: Wanted,
+    ) -> Result<Solved, SessionError> {
+        let (n, count, backend) = (self.cpu.plan.n_parameters(), problems.sets.len(), &self.backend);
+        let made =
+            self.start_hessians(rooms, Sets { address: sets, of: &problems.sets }, &problems.points)?;
+        let rests = Buffer::holding(backend, &problems.rests)?;
         let variances = Buffer::new(backend, 8 * n * count)?;
+        let steps = Buffer::new(backend, 8 * n * count)?;
         let found = Buffer::new(backend, 16 * count)?;
 
         let rows = n.next_multiple_of(TILE);
@@ -177,45 +235,68 @@ impl CudaSession {
             rests: rests.address(),
             usable: made.usable.address(),
             variances: variances.address(),
+            steps: steps.address(),
             found: found.address(),
         };
         let shape = Shape { blocks: blocks as u32, threads, shared: shared as u32 };
         backend.launch(Kernel::Covariance, shape, bytemuck::bytes_of(&launch))?;
 
-        let mut usable = vec![0_i32; count];
-        backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable))?;
         let fetch = |from: &Buffer, numbers: usize| {
             let mut to = vec![0.0_f64; numbers];
             backend.read(from.address(), bytemuck::cast_slice_mut(&mut to)).map(|()| to)
         };
-        let (found, slopes) = (fetch(&found, 2 * count)?, fetch(&made.gradients, n * count)?);
-        let variances = fetch(&variances, n * count)?;
-        let covariances = fetch(&made.hessians, if wanted.covariance { n * n * count } else { 0 })?;
-        for (m, &(i, k)) in places.iter().enumerate() {
-            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
-            let found = Found {
-                usable: usable[m] != 0,
-                least: found[2 * m],
-                edm: found[2 * m + 1],
-                slope: &slopes[m * n..(m + 1) * n],
-                variances: &variances[m * n..(m + 1) * n],
-                covariance: wanted.covariance.then(|| &covariances[m * n * n..(m + 1) * n * n]),
-            };
-            if !found.put_into(fit) {
-                left.push((i, k));
-            }
+        Ok(Solved {
+            found: fetch(&found, 2 * count)?,
+            slopes: fetch(&made.gradients, n * count)?,
+            variances: fetch(&variances, n * count)?,
+            steps: fetch(&steps, n * count)?,
+            covariances: fetch(&made.hessians, if wanted.covariance { n * n * count } else { 0 })?,
+        })
+    }
+}
+
+/// Points whose covariances are to be computed, one after the other.
+#[derive(Default)]
+struct Problems {
+    points: Vec<f64>,
+    /// What each parameter does there.
+    rests: Vec<u8>,
+    /// Set of data of each.
+    sets: Vec<i32>,
+}
+
+/// What came back for many points.
+struct Solved {
+    found: Vec<f64>,
+    slopes: Vec<f64>,
+    variances: Vec<f64>,
+    steps: Vec<f64>,
+    covariances: Vec<f64>,
+}
+
+impl Solved {
+    /// Of point number `m`, with `n` parameters.
+    fn get(&self, m: usize, n: usize) -> Found<'_> {
+        let row = m * n..(m + 1) * n;
+        Found {
+            least: self.found[2 * m],
+            edm: self.found[2 * m + 1],
+            slope: &self.slopes[row.clone()],
+            variances: &self.variances[row.clone()],
+            step: &self.steps[row],
+            covariance: self.covariances.get(m * n * n..(m + 1) * n * n),
         }
-        Ok(())
     }
 }
 
 impl Found<'_> {
-    /// Fills in a fit as the processor does; false if that is for the processor to do.
-    fn put_into(&self, fit: &mut FitOutcome) -> bool {
-        // Not a number is not confirmed either.
-        if !self.usable || !(self.least > LEAST_LEFT) || !(self.edm <= EDM_TOLERANCE) {
-            return false;
-        }
+    /// Whether the Hessian is safely positive, and the certificate holds with it. What is not a number is neither.
+    fn is_safe(&self) -> bool {
+        self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
+    }
+
+    /// Fills in a fit as the processor does.
+    fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
         fit.certificate.edm = self.edm.max(0.0);
@@ -223,7 +304,6 @@ impl Found<'_> {
         fit.certificate.projected_gradient = pulls.fold(0.0, f64::max);
         let whole = |values: &[f64]| Covariance { n: self.slope.len(), values: values.to_vec() };
         fit.covariance = self.covariance.map(|values| Arc::new(whole(values)));
-        true
     }
 }
 

@@ -83,6 +83,9 @@ pub(super) struct Sets<'a> {
     pub(super) of: &'a [i32],
 }
 
+/// The Hessian at a point by other means.
+pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
+
 /// Hessians that are on their way. Memory of which device work is not done yet is used again in order.
 pub(super) struct Made {
     pub(super) hessians: Buffer,
@@ -146,7 +149,7 @@ impl CudaSession {
         rooms: &Rooms,
         data: u64,
         points: &[f64],
-        other: &dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError>,
+        other: &Other<'_>,
     ) -> Result<Vec<f64>, SessionError> {
         let n = self.cpu.plan.n_parameters();
         let mut hessians = vec![0.0; points.len() * n];

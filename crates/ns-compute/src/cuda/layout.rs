@@ -319,6 +319,7 @@ pub(super) struct CovarianceLaunch {
     pub(super) rests: u64,
     pub(super) usable: u64,
     pub(super) variances: u64,
+    pub(super) steps: u64,
     pub(super) found: u64,
 }
 
