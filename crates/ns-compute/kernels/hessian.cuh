@@ -1,4 +1,4 @@
-// Exact Hessian at one point.
+// Exact Hessian at one point, after an evaluation there.
 //
 // A cell expects `A S G`: its additive part, the product `S = N F` of the normsys and scalar factors of its block, and
 // the product `G` of its per-bin factors. With the bins' expectations `lambda`, slopes `r` and curvatures `c` the
@@ -13,45 +13,11 @@
 
 namespace ns {
 
-// Arrays besides those of an evaluation, behind these in the slab (src/cuda/hessian.rs has their sizes).
-enum class Extra {
-    // By parameter: f' and f'' of histosys; rank among the parameters, scalar ones first.
-    FIRST, SECOND, RANK,
-    // By bin: curvature. By cell: G. By block: sum of r G A. By scalar factor: N F without it, and its block.
-    CURVATURE, PRODUCT, BARE, LEFT, OWNER,
-    // Blocks x scalar parameters: relative derivative of N, derivative of S, derivative of BARE through A.
-    RATIOS, RATES, TILTS,
-    // Bins x parameters: derivative of lambda.
-    JACOBIAN,
-    COUNT
-};
-
-// The parameter of `ns_hessian`.
-struct HessianLaunch {
-    Plan plan;
-    uint32_t offset[N_OFFSETS];
-    uint64_t extra[(int)Extra::COUNT];
-    // Row length of JACOBIAN: parameters, filled up to whole tiles.
-    int n_points, row;
-    double* slab;
-    uint64_t slab_stride;
-    // Sets of data, main counts then auxiliary data, so many numbers apart, and which of them each point takes; null: all
-    // points take the first one.
-    const double* data;
-    uint64_t data_stride;
-    const int* data_of;
-    const double* points;
-    // Per point: n_params numbers, n_params x n_params numbers, and 0 where there is no Hessian.
-    double* gradients;
-    double* hessians;
-    int* usable;
-};
-
 // Rows and columns of the tiles that products are made of.
 constexpr int TILE = 4;
 
 struct Extras {
-    const HessianLaunch& launch;
+    const EvaluateLaunch& launch;
     double* slab;
 
     NS_DEVICE double* operator[](Extra which) const { return slab + launch.extra[(int)which]; }
@@ -115,7 +81,7 @@ NS_DEVICE void spread(
 }
 
 // Fills the arrays that depend on the point alone, after an evaluation there.
-NS_DEVICE void expand(const HessianLaunch& launch, const State<false>& state, const Extras& extra, const double* theta) {
+NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta) {
     const Plan& plan = launch.plan;
     int n = plan.n_params, width = plan.n_reacting;
     double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *product = extra[Extra::PRODUCT];
@@ -210,7 +176,7 @@ NS_DEVICE void expand(const HessianLaunch& launch, const State<false>& state, co
 }
 
 // `J' c J` and the constraints, both triangles.
-NS_DEVICE void products(const HessianLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
+NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *jacobian = extra[Extra::JACOBIAN], *curvature = extra[Extra::CURVATURE];
     int n = plan.n_params, row = launch.row, tiles = row / TILE;
@@ -297,7 +263,7 @@ NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const E
 
 // Adds the second derivatives of the cells. Element (p, q) is whole where the rank of p is the higher one; then it is
 // copied to the other side.
-NS_DEVICE void bend(const HessianLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
+NS_DEVICE void bend(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
     const double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *rates = extra[Extra::RATES];
@@ -372,31 +338,17 @@ NS_DEVICE void bend(const HessianLaunch& launch, const State<false>& state, cons
     }
 }
 
-NS_DEVICE void hessian_block(const HessianLaunch& launch, int block, int blocks) {
-    const Plan& plan = launch.plan;
-    double* slab = launch.slab + (size_t)block * launch.slab_stride;
-    State<false> state = {launch.offset, slab};
-    Extras extra = {launch, slab};
-    Sums sums = {state[ROOM], 0};
-    int n = plan.n_params;
-    for (int point = block; point < launch.n_points; point += blocks) {
-        const double* data = launch.data + (size_t)(launch.data_of ? launch.data_of[point] : 0) * launch.data_stride;
-        double* theta = state[TRIAL];
-        barrier();
-        NS_EACH(i, plan.n_bins) state[MAIN][i] = data[i];
-        NS_EACH(i, plan.n_aux) state[AUX][i] = data[plan.n_bins + i];
-        NS_EACH(p, n) theta[p] = launch.points[(size_t)point * n + p];
-        barrier();
-        Value value = evaluate<false, false>(plan, codes_of(plan), state, theta, sums);
-        bool usable = isfinite(value.main + value.constraint) && value.least > LEAST_PRODUCT;
-        if (thread() == 0) launch.usable[point] = usable ? 1 : 0;
-        NS_EACH(p, n) launch.gradients[(size_t)point * n + p] = state[GRADIENT][p];
-        if (!usable) continue;
-        double* h = launch.hessians + (size_t)point * n * n;
-        expand(launch, state, extra, theta);
-        products(launch, state, extra, theta, h);
-        bend(launch, state, extra, theta, h);
-    }
+// The Hessian at point number `point`, where the evaluation that found `value` was.
+NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, const Value& value, int point) {
+    bool usable = isfinite(value.main + value.constraint) && value.least > LEAST_PRODUCT;
+    if (thread() == 0) launch.usable[point] = usable ? 1 : 0;
+    if (!usable) return;
+    Extras extra = {launch, state.slab};
+    const double* theta = state[TRIAL];
+    double* h = launch.hessians + (size_t)point * launch.plan.n_params * launch.plan.n_params;
+    expand(launch, state, extra, theta);
+    products(launch, state, extra, theta, h);
+    bend(launch, state, extra, theta, h);
 }
 
 }  // namespace ns

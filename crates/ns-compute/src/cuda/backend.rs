@@ -16,10 +16,8 @@ pub(crate) enum Kernel {
     FitFar,
     /// Values and gradients at many points.
     Evaluate,
-    /// The same for models that do not fit into shared memory.
+    /// The same for models that do not fit into shared memory; Hessians of all models.
     EvaluateFar,
-    /// Hessians at many points.
-    Hessian,
     /// Covariances from Hessians.
     Covariance,
     /// Toys drawn and handed back.
@@ -29,15 +27,8 @@ pub(crate) enum Kernel {
 #[cfg(feature = "cuda")]
 impl Kernel {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Fit,
-        Self::FitFar,
-        Self::Evaluate,
-        Self::EvaluateFar,
-        Self::Hessian,
-        Self::Covariance,
-        Self::Draw,
-    ];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Covariance, Self::Draw];
 
     /// The symbol.
     pub(crate) const fn symbol(self) -> &'static str {
@@ -46,7 +37,6 @@ impl Kernel {
             Self::FitFar => "ns_fit_far",
             Self::Evaluate => "ns_evaluate",
             Self::EvaluateFar => "ns_evaluate_far",
-            Self::Hessian => "ns_hessian",
             Self::Covariance => "ns_covariance",
             Self::Draw => "ns_draw",
         }

@@ -6,7 +6,7 @@ use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
 use super::backend::{Backend, Buffer, Kernel, Shape};
 use super::kind::Size;
-use super::layout::EvaluateLaunch;
+use super::layout::{EvaluateLaunch, N_EXTRA};
 use super::session::CudaSession;
 use super::shape;
 use crate::cpu::request::finite;
@@ -91,14 +91,18 @@ impl CudaSession {
             plan: self.plan,
             offset: rooms.offset,
             n_points: count as i32,
-            padding: 0,
+            extra: [0; N_EXTRA],
+            row: 0,
             slab: slab.address(),
             slab_stride: rooms.slab as u64,
             data: data.address(),
             data_stride: per_point as u64,
+            data_of: 0,
             points: points.address(),
             values: values.address(),
             gradients: gradients.as_ref().map_or(0, Buffer::address),
+            hessians: 0,
+            usable: 0,
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;

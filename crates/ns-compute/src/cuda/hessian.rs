@@ -3,7 +3,7 @@
 use ns_core::SessionError;
 
 use super::backend::{Buffer, Kernel, Properties, Shape};
-use super::layout::{self, HessianLaunch, N_EXTRA, N_OFFSETS};
+use super::layout::{self, EvaluateLaunch, N_EXTRA, N_OFFSETS};
 use super::session::CudaSession;
 use super::shape;
 use crate::plan::{Block, Plan};
@@ -110,7 +110,7 @@ impl CudaSession {
         let (plan, backend) = (&self.cpu.plan, &self.backend);
         let n = plan.n_parameters();
         let count = points.len() / n.max(1);
-        let resident = backend.occupancy(Kernel::Hessian, self.threads, rooms.shared as u32)?;
+        let resident = backend.occupancy(Kernel::EvaluateFar, self.threads, rooms.shared as u32)?;
         let Properties { multiprocessors, .. } = *backend.properties();
         let room = (MOST_SLABS / (8 * rooms.slab)).max(1);
         let blocks = (resident.max(1) * multiprocessors).min(count).min(room).max(1);
@@ -122,7 +122,8 @@ impl CudaSession {
             gradients: Buffer::new(backend, 8 * n * count)?,
             usable: Buffer::new(backend, 4 * count)?,
         };
-        let launch = HessianLaunch {
+        let alone = sets.of.is_empty();
+        let launch = EvaluateLaunch {
             plan: self.plan,
             offset: rooms.offset,
             extra: rooms.extra,
@@ -131,15 +132,16 @@ impl CudaSession {
             slab: slab.address(),
             slab_stride: rooms.slab as u64,
             data: sets.address,
-            data_stride: (plan.n_bins + plan.n_aux) as u64,
-            data_of: if sets.of.is_empty() { 0 } else { data_of.address() },
+            data_stride: if alone { 0 } else { (plan.n_bins + plan.n_aux) as u64 },
+            data_of: if alone { 0 } else { data_of.address() },
             points: points.address(),
+            values: 0,
             gradients: made.gradients.address(),
             hessians: made.hessians.address(),
             usable: made.usable.address(),
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
-        backend.launch(Kernel::Hessian, shape, bytemuck::bytes_of(&launch))?;
+        backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
         Ok(made)
     }
 

@@ -262,30 +262,13 @@ pub(super) struct FitLaunch {
     pub(super) flags: u64,
 }
 
+/// Arrays of a Hessian besides those of an evaluation (`enum class Extra`).
+pub(super) const N_EXTRA: usize = 12;
+
 /// `struct EvaluateLaunch`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, NoUninit)]
 pub(super) struct EvaluateLaunch {
-    pub(super) plan: Plan,
-    pub(super) offset: [u32; N_OFFSETS],
-    pub(super) n_points: i32,
-    pub(super) padding: i32,
-    pub(super) slab: u64,
-    pub(super) slab_stride: u64,
-    pub(super) data: u64,
-    pub(super) data_stride: u64,
-    pub(super) points: u64,
-    pub(super) values: u64,
-    pub(super) gradients: u64,
-}
-
-/// Arrays of `ns_hessian` besides those of an evaluation (`enum class Extra`).
-pub(super) const N_EXTRA: usize = 12;
-
-/// `struct HessianLaunch`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, NoUninit)]
-pub(super) struct HessianLaunch {
     pub(super) plan: Plan,
     pub(super) offset: [u32; N_OFFSETS],
     pub(super) extra: [u64; N_EXTRA],
@@ -297,6 +280,7 @@ pub(super) struct HessianLaunch {
     pub(super) data_stride: u64,
     pub(super) data_of: u64,
     pub(super) points: u64,
+    pub(super) values: u64,
     pub(super) gradients: u64,
     pub(super) hessians: u64,
     pub(super) usable: u64,
