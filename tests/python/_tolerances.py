@@ -24,6 +24,9 @@ CUDA_NLL_FLOOR = 1e-12
 # A gradient element: relative to the sum of the absolute terms that it is made of.
 CUDA_GRADIENT = 1e-12
 
+# A Hessian element: relative to the root of the product of both parameters' sums of absolute terms.
+CUDA_HESSIAN = 1e-12
+
 # A best-fit value: in units of the larger of its uncertainty and 1, on identified directions.
 CUDA_BEST_FIT = 1e-6
 

@@ -55,7 +55,7 @@ def random_points(model, n):
 
 @pytest.mark.parametrize("codes", CODES)
 @pytest.mark.parametrize("name", WORKSPACES)
-def test_values_and_gradients(name, codes):
+def test_values_and_derivatives(name, codes):
     model = load(name, codes)
     points = random_points(model, 100)
     here, gradient = model.nll_and_grad(points)
@@ -66,7 +66,9 @@ def test_values_and_gradients(name, codes):
     assert np.all(np.abs(here - there)[finite] <= allowed[finite])
 
     data, n_bins = model.observed_data(), sum(model.channels.values())
-    for x, mine, theirs in zip(points[finite][:5], gradient[finite], other[finite]):
+    few = points[finite][:5]
+    hessians = zip(model.hessian(few), model.hessian(few, device="cuda"))
+    for x, mine, theirs, (square, found) in zip(few, gradient[finite], other[finite], hessians):
         step = 1e-6 * np.maximum(np.abs(x), 1e-2)
         centre = model.expected_data(x)
         high = model.expected_data(x + np.diag(step))
@@ -79,8 +81,13 @@ def test_values_and_gradients(name, codes):
         # holds 1 / sigma^2; the Rust test has them term by term.
         with np.errstate(divide="ignore", invalid="ignore"):
             aux = np.nan_to_num(slope[:, n_bins:] * (1 + np.abs(data[n_bins:] / centre[n_bins:])), posinf=0.0).sum(axis=1)
-        curvature = np.abs(np.diag(model.hessian(x))) * (1 + np.abs(x))
-        assert np.all(np.abs(mine - theirs) <= tolerances.CUDA_GRADIENT * (main + aux + curvature))
+        curvature = np.abs(np.diag(square))
+        assert np.all(np.abs(mine - theirs) <= tolerances.CUDA_GRADIENT * (main + aux + curvature * (1 + np.abs(x))))
+        # The same for second derivatives.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.nan_to_num(slope[:, :n_bins] ** 2 * (1 + ratio) / np.abs(centre[:n_bins]), posinf=0.0)
+        scale = terms.sum(axis=1) + curvature
+        assert np.all(np.abs(square - found) <= tolerances.CUDA_HESSIAN * np.sqrt(np.outer(scale, scale)))
 
 
 @pytest.mark.parametrize("codes", CODES)

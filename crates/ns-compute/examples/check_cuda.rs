@@ -77,6 +77,7 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     let gpu = open(device, &model).unwrap();
     println!("{name} {interpolation}: opened in {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
     values(&cpu, &gpu);
+    hessians(&cpu, &gpu);
     fits(&cpu, &gpu, &model);
     // Between kinks the processor takes a tenth of a second for a toy.
     let smooth = interpolation == Interpolation::SMOOTH;
@@ -84,6 +85,7 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     if n_toys > 0 {
         let search = if smooth { Search::Local } else { Search::Standard };
         toys(&cpu, &gpu, &model, n_toys, search);
+        covariances(&cpu, &gpu, n_toys, search);
     }
     if let Some(check) = gpu.check() {
         println!(
@@ -129,6 +131,99 @@ fn values(cpu: &CpuSession, gpu: &CudaSession) {
         "  100 points: value {value:.1e}, gradient {gradient:.1e} (relative), {infinite} not finite on one side; 1000 values {:.2} ms",
         began.elapsed().as_secs_f64() * 1e3
     );
+}
+
+fn hessians(cpu: &CpuSession, gpu: &CudaSession) {
+    let init = cpu.parameters().init.clone();
+    let n = init.len();
+    // Elements of large models take their time on the way: fewer points.
+    let count = (64_000_000 / (n * n)).clamp(1, 1000);
+    let points = scatter(cpu, &init, count as u64, 0.1);
+    let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
+    let timed = |session: &dyn Session| {
+        let began = Instant::now();
+        let found = session.evaluate(&Data::Observed, &points, request).unwrap().hessian;
+        (found, began.elapsed().as_secs_f64() * 1e3)
+    };
+    let (here, time_cpu) = timed(cpu);
+    timed(gpu);
+    let (there, time_gpu) = timed(gpu);
+    let began = Instant::now();
+    let alone = gpu.evaluate(&Data::Observed, &points[..n], request).unwrap().hessian;
+    let time_one = began.elapsed().as_secs_f64() * 1e3;
+    let (mut worst, mut infinite) = (0.0_f64, 0);
+    for (here, there) in here.chunks(n * n).zip(there.chunks(n * n)) {
+        for at in 0..n * n {
+            let (a, b) = (here[at], there[at]);
+            let scale = (here[at / n * (n + 1)] * here[at % n * (n + 1)]).abs().sqrt();
+            if a.is_finite() && b.is_finite() {
+                worst = worst.max((a - b).abs() / (1.0 + scale));
+            } else {
+                infinite += usize::from(a.is_finite() != b.is_finite());
+            }
+        }
+    }
+    let same = alone.iter().zip(&there).all(|(a, b)| a.to_bits() == b.to_bits());
+    println!(
+        "  {count} Hessians of {n} parameters: {worst:.1e} apart, {infinite} not finite on one side, alone the same bits: {same}; {time_cpu:.1} ms on one core, {time_gpu:.2} here, one alone {time_one:.2}"
+    );
+}
+
+/// Uncertainties of toys, drawn and as given data, and whole covariances of some.
+fn covariances(cpu: &CpuSession, gpu: &CudaSession, n_toys: u64, search: Search) {
+    let point = cpu.parameters().init.clone();
+    let Ok(source) = gpu.toy_source(&point, 12, 0) else { return };
+    let request = FitRequest { start: Start::At(point.into()), search, ..FitRequest::default() };
+    let drawn = |toys| {
+        let data = Data::Drawn(Drawn { source: Arc::clone(&source), toys });
+        vec![FitTask { data, fits: vec![request.clone()] }]
+    };
+    let local = FitRequest { search: Search::Local, ..request.clone() };
+    let given = |toys: std::ops::Range<u64>| -> Vec<FitTask> {
+        toys.map(|toy| FitTask { data: source.draw(toy).into(), fits: vec![local.clone()] }).collect()
+    };
+    let few = n_toys.min(500);
+    for (name, tasks, covariance) in [
+        (format!("{n_toys} toys, uncertainties"), drawn(0..n_toys), false),
+        (format!("{few} toys, covariances"), drawn(0..few), true),
+        (format!("{few} sets of data, covariances"), given(0..few), true),
+    ] {
+        let wanted = Wanted { uncertainties: true, covariance };
+        let (here, time_cpu) = run(cpu, &tasks, wanted);
+        run(gpu, &tasks, wanted);
+        let (there, time_gpu) = run(gpu, &tasks, wanted);
+        let (_, time_without) = run(gpu, &tasks, Wanted::default());
+        // Two searches may end in two minima.
+        let (mut compared, mut sigma, mut elements, mut different, mut edm) =
+            (0, 0.0_f64, 0.0_f64, 0, 0.0_f64);
+        for (a, b) in here.iter().zip(&there) {
+            let (Ok(a), Ok(b)) = (&a.fits[0], &b.fits[0]) else { continue };
+            if !(a.converged() && b.converged()) || (a.nll - b.nll).abs() > 1e-9 || a.inactive != b.inactive {
+                different += 1;
+                continue;
+            }
+            compared += 1;
+            edm = edm.max(b.certificate.edm);
+            for (a, b) in a.uncertainties.iter().zip(&b.uncertainties) {
+                match (a, b) {
+                    (Some(a), Some(b)) => sigma = sigma.max((a - b).abs() / a),
+                    (None, None) => {}
+                    _ => sigma = f64::INFINITY,
+                }
+            }
+            let (Some(a), Some(b)) = (&a.covariance, &b.covariance) else { continue };
+            for at in 0..a.n * a.n {
+                let (i, j) = (at / a.n, at % a.n);
+                let scale = (a.get(i, i) * a.get(j, j)).sqrt();
+                if scale > 0.0 {
+                    elements = elements.max((a.get(i, j) - b.get(i, j)).abs() / scale);
+                }
+            }
+        }
+        println!(
+            "  {name}: {compared} compared, {different} end elsewhere; uncertainties {sigma:.1e}, covariances {elements:.1e} apart, EDM up to {edm:.1e}; {time_cpu:.0} ms on the processor, {time_gpu:.1} here ({time_without:.1} without)"
+        );
+    }
 }
 
 fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {

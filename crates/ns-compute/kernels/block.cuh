@@ -38,6 +38,8 @@ NS_DEVICE double team_product(double x) {
     for (int d = 4; d > 0; d >>= 1) x *= __shfl_xor_sync(team_mask(), x, d);
     return x;
 }
+// Everything that members have written is there for the others.
+NS_DEVICE void team_barrier() { __syncwarp(team_mask()); }
 NS_DEVICE double warp_sum(double x) {
     for (int d = 16; d > 0; d >>= 1) x += __shfl_xor_sync(0xffffffffu, x, d);
     return x;
@@ -107,6 +109,7 @@ NS_DEVICE int team() { return 0; }
 NS_DEVICE int teams() { return 1; }
 NS_DEVICE double team_sum(double x) { return x; }
 NS_DEVICE double team_product(double x) { return x; }
+NS_DEVICE void team_barrier() {}
 NS_DEVICE double warp_sum(double x) { return x; }
 NS_DEVICE double warp_min(double x) { return x; }
 NS_DEVICE double reciprocal(double x) { return 1.0 / x; }

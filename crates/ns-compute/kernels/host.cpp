@@ -10,8 +10,8 @@ void ns_host_sizes(uint64_t* sizes) {
     const uint64_t all[] = {sizeof(ns::Plan),    sizeof(ns::Metric),    sizeof(ns::Override),
                             sizeof(ns::Request), sizeof(ns::Item),      sizeof(ns::Outcome),
                             sizeof(ns::FitLaunch), sizeof(ns::EvaluateLaunch), sizeof(ns::DrawLaunch),
-                            sizeof(ns::Round)};
-    for (int i = 0; i < 10; i++) sizes[i] = all[i];
+                            sizeof(ns::Round),   sizeof(ns::CovarianceLaunch)};
+    for (int i = 0; i < 11; i++) sizes[i] = all[i];
 }
 // Blocks side by side if they help each other, else one after the other. `numbers`: shared memory of each.
 void ns_host_fit(const ns::FitLaunch* launch, int numbers, int blocks, int near) {
@@ -34,6 +34,10 @@ void ns_host_evaluate(const ns::EvaluateLaunch* launch, double* shared, int bloc
     for (int block = 0; block < blocks; block++) {
         near ? ns::evaluate_block<true>(*launch, block, blocks) : ns::evaluate_block<false>(*launch, block, blocks);
     }
+}
+void ns_host_covariance(const ns::CovarianceLaunch* launch, double* shared, int blocks) {
+    ns_shared = shared;
+    for (int block = 0; block < blocks; block++) ns::covariance_block(*launch, block, blocks);
 }
 void ns_host_draw(const ns::DrawLaunch* launch, int blocks) {
     for (int block = 0; block < blocks; block++) ns::draw_block(*launch, block, blocks);

@@ -1,4 +1,5 @@
-// The kernels: fits from a queue, values at many points, toys. One translation unit.
+// The kernels: fits from a queue, values, Hessians and covariances at many points, toys. One translation unit.
+#include "covariance.cuh"
 #include "item.cuh"
 
 namespace ns {
@@ -46,20 +47,24 @@ NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int block
     State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[ROOM], 0};
     for (int point = block; point < launch.n_points; point += blocks) {
-        const double* data = launch.data + (size_t)point * launch.data_stride;
+        int set = launch.data_of ? launch.data_of[point] : point;
+        const double* data = launch.data + (size_t)set * launch.data_stride;
         barrier();
         NS_EACH(i, plan.n_bins) state[MAIN][i] = data[i];
         NS_EACH(i, plan.n_aux) state[AUX][i] = data[plan.n_bins + i];
         NS_EACH(p, plan.n_params) state[TRIAL][p] = launch.points[(size_t)point * plan.n_params + p];
         barrier();
         Value value = evaluate<NEAR, false>(plan, codes_of(plan), state, state[TRIAL], sums);
-        if (thread() == 0) {
+        if (launch.values && thread() == 0) {
             launch.values[2 * (size_t)point] = value.main;
             launch.values[2 * (size_t)point + 1] = value.constraint;
         }
         if (launch.gradients) {
             double* to = launch.gradients + (size_t)point * plan.n_params;
             NS_EACH(p, plan.n_params) to[p] = state[GRADIENT][p];
+        }
+        if constexpr (!NEAR) {
+            if (launch.hessians) hessian(launch, state, value, point);
         }
     }
 }
@@ -85,6 +90,9 @@ extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_const
 }
 extern "C" __global__ void __launch_bounds__(128) ns_evaluate_far(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<false>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(512) ns_covariance(const __grid_constant__ ns::CovarianceLaunch launch) {
+    ns::covariance_block(launch, blockIdx.x, gridDim.x);
 }
 extern "C" __global__ void __launch_bounds__(128) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
     ns::draw_block(launch, blockIdx.x, gridDim.x);

@@ -208,21 +208,41 @@ struct FitLaunch {
     uint8_t* flags;
 };
 
+// Arrays besides those of an evaluation, behind these in the slab (src/cuda/hessian.rs has their sizes).
+enum class Extra {
+    // By parameter: f' and f'' of histosys; rank among the parameters, scalar ones first.
+    FIRST, SECOND, RANK,
+    // By bin: curvature. By cell: G. By block: sum of r G A. By scalar factor: N F without it, and its block.
+    CURVATURE, PRODUCT, BARE, LEFT, OWNER,
+    // Blocks x scalar parameters: relative derivative of N, derivative of S, derivative of BARE through A.
+    RATIOS, RATES, TILTS,
+    // Bins x parameters: derivative of lambda.
+    JACOBIAN,
+    COUNT
+};
+
 // The parameter of `ns_evaluate`.
 struct EvaluateLaunch {
     Plan plan;
     uint32_t offset[N_OFFSETS];
-    int n_points, padding;
+    uint64_t extra[(int)Extra::COUNT];
+    // Row length of JACOBIAN: parameters, filled up to whole tiles.
+    int n_points, row;
     double* slab;
     uint64_t slab_stride;
-    // Main counts, then auxiliary data; numbers from one point's data to the next one's (0: the same for all).
+    // Main counts, then auxiliary data; numbers from one point's data to the next one's (0: the same for all), or between
+    // sets of which each point takes the one that `data_of` says (null: in order).
     const double* data;
     uint64_t data_stride;
+    const int* data_of;
     const double* points;
-    // Main part and constraint part from the saturated value, per point.
+    // Null, or main part and constraint part from the saturated value, per point.
     double* values;
     // Null, or n_params per point.
     double* gradients;
+    // Null, or n_params x n_params per point; then `usable` says 0 where there is none. Only of `ns_evaluate_far`.
+    double* hessians;
+    int* usable;
 };
 
 // The parameter of `ns_draw`.

@@ -29,7 +29,7 @@ const TOYS_OF_EACH: u64 = 300;
 const TOYS_ON_HOST: u64 = 20;
 
 #[test]
-fn values_and_gradients_at_random_points() {
+fn values_and_derivatives_at_random_points() {
     if n_devices() == 0 {
         return;
     }
@@ -39,7 +39,7 @@ fn values_and_gradients_at_random_points() {
             let worst = points::compare(&model, &cpu, gpu.as_ref(), 100);
             eprintln!("{name}, {codes}: {worst:.2?} of what is allowed");
             assert!(
-                worst.compared > 0 && worst.value <= 1.0 && worst.gradient <= 1.0,
+                worst.compared > 0 && worst.value <= 1.0 && worst.gradient <= 1.0 && worst.hessian <= 1.0,
                 "{name}, {codes}: {worst:?}"
             );
         }
@@ -54,13 +54,18 @@ fn a_point_has_the_same_bits_alone_and_among_others() {
     for (name, model) in models(&["tHu", "1Lbb_C1N2_700_400"], Interpolation::PIECEWISE) {
         let gpu = device(&model, 0);
         let points = random_points(&model, 40);
-        let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+        let request =
+            EvaluationRequest { nll: true, gradient: true, hessian: true, ..EvaluationRequest::default() };
         let together = gpu.evaluate(&Data::Observed, &points, request).unwrap();
         for (k, point) in points.chunks(model.parameters.len()).enumerate().step_by(7) {
             let alone = gpu.evaluate(&Data::Observed, point, request).unwrap();
-            let row = &together.gradient[k * point.len()..(k + 1) * point.len()];
+            let n = point.len();
+            let row = &together.gradient[k * n..(k + 1) * n];
+            let hessian = &together.hessian[k * n * n..(k + 1) * n * n];
             assert!(
-                same_bits(&alone.nll, &together.nll[k..=k]) && same_bits(&alone.gradient, row),
+                same_bits(&alone.nll, &together.nll[k..=k])
+                    && same_bits(&alone.gradient, row)
+                    && same_bits(&alone.hessian, hessian),
                 "{name}, {k}"
             );
         }

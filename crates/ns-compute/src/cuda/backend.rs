@@ -16,18 +16,19 @@ pub(crate) enum Kernel {
     FitFar,
     /// Values and gradients at many points.
     Evaluate,
-    /// The same for models that do not fit into shared memory.
+    /// The same for models that do not fit into shared memory; Hessians of all models.
     EvaluateFar,
-    /// Toys drawn and handed back, for tests.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    /// Covariances from Hessians.
+    Covariance,
+    /// Toys drawn and handed back.
     Draw,
 }
 
 #[cfg(feature = "cuda")]
 impl Kernel {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Draw];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Covariance, Self::Draw];
 
     /// The symbol.
     pub(crate) const fn symbol(self) -> &'static str {
@@ -36,6 +37,7 @@ impl Kernel {
             Self::FitFar => "ns_fit_far",
             Self::Evaluate => "ns_evaluate",
             Self::EvaluateFar => "ns_evaluate_far",
+            Self::Covariance => "ns_covariance",
             Self::Draw => "ns_draw",
         }
     }

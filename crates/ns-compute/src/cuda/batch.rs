@@ -8,7 +8,7 @@ use ns_core::{Condition, FitRequest, ParameterTable, SessionError, Start};
 use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::kind::Kind;
-use super::layout::{self, EvaluateLaunch, FitLaunch};
+use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
 use super::shape::Rooms;
 
 /// A lane with memory that its launches use again and again; it grows as needed.
@@ -346,14 +346,18 @@ impl Launcher<'_> {
                 plan: *self.plan,
                 offset: self.evaluate.rooms.offset,
                 n_points: probe.count as i32,
-                padding: 0,
+                extra: [0; N_EXTRA],
+                row: 0,
                 slab,
                 slab_stride: self.evaluate.rooms.slab as u64,
                 data: base + probe.data,
                 data_stride: 0,
+                data_of: 0,
                 points: launch.parameters + (probe.first * 8 * n) as u64,
                 values,
                 gradients,
+                hessians: 0,
+                usable: 0,
             };
             values += (probe.count * 16) as u64;
             gradients += (probe.count * 8 * n) as u64;

@@ -1,4 +1,4 @@
-//! Values and gradients at many points, on the device; what else is asked for, on the processor.
+//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the processor.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
 use super::backend::{Backend, Buffer, Kernel, Shape};
 use super::kind::Size;
-use super::layout::EvaluateLaunch;
+use super::layout::{EvaluateLaunch, N_EXTRA};
 use super::session::CudaSession;
 use super::shape;
 use crate::cpu::request::finite;
@@ -33,15 +33,29 @@ impl CudaSession {
         }
         finite("points", points)?;
         let mut out = Evaluation::default();
-        if request.hessian || request.expected || request.samples {
-            let here = EvaluationRequest { nll: false, gradient: false, ..request };
-            out = self.cpu.evaluate(data, points, here)?;
+        let rooms = self.hessians.as_ref().filter(|_| request.hessian);
+        let left = EvaluationRequest {
+            nll: false,
+            gradient: false,
+            hessian: request.hessian && rooms.is_none(),
+            ..request
+        };
+        if left != EvaluationRequest::default() {
+            out = self.cpu.evaluate(data, points, left)?;
+        }
+        let of = data;
+        let own = self.cpu.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.cpu.observed);
+        if let Some(rooms) = rooms {
+            let numbers: Vec<f64> = data.main.iter().chain(&data.aux).copied().collect();
+            let numbers = hold(&self.backend, &numbers)?;
+            let alone = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
+            let other = |point: &[f64]| Ok(self.cpu.evaluate(of, point, alone)?.hessian);
+            out.hessian = self.hessians_at(rooms, numbers.address(), points, &other)?;
         }
         if !(request.nll || request.gradient) {
             return Ok(out);
         }
-        let own = self.cpu.dataset(data)?;
-        let data = own.as_ref().unwrap_or(&self.cpu.observed);
         let found = self.at_points(&[data], points, points.len() / n, request.gradient)?;
         if request.nll {
             for [main, constraint] in found.values {
@@ -77,14 +91,18 @@ impl CudaSession {
             plan: self.plan,
             offset: rooms.offset,
             n_points: count as i32,
-            padding: 0,
+            extra: [0; N_EXTRA],
+            row: 0,
             slab: slab.address(),
             slab_stride: rooms.slab as u64,
             data: data.address(),
             data_stride: per_point as u64,
+            data_of: 0,
             points: points.address(),
             values: values.address(),
             gradients: gradients.as_ref().map_or(0, Buffer::address),
+            hessians: 0,
+            usable: 0,
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;

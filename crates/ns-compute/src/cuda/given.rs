@@ -1,4 +1,4 @@
-//! Fits of given data: one launch for all of them.
+//! Fits of given data: one launch for all of them, and one more for their uncertainties.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,10 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{BinnedData, Control, Data, FitTask, SessionError, TaskOutcome, Wanted};
 
+use super::backend::{Backend, Buffer};
 use super::batch::Input;
 use super::check::{Checking, Sample, chosen};
+use super::covariance::Fitted;
 use super::session::CudaSession;
 use super::settle::Settling;
+use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 
 /// The data of tasks, each set with its constants computed once and when first needed.
@@ -42,6 +45,19 @@ impl<'a> Sets<'a> {
             Some((binned, _)) => (&binned.main, &binned.aux),
             None => (&self.observed.main, &self.observed.aux),
         }
+    }
+
+    /// All sets on the device, the observed one first.
+    fn upload(&self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
+        let own = self.own.iter().map(|(binned, _)| (&binned.main, &binned.aux));
+        let all = std::iter::once((&self.observed.main, &self.observed.aux)).chain(own);
+        let numbers: Vec<f64> = all.flat_map(|(main, aux)| main.iter().chain(aux)).copied().collect();
+        Buffer::holding(backend, bytemuck::cast_slice(&numbers))
+    }
+
+    /// Number of a task's set among these.
+    fn number(&self, task: usize) -> usize {
+        self.places.get(task).copied().flatten().map_or(0, |place| place + 1)
     }
 
     fn place(&self, task: usize) -> Option<&(&'a BinnedData, OnceLock<Dataset>)> {
@@ -89,21 +105,31 @@ impl CudaSession {
         self.launcher(kind.size)?.start(&mut slot, input, None, &probes)?;
         let landed = slot.wait()?;
         let own = AtomicU64::new(0);
+        let rooms = self.covers(wanted);
+        let apart = rooms.is_some();
         let settle = |i: usize| {
             let (task, data) = (&tasks[i], data_of(i));
             let saturated = data.saturated_main + data.saturated_constraint;
-            Settling { cpu: &self.cpu, task, frames: &[], wanted, control, courses: &[], own: &own }.task(
-                &landed,
-                firsts[i],
-                Some(saturated),
-                &|| Cow::Borrowed(data),
-                &mut |work| self.lend(work),
-            )
+            Settling { cpu: &self.cpu, task, frames: &[], wanted, apart, control, courses: &[], own: &own }
+                .task(&landed, firsts[i], Some(saturated), &|| Cow::Borrowed(data), &mut |work| {
+                    self.lend(work)
+                })
         };
         let checking = Checking::new(self, landed, &samples);
-        let outcomes = self.settle_all(tasks.len(), &settle, checking.len(), &|i| checking.check(i));
+        let mut outcomes = self.settle_all(tasks.len(), &settle, checking.len(), &|i| checking.check(i));
         checking.end(own.load(Ordering::Relaxed))?;
         self.put_slot(slot);
+        if let Some(rooms) = rooms {
+            let memory = sets.upload(&self.backend)?;
+            let fitted = Fitted {
+                frame: &|i, k| Cow::Owned(Frame::new(table, &tasks[i].fits[k])),
+                sets: memory.address(),
+                set_of: &|i| sets.number(i),
+                data: &|i| Cow::Borrowed(data_of(i)),
+                drawn: false,
+            };
+            self.add_uncertainties(rooms, &mut outcomes, &fitted, wanted, control)?;
+        }
         Ok(Some(outcomes))
     }
 }

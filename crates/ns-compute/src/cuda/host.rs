@@ -10,6 +10,7 @@ use super::backend::{Backend, Kernel, Lane, Properties, Shape};
 unsafe extern "C" {
     fn ns_host_fit(launch: *const u8, numbers: i32, blocks: i32, near: i32);
     fn ns_host_evaluate(launch: *const u8, shared: *mut f64, blocks: i32, near: i32);
+    fn ns_host_covariance(launch: *const u8, shared: *mut f64, blocks: i32);
     fn ns_host_draw(launch: *const u8, blocks: i32);
     #[cfg(test)]
     fn ns_host_sizes(sizes: *mut u64);
@@ -108,6 +109,7 @@ impl Backend for Host {
                 Kernel::FitFar => ns_host_fit(parameter.as_ptr(), shared.len() as i32, blocks, 0),
                 Kernel::Evaluate => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 1),
                 Kernel::EvaluateFar => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 0),
+                Kernel::Covariance => ns_host_covariance(parameter.as_ptr(), shared.as_mut_ptr(), blocks),
                 Kernel::Draw => ns_host_draw(parameter.as_ptr(), blocks),
             }
         }
@@ -164,8 +166,8 @@ mod tests {
 
     #[test]
     fn structures_have_the_same_size_in_both_languages() {
-        let mut sizes = [0_u64; 10];
-        // SAFETY: the function writes ten numbers.
+        let mut sizes = [0_u64; 11];
+        // SAFETY: the function writes eleven numbers.
         unsafe { super::ns_host_sizes(sizes.as_mut_ptr()) };
         let here = [
             size_of::<layout::Plan>(),
@@ -178,6 +180,7 @@ mod tests {
             size_of::<layout::EvaluateLaunch>(),
             size_of::<layout::DrawLaunch>(),
             size_of::<layout::Round>(),
+            size_of::<layout::CovarianceLaunch>(),
         ];
         assert_eq!(sizes.map(|size| size as usize), here);
     }

@@ -262,21 +262,49 @@ pub(super) struct FitLaunch {
     pub(super) flags: u64,
 }
 
+/// Arrays of a Hessian besides those of an evaluation (`enum class Extra`).
+pub(super) const N_EXTRA: usize = 12;
+
 /// `struct EvaluateLaunch`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, NoUninit)]
 pub(super) struct EvaluateLaunch {
     pub(super) plan: Plan,
     pub(super) offset: [u32; N_OFFSETS],
+    pub(super) extra: [u64; N_EXTRA],
     pub(super) n_points: i32,
-    pub(super) padding: i32,
+    pub(super) row: i32,
     pub(super) slab: u64,
     pub(super) slab_stride: u64,
     pub(super) data: u64,
     pub(super) data_stride: u64,
+    pub(super) data_of: u64,
     pub(super) points: u64,
     pub(super) values: u64,
     pub(super) gradients: u64,
+    pub(super) hessians: u64,
+    pub(super) usable: u64,
+}
+
+/// `struct CovarianceLaunch`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, NoUninit)]
+pub(super) struct CovarianceLaunch {
+    pub(super) n: i32,
+    pub(super) n_matrices: i32,
+    pub(super) near: i32,
+    pub(super) padding: i32,
+    pub(super) slab: u64,
+    pub(super) slab_stride: u64,
+    pub(super) hessians: u64,
+    pub(super) wanted: i32,
+    pub(super) unused: i32,
+    pub(super) gradients: u64,
+    pub(super) rests: u64,
+    pub(super) usable: u64,
+    pub(super) variances: u64,
+    pub(super) steps: u64,
+    pub(super) found: u64,
 }
 
 /// `struct DrawLaunch`.

@@ -4,6 +4,7 @@ mod arena;
 mod backend;
 mod batch;
 mod check;
+mod covariance;
 mod dealing;
 mod draws;
 #[cfg(feature = "cuda")]
@@ -12,6 +13,7 @@ mod evaluate;
 #[cfg(feature = "cuda")]
 mod failure;
 mod given;
+mod hessian;
 #[cfg(feature = "cuda-on-host")]
 mod host;
 #[cfg(feature = "cuda")]

@@ -12,6 +12,7 @@ use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Launcher, Program, Slot};
 use super::dealing::{Grain, Queue};
+use super::hessian::Rooms;
 use super::kind::{Kind, PLAN_COUNTS, Size, relocate};
 use super::part::{Deliver, Made, Sort, in_parts};
 use super::prepared::{Kept, Prepared, is_of};
@@ -28,7 +29,7 @@ const BLOCK: usize = 64;
 const BLOCKS: usize = 32;
 
 /// A compiled model on one CUDA device, with a session of the processor beside it that finishes what the device
-/// leaves, searches where a request asks for it, computes uncertainties and checks.
+/// leaves, searches where a request asks for it, and checks.
 pub struct CudaSession {
     pub(super) cpu: CpuSession,
     pub(super) backend: Arc<dyn Backend>,
@@ -38,6 +39,8 @@ pub struct CudaSession {
     pub(super) threads: u32,
     /// For fits of given data; `None` where these are left to the processor.
     pub(super) nearby: Option<Kind>,
+    /// For Hessians; `None` where these are left to the processor.
+    pub(super) hessians: Option<Rooms>,
     /// Lanes that nobody uses at the moment.
     slots: Mutex<Vec<Slot>>,
     /// What batches of toys may need again, and sources of toys that were asked for.
@@ -84,6 +87,7 @@ impl CudaSession {
             plan.kinked = 0;
         }
         let threads = shape::threads(&plan);
+        let hessians = Rooms::new(&cpu.plan, &plan);
         let mut session = Self {
             cpu,
             backend,
@@ -92,6 +96,7 @@ impl CudaSession {
             _plan_memory: memory,
             threads,
             nearby: None,
+            hessians,
             slots: Mutex::default(),
             prepared: Kept::default(),
             sources: Kept::default(),

@@ -1,7 +1,8 @@
 //! From what a launch brought back to outcomes of tasks: names of states, and the fits that the processor finishes.
 //!
-//! The processor takes over a fit that the device left without a certificate, looks for further minima where
-//! the request asks for it, and computes uncertainties from the exact Hessian at the device's minimum.
+//! The processor takes over a fit that the device left without a certificate, and looks for further minima where
+//! the request asks for it. Uncertainties come afterwards, from the device (`covariance.rs`); of models that it does not
+//! take, the processor computes them here, from the exact Hessian at the device's minimum.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,6 +104,8 @@ pub(super) struct Settling<'a> {
     /// Boxes of the requests, where tasks share them.
     pub(super) frames: &'a [Frame],
     pub(super) wanted: Wanted,
+    /// Uncertainties of what converges are computed afterwards.
+    pub(super) apart: bool,
     pub(super) control: Control<'a>,
     /// What the fits of toys share, request by request; empty for given data.
     pub(super) courses: &'a [Option<Course>],
@@ -111,6 +114,10 @@ pub(super) struct Settling<'a> {
 }
 
 impl<'a> Settling<'a> {
+    fn computes_uncertainties(&self) -> bool {
+        !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
+    }
+
     /// Whether nothing but copying is left of a task whose fits begin at number `first` of `landed`.
     pub(super) fn is_short(&self, landed: &Landed<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
@@ -126,8 +133,7 @@ impl<'a> Settling<'a> {
             })
         };
         let mut requests = self.task.fits.iter().enumerate();
-        !(self.wanted.uncertainties || self.wanted.covariance)
-            && requests.all(|(k, request)| converged(k) || needless(request))
+        !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
     /// The outcome of a task whose fits begin at number `first` of `landed`. `data` makes the data where the
@@ -150,7 +156,7 @@ impl<'a> Settling<'a> {
             let status = arrived.as_ref().map_or(1, |a| a.outcome.status);
             let depends = changed.iter().any(|&e| depends_on(request, e));
             let searched = self.courses.is_empty() && self.to_search(request) != Search::Local;
-            let finished = !(searched || self.wanted.uncertainties || self.wanted.covariance);
+            let finished = !(searched || self.computes_uncertainties());
             let frame = || match self.frames.get(k) {
                 Some(frame) => Cow::Borrowed(frame),
                 None => Cow::Owned(Frame::new(self.cpu.table(), request)),
@@ -176,7 +182,14 @@ impl<'a> Settling<'a> {
                     let data = data();
                     let mut result = Err(FitFailure::Cancelled);
                     worker(&mut |worker| {
-                        result = self.finish(k, request, arrived.as_ref(), &data, worker, &fits);
+                        let mut finish = |wanted| {
+                            result = self.finish(k, request, arrived.as_ref(), &data, worker, wanted, &fits);
+                            result.as_ref().is_ok_and(FitOutcome::converged)
+                        };
+                        // Without a certificate they are part of the last word.
+                        if !(self.apart && finish(Wanted::default())) {
+                            finish(self.wanted);
+                        }
                     });
                     own += u64::from(result.as_ref().is_ok_and(|fit| theirs == Some(&fit.parameters[..])));
                     result
@@ -202,20 +215,21 @@ impl<'a> Settling<'a> {
         arrived: Option<&Arrived<'_>>,
         data: &Dataset,
         worker: &mut Worker,
+        wanted: Wanted,
         fits: &[Result<FitOutcome, FitFailure>],
     ) -> Result<FitOutcome, FitFailure> {
         let start = || self.cpu.start_of(&self.task.fits, index, fits);
         let converged = arrived.filter(|a| a.outcome.status == layout::CONVERGED);
         if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
             if converged.is_none() && suit_lanes(&self.cpu.plan) {
-                return self.in_lanes(request, course, start(), data, worker);
+                return self.in_lanes(request, course, start(), data, worker, wanted);
             }
             let reached = arrived.map(|a| a.parameters.to_vec()).unwrap_or_else(start);
             let further = if converged.is_some() { &[][..] } else { course.other_starts() };
-            return self.cpu.again(request, &reached, further, data, self.wanted, self.control, worker);
+            return self.cpu.again(request, &reached, further, data, wanted, self.control, worker);
         }
         let Some(converged) = converged else {
-            return self.cpu.run_fit(request, start(), data, self.wanted, worker, false);
+            return self.cpu.run_fit(request, start(), data, wanted, worker, false);
         };
         let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false);
         let effort = self.to_search(request);
@@ -224,7 +238,7 @@ impl<'a> Settling<'a> {
             effort => self.cpu.further_starts(&problem, converged.parameters, effort),
         };
         let point = converged.parameters;
-        let mut outcome = fit(worker, &problem, point, &further, effort, false, None, self.wanted)?;
+        let mut outcome = fit(worker, &problem, point, &further, effort, false, None, wanted)?;
         outcome.n_iterations += converged.outcome.iterations as usize;
         outcome.n_evaluations += converged.outcome.evaluations as usize;
         Ok(outcome)
@@ -238,6 +252,7 @@ impl<'a> Settling<'a> {
         start: Vec<f64>,
         data: &Dataset,
         worker: &mut Worker,
+        wanted: Wanted,
     ) -> Result<FitOutcome, FitFailure> {
         let cpu = self.cpu;
         let start = cpu.begin(request, &Frame::new(cpu.table(), request), start);
@@ -247,7 +262,7 @@ impl<'a> Settling<'a> {
             return Err(FitFailure::Cancelled);
         };
         let start = || start.clone();
-        cpu.settle_end(request, course, end, &start, data, self.wanted, self.control, worker)
+        cpu.settle_end(request, course, end, &start, data, wanted, self.control, worker)
     }
 }
 

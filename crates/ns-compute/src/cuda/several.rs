@@ -124,7 +124,7 @@ impl SeveralCuda {
         deal(&self.cards, &queue, &work, deliver)
     }
 
-    /// Values and gradients at points of `n` parameters, an equal part on each card.
+    /// Values, gradients and Hessians at points of `n` parameters, an equal part on each card.
     fn evaluate_parts(
         &self,
         data: &Data,
@@ -146,6 +146,7 @@ impl SeveralCuda {
             all.nll_main.extend(part.nll_main);
             all.nll_constraint.extend(part.nll_constraint);
             all.gradient.extend(part.gradient);
+            all.hessian.extend(part.hessian);
         }
         Ok(all)
     }
@@ -244,7 +245,7 @@ impl Session for SeveralCuda {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
         let n = self.cpu.plan.n_parameters().max(1);
-        let on_cards = !(request.hessian || request.expected || request.samples);
+        let on_cards = !(request.expected || request.samples);
         let few = !points.len().is_multiple_of(n) || points.len() / n <= self.sizes.points;
         match self.cards.first() {
             None => self.cpu.evaluate(data, points, request),

@@ -14,7 +14,7 @@ const PAIRS: usize = 12;
 const LEAST_COLUMNS: usize = 96;
 
 /// Shared memory that the driver takes of each block, bytes.
-const RESERVED: usize = 1024;
+pub(super) const RESERVED: usize = 1024;
 
 /// Where the arrays of a block lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +106,11 @@ pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties
     // Fits between kinks are for the general kernel alone.
     let smooth = plan.kinked == 0 || !whole_fit;
     if smooth && rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
+}
+
+/// The same for an evaluation with all arrays in the slab.
+pub(super) fn far_rooms(plan: &layout::Plan) -> Rooms {
+    lay_out(&sizes(plan, Size::default(), false), false)
 }
 
 fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {

@@ -12,9 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
+use super::backend::{Buffer, Kernel, Shape};
 use super::batch::{Help, Input, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
+use super::covariance::Fitted;
 use super::dealing::{Finished, Queue, Taken};
+use super::layout::DrawLaunch;
 use super::prepared::{Prepared, Shared};
 use super::session::CudaSession;
 use super::settle::Settling;
@@ -26,6 +29,10 @@ const WAVES: usize = 4;
 /// The fewest toys of a chunk, and the most that it may bring back, bytes.
 const FEWEST_TOYS: usize = 512;
 const MOST_BROUGHT: usize = 64 << 20;
+/// What the covariances of a chunk may take, bytes.
+const MOST_COVARIANCES: usize = 512 << 20;
+/// Threads of a block that draws.
+const DRAWING: u32 = 128;
 /// Chunks with the device.
 const UNDER_WAY: usize = 2;
 /// Every so many chunks have some of their fits checked, the first among them.
@@ -80,9 +87,14 @@ struct Batch<'a> {
 
 impl<'a> Turn<'a> {
     /// Toys of a chunk.
-    fn chunk(&self, session: &CudaSession) -> u64 {
-        let per_toy = Launcher::bytes_per_fit(&session.plan) * self.task.fits.len().max(1);
-        let most = (MOST_BROUGHT / per_toy).max(1);
+    fn chunk(&self, session: &CudaSession, wanted: Wanted) -> u64 {
+        let fits = self.task.fits.len().max(1);
+        let mut most = MOST_BROUGHT / (Launcher::bytes_per_fit(&session.plan) * fits);
+        if wanted.covariance {
+            let n = session.cpu.plan.n_parameters();
+            most = most.min(MOST_COVARIANCES / (8 * n * n * fits).max(1));
+        }
+        let most = most.max(1);
         (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
     }
 
@@ -125,7 +137,7 @@ impl<'a> Batch<'a> {
                     }
                 },
             };
-            let most = turn.chunk(self.session);
+            let most = turn.chunk(self.session, self.wanted);
             let Some(taken) = queue.take(number, most, wait && line.under_way.is_empty()) else {
                 // Others may have taken what was left of the task.
                 if queue.task() == Some(number) { break } else { continue }
@@ -166,7 +178,7 @@ impl<'a> Batch<'a> {
         let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
         let help = match left {
             0 => Help::All,
-            left if left <= turn.chunk(session) => Help::Few,
+            left if left <= turn.chunk(session, self.wanted) => Help::Few,
             _ => Help::No,
         };
         let draws = turn.prepared.on_device.as_ref().map_or(0, |(_, sources)| sources.address());
@@ -183,11 +195,13 @@ impl<'a> Batch<'a> {
         let landed = slot.wait()?;
         let constant = session.cpu.plan.gaussian.constant;
         let own = AtomicU64::new(0);
+        let rooms = session.covers(self.wanted);
         let settling = Settling {
             cpu: &session.cpu,
             task,
             frames: &turn.shared.frames,
             wanted: self.wanted,
+            apart: rooms.is_some(),
             control: self.control,
             courses: &turn.shared.courses,
             own: &own,
@@ -213,7 +227,10 @@ impl<'a> Batch<'a> {
         checking.end(own.swap(0, Ordering::Relaxed))?;
         let mut made = long.iter().copied().zip(made).peekable();
         let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
-        let piece = (PIECE / per_toy).clamp(FEWEST_SETTLED, MOST_SETTLED);
+        let piece = match rooms {
+            Some(_) => count.max(1),
+            None => (PIECE / per_toy).clamp(FEWEST_SETTLED, MOST_SETTLED),
+        };
         for from in (0..count).step_by(piece) {
             let to = count.min(from + piece);
             let later =
@@ -224,12 +241,42 @@ impl<'a> Batch<'a> {
                     *place = outcome;
                 }
             }
+            if let Some(rooms) = rooms {
+                let memory = draw(session, turn, toys.clone())?;
+                let fitted = Fitted {
+                    // One per request.
+                    frame: &|_, k| Cow::Borrowed(&turn.shared.frames[k]),
+                    sets: memory.address(),
+                    set_of: &|i| i,
+                    data: &|i| Cow::Owned(turn.data(session, toys.start + i as u64)),
+                    drawn: true,
+                };
+                session.add_uncertainties(rooms, &mut outcomes, &fitted, self.wanted, self.control)?;
+            }
             let items = items.start + from as u64..items.start + to as u64;
             deliver(Finished { items, outcomes, whole: to == count });
         }
         session.count_own(own.into_inner());
         Ok(())
     }
+}
+
+/// The data of toys on the device, drawn there once more.
+fn draw(session: &CudaSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buffer, SessionError> {
+    let (backend, plan) = (&session.backend, &session.cpu.plan);
+    let (n_toys, n_data) = ((toys.end - toys.start) as usize, plan.n_bins() + plan.n_aux());
+    let data = Buffer::new(backend, 8 * n_data * n_toys)?;
+    let launch = DrawLaunch {
+        draws: turn.prepared.on_device.as_ref().map_or(0, |(_, sources)| sources.address()),
+        first_toy: toys.start,
+        n_toys: n_toys as i32,
+        n_data: n_data as i32,
+        data: data.address(),
+    };
+    let blocks = (8 * backend.properties().multiprocessors).min(n_toys) as u32;
+    let shape = Shape { blocks, threads: DRAWING, shared: 0 };
+    backend.launch(Kernel::Draw, shape, bytemuck::bytes_of(&launch))?;
+    Ok(data)
 }
 
 impl CudaSession {

@@ -12,14 +12,14 @@ use super::{Problem, Worker};
 use crate::curvature::{Curvature, Factored, Point, assemble, covariance, factor, solve, variances};
 
 /// Models up to this size get their uncertainties from the full covariance: it is as fast.
-pub(super) const DENSE_LIMIT: usize = 400;
+pub(crate) const DENSE_LIMIT: usize = 400;
 
 /// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
 /// A certificate of 1e-12 leaves open whether a parameter so close to its kink at 0 is on it, and the curvatures of
 /// the two sides differ.
-const NEAR_KINK: f64 = 1e-6;
+pub(crate) const NEAR_KINK: f64 = 1e-6;
 
 /// Beyond this no whole Hessian is formed to explain a flat direction.
 const LARGEST_WHOLE: usize = 3000;

@@ -18,5 +18,7 @@ mod worker;
 
 pub(crate) use descend::{BELOW_SATURATED, EDM_TOLERANCE};
 pub(crate) use finish::fit;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use finish::{DENSE_LIMIT, NEAR_KINK};
 pub(crate) use scatter::MOST_FREE;
 pub(crate) use worker::{Problem, Worker};

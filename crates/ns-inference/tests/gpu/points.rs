@@ -1,8 +1,8 @@
-//! Values and gradients at random points.
+//! Values, gradients and Hessians at random points.
 
-use ns_core::{Constraint, Data, EvaluationRequest, Model, Session};
+use ns_core::{Constraint, Data, Evaluation, EvaluationRequest, Model, Session};
 
-use super::tolerances::{CUDA_GRADIENT, CUDA_NLL_FLOOR, CUDA_NLL_ROUNDINGS};
+use super::tolerances::{CUDA_GRADIENT, CUDA_HESSIAN, CUDA_NLL_FLOOR, CUDA_NLL_ROUNDINGS};
 use super::{absolute_terms, random_points};
 
 /// The largest differences, each over what is allowed there.
@@ -10,6 +10,7 @@ use super::{absolute_terms, random_points};
 pub struct Worst {
     pub value: f64,
     pub gradient: f64,
+    pub hessian: f64,
     /// Points with a finite likelihood.
     pub compared: usize,
 }
@@ -18,13 +19,19 @@ pub struct Worst {
 pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> Worst {
     let width = model.parameters.len();
     let points = random_points(model, n);
-    let request =
-        EvaluationRequest { nll: true, gradient: true, expected: true, ..EvaluationRequest::default() };
+    let request = EvaluationRequest {
+        nll: true,
+        gradient: true,
+        hessian: true,
+        expected: true,
+        ..EvaluationRequest::default()
+    };
     let here = cpu.evaluate(&Data::Observed, &points, request).unwrap();
     let only = EvaluationRequest { expected: false, ..request };
     let there = gpu.evaluate(&Data::Observed, &points, only).unwrap();
     let saturated = cpu.saturated_nll(&Data::Observed).unwrap();
     let mut worst = Worst::default();
+    let row = model.n_bins() + model.observed.aux.len();
     for (k, point) in points.chunks(width).enumerate() {
         let (value, other) = (here.nll[k], there.nll[k]);
         assert_eq!(value.is_finite(), other.is_finite(), "point {k}: {value} here, {other} there");
@@ -34,8 +41,13 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
         worst.compared += 1;
         let allowed = CUDA_NLL_ROUNDINGS * f64::EPSILON * absolute_terms(value, saturated) + CUDA_NLL_FLOOR;
         worst.value = worst.value.max((value - other).abs() / allowed);
-        let scales = gradient_scales(model, cpu, point);
-        for (p, scale) in scales.iter().enumerate() {
+        let slopes = slopes(model, cpu, point);
+        let lambda = &here.expected[k * row..(k + 1) * row];
+        let square = width * width;
+        let elements = |all: &Evaluation| all.hessian[k * square..(k + 1) * square].to_vec();
+        let sizes = curvature_scales(model, &slopes, lambda, point);
+        worst.hessian = worst.hessian.max(compare_hessians(&elements(&here), &elements(&there), &sizes));
+        for (p, scale) in gradient_scales(model, &slopes, lambda, point).iter().enumerate() {
             let difference = (here.gradient[k * width + p] - there.gradient[k * width + p]).abs();
             // A number that is not one fails.
             assert!(difference.is_finite(), "point {k}, {}", model.parameters[p].name);
@@ -46,9 +58,20 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
     worst
 }
 
-/// `sum_b |J_bi| (1 + n_b / lambda_b)` and the terms of the constraint, for every parameter. Derivatives of the
-/// expectation are differences, one on each side: of a scale a few digits are enough.
-fn gradient_scales(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<f64> {
+/// The largest difference over what is allowed: relative to the root of the product of both diagonal scales.
+fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
+    let n = scales.len();
+    let of = |(at, (a, b)): (usize, (&f64, &f64))| {
+        let difference = (a - b).abs();
+        assert!(difference.is_finite(), "element ({}, {}): {a} and {b}", at / n, at % n);
+        difference / (CUDA_HESSIAN * (scales[at / n] * scales[at % n]).sqrt()).max(f64::MIN_POSITIVE)
+    };
+    here.iter().zip(there).enumerate().map(of).fold(0.0, f64::max)
+}
+
+/// `|d lambda_b / d theta_i|`, parameter after parameter. These are differences, one on each side: of a scale a few digits are
+/// enough.
+fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     let mut points = point.to_vec();
     let mut steps = Vec::new();
     for (i, value) in point.iter().enumerate() {
@@ -64,23 +87,41 @@ fn gradient_scales(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<f64> 
     let expected = cpu.evaluate(&Data::Observed, &points, request).unwrap().expected;
     let rows: Vec<&[f64]> = expected.chunks(model.n_bins() + model.observed.aux.len()).collect();
     let centre = rows[0];
-    (0..point.len())
-        .map(|i| {
-            let (low, high) = (rows[1 + 2 * i], rows[2 + 2 * i]);
-            let mut scale = 0.0;
-            for (b, n) in model.observed.main.iter().enumerate() {
-                let slope = ((high[b] - centre[b]).abs() + (centre[b] - low[b]).abs()) / (2.0 * steps[i]);
-                scale += slope * (1.0 + if *n > 0.0 { n / centre[b] } else { 0.0 });
+    let of = |i: usize| {
+        let (low, high) = (rows[1 + 2 * i], rows[2 + 2 * i]);
+        let slope = |b: usize| ((high[b] - centre[b]).abs() + (centre[b] - low[b]).abs()) / (2.0 * steps[i]);
+        (0..model.n_bins()).map(slope).collect()
+    };
+    (0..point.len()).map(of).collect()
+}
+
+/// `sum_b |J_bi| (1 + n_b / lambda_b)` and the terms of the constraint, for every parameter.
+fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
+    let datum = |aux: usize| model.observed.aux[aux];
+    let of = |(i, slopes): (usize, &Vec<f64>)| {
+        let bins = slopes.iter().zip(&model.observed.main).zip(lambda);
+        let terms = bins.map(|((slope, n), lambda)| slope * (1.0 + if *n > 0.0 { n / lambda } else { 0.0 }));
+        terms.sum::<f64>()
+            + match model.parameters[i].constraint {
+                Constraint::None => 0.0,
+                Constraint::Gaussian { sigma, aux } => (point[i].abs() + datum(aux).abs()) / (sigma * sigma),
+                Constraint::Poisson { tau, aux } => tau + datum(aux) / point[i],
             }
-            let datum = |aux: usize| model.observed.aux[aux];
-            scale
-                + match model.parameters[i].constraint {
-                    Constraint::None => 0.0,
-                    Constraint::Gaussian { sigma, aux } => {
-                        (point[i].abs() + datum(aux).abs()) / (sigma * sigma)
-                    }
-                    Constraint::Poisson { tau, aux } => tau + datum(aux) / point[i],
-                }
-        })
-        .collect()
+    };
+    slopes.iter().enumerate().map(of).collect()
+}
+
+/// `sum_b J_bi^2 (1 + n_b / lambda_b) / lambda_b` and the curvature of the constraint, for every parameter.
+fn curvature_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
+    let of = |(i, slopes): (usize, &Vec<f64>)| {
+        let bins = slopes.iter().zip(&model.observed.main).zip(lambda);
+        let terms = bins.map(|((slope, n), lambda)| slope * slope * (1.0 + n / lambda.abs()) / lambda.abs());
+        terms.filter(|term| term.is_finite()).sum::<f64>()
+            + match model.parameters[i].constraint {
+                Constraint::None => 0.0,
+                Constraint::Gaussian { sigma, .. } => 1.0 / (sigma * sigma),
+                Constraint::Poisson { aux, .. } => model.observed.aux[aux] / (point[i] * point[i]),
+            }
+    };
+    slopes.iter().enumerate().map(of).collect()
 }

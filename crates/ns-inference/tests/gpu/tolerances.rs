@@ -9,6 +9,9 @@ pub const CUDA_NLL_FLOOR: f64 = 1e-12;
 /// A gradient element: relative to the sum of the absolute terms that it is made of.
 pub const CUDA_GRADIENT: f64 = 1e-12;
 
+/// A Hessian element: relative to the root of the product of both parameters' sums of absolute terms.
+pub const CUDA_HESSIAN: f64 = 1e-12;
+
 /// A best-fit value: in units of the larger of its uncertainty and 1, on identified directions.
 pub const CUDA_BEST_FIT: f64 = 1e-6;
 
@@ -32,10 +35,11 @@ pub const CUDA_IMPACT: f64 = 1e-6;
 pub const CUDA_TOP: f64 = 10.0;
 
 /// All of them by name.
-pub const ALL: [(&str, f64); 12] = [
+pub const ALL: [(&str, f64); 13] = [
     ("CUDA_NLL_ROUNDINGS", CUDA_NLL_ROUNDINGS),
     ("CUDA_NLL_FLOOR", CUDA_NLL_FLOOR),
     ("CUDA_GRADIENT", CUDA_GRADIENT),
+    ("CUDA_HESSIAN", CUDA_HESSIAN),
     ("CUDA_BEST_FIT", CUDA_BEST_FIT),
     ("CUDA_MINIMUM_FLOOR", CUDA_MINIMUM_FLOOR),
     ("CUDA_COVARIANCE", CUDA_COVARIANCE),

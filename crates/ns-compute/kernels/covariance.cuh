@@ -1,0 +1,279 @@
+// Covariances: inverses of Hessians over the parameters that move.
+//
+// Scaled to a unit diagonal a Hessian is inverted in place by symmetric sweeps, a tile of columns at a time. Only tiles of
+// the lower triangle are kept, in shared memory if they fit there; element `e` of tile `t` lies at `e n_tiles + t`, so
+// that neighbouring threads, which have neighbouring tiles, read neighbouring numbers.
+#pragma once
+#include "hessian.cuh"
+
+namespace ns {
+
+// What a parameter does at a minimum.
+enum { MOVES_FREELY = 0, RESTS = 1, HELD_BY_BOUND = 2 };
+
+// A bound beyond which the function would fall by no more than this may as well not hold.
+constexpr double BARELY = 100.0 * EDM_TOLERANCE;
+
+// The parameter of `ns_covariance`.
+struct CovarianceLaunch {
+    int n, n_matrices;
+    // Whether tiles are in shared memory; else in the block's slab.
+    int near, padding;
+    double* slab;
+    uint64_t slab_stride;
+    // n x n numbers per matrix, both triangles; covariances take their place if they are wanted.
+    double* hessians;
+    int wanted, unused;
+    const double* gradients;
+    // By parameter: what it does. 0 per matrix where there is no Hessian.
+    const uint8_t* rests;
+    const int* usable;
+    // n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
+    // is not positive, there is none, or a bound hardly holds) and the EDM.
+    double* variances;
+    // The step to the minimum of the quadratic form, n numbers per matrix.
+    double* steps;
+    Pair* found;
+};
+
+// Inverts a tile, element (r, c) at `x[r][c]`, by sweeps; the result has the other sign. `least` becomes the least pivot, -1
+// if one is not positive.
+NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
+#pragma unroll
+    for (int k = 0; k < TILE; k++) {
+        double pivot = x[k][k];
+        if (!(pivot > least)) least = pivot > 0.0 ? pivot : -1.0;
+        double inverse = reciprocal(pivot);
+#pragma unroll
+        for (int r = 0; r < TILE; r++) {
+            double f = x[r][k] * inverse;
+#pragma unroll
+            for (int c = 0; c < TILE; c++) {
+                if (r != k && c != k) x[r][c] = fma(-f, x[k][c], x[r][c]);
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < TILE; r++) {
+            if (r != k) x[r][k] = x[k][r] = x[r][k] * inverse;
+        }
+        x[k][k] = -inverse;
+    }
+}
+
+// Where things lie in shared memory, in numbers.
+struct Table {
+    // Width and scale by row, slopes times scale, products with the inverse; old and new columns of a sweep.
+    double *scale, *slope, *back, *old, *swept;
+    int* row;
+    double* matrix;
+    // Rows of tiles, and tiles.
+    int side, n_tiles;
+
+    // Element (i, j), j not above i.
+    NS_DEVICE double& operator()(int i, int j) const {
+        int I = i / TILE, J = j / TILE, e = (i % TILE) * TILE + j % TILE;
+        return matrix[(size_t)e * n_tiles + I * (I + 1) / 2 + J];
+    }
+};
+
+// Replaces the matrix by its inverse with the other sign. Returns the least pivot, the same in all threads.
+NS_DEVICE double sweep(const Table& table) {
+    int side = table.side, n_tiles = table.n_tiles;
+    double* matrix = table.matrix;
+    double least = infinity();
+    for (int step = 0; step < side; step++) {
+        int pivot = step * (step + 1) / 2 + step;
+        barrier();
+        // The columns of this step as they are, and times the inverse of their square tile. All threads invert that.
+        double square[TILE][TILE];
+#pragma unroll
+        for (int r = 0; r < TILE; r++) {
+#pragma unroll
+            for (int c = 0; c < TILE; c++) {
+                square[r][c] = matrix[(size_t)(r >= c ? r * TILE + c : c * TILE + r) * n_tiles + pivot];
+            }
+        }
+        invert_tile(square, least);
+        NS_EACH(i, side * TILE) {
+            int I = i / TILE, r = i % TILE;
+            double old[TILE];
+#pragma unroll
+            for (int c = 0; c < TILE; c++) {
+                int e = I >= step ? r * TILE + c : c * TILE + r;
+                int t = I >= step ? I * (I + 1) / 2 + step : pivot - step + I;
+                old[c] = matrix[(size_t)e * n_tiles + t];
+            }
+#pragma unroll
+            for (int c = 0; c < TILE; c++) {
+                double sum = 0.0;
+#pragma unroll
+                for (int k = 0; k < TILE; k++) sum = fma(-old[k], square[k][c], sum);
+                table.old[(c * TILE + r) * side + I] = old[c];
+                table.swept[(c * TILE + r) * side + I] = sum;
+            }
+        }
+        barrier();
+        NS_EACH(t, n_tiles) {
+            int I, J;
+            of_triangle(t, I, J);
+            const double *left = table.swept + I, *right = table.old + J;
+            double x[TILE][TILE];
+            if (I != step && J != step) {
+                double u[TILE], v[TILE];
+#pragma unroll
+                for (int r = 0; r < TILE; r++) {
+#pragma unroll
+                    for (int c = 0; c < TILE; c++) x[r][c] = matrix[(size_t)(r * TILE + c) * n_tiles + t];
+                }
+#pragma unroll
+                for (int k = 0; k < TILE; k++) {
+#pragma unroll
+                    for (int r = 0; r < TILE; r++) {
+                        u[r] = left[(k * TILE + r) * side];
+                        v[r] = right[(k * TILE + r) * side];
+                    }
+#pragma unroll
+                    for (int r = 0; r < TILE; r++) {
+#pragma unroll
+                        for (int c = 0; c < TILE; c++) x[r][c] = fma(-u[r], v[c], x[r][c]);
+                    }
+                }
+            } else {
+                const double* across = table.swept + J;
+#pragma unroll
+                for (int r = 0; r < TILE; r++) {
+#pragma unroll
+                    for (int c = 0; c < TILE; c++) {
+                        double off = J == step ? left[(c * TILE + r) * side] : across[(r * TILE + c) * side];
+                        x[r][c] = I == J ? square[r][c] : off;
+                    }
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < TILE; r++) {
+#pragma unroll
+                for (int c = 0; c < TILE; c++) matrix[(size_t)(r * TILE + c) * n_tiles + t] = x[r][c];
+            }
+        }
+    }
+    barrier();
+    return least;
+}
+
+// Numbers of shared memory before the matrix, for `n` parameters (src/cuda/covariance.rs has the same).
+NS_DEVICE int table_size(int n) {
+    int rows = (n + TILE - 1) / TILE * TILE;
+    return 3 * rows + 2 * TILE * rows + rows;
+}
+
+NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* far) {
+    int n = launch.n, rows = (n + TILE - 1) / TILE * TILE;
+    double* room = ns_shared;
+    Table table = {room, room + rows, room + 2 * rows, room + 3 * rows, room + (3 + TILE) * rows, nullptr, nullptr, 0, 0};
+    table.row = (int*)(room + (3 + 2 * TILE) * rows);
+    table.matrix = launch.near ? room + table_size(n) : far;
+    int* moves = table.row + rows;
+    double* hessian = launch.hessians + (size_t)which * n * n;
+    const double* gradient = launch.gradients + (size_t)which * n;
+    barrier();
+    bool usable = launch.usable[which] != 0;
+    NS_EACH(p, n) {
+        int rests = launch.rests[(size_t)which * n + p];
+        bool barely = false;
+        if (usable && rests == HELD_BY_BOUND) {
+            barely = !(0.5 * gradient[p] * gradient[p] > BARELY * hessian[(size_t)p * n + p]);
+        }
+        moves[p] = barely ? -n : rests == MOVES_FREELY ? 1 : 0;
+    }
+    barrier();
+    int size = 0;
+#pragma unroll 4
+    for (int p = 0; p < n; p++) size += moves[p];
+    if (!usable || size <= 0) {
+        if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
+        return;
+    }
+    NS_EACH(p, n) {
+        int place = 0;
+#pragma unroll 4
+        for (int q = 0; q < p; q++) place += moves[q];
+        if (moves[p]) {
+            double curvature = hessian[(size_t)p * n + p];
+            double scale = curvature > 0.0 ? 1.0 / sqrt(curvature) : -1.0;
+            table.row[place] = p;
+            table.scale[place] = scale;
+            table.slope[place] = scale * gradient[p];
+        }
+    }
+    barrier();
+    double positive = infinity();
+#pragma unroll 4
+    for (int i = 0; i < size; i++) positive = fmin(positive, table.scale[i]);
+    if (!(positive > 0.0)) {
+        if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
+        return;
+    }
+    table.side = (size + TILE - 1) / TILE;
+    table.n_tiles = table.side * (table.side + 1) / 2;
+    NS_EACH(t, table.n_tiles) {
+        int I, J;
+        of_triangle(t, I, J);
+        for (int e = 0; e < TILE * TILE; e++) {
+            int i = TILE * I + e / TILE, j = TILE * J + e % TILE;
+            double x = i == j ? 1.0 : 0.0;
+            if (i != j && i < size && j < size) {
+                x = hessian[(size_t)table.row[i] * n + table.row[j]] * table.scale[i] * table.scale[j];
+            }
+            table.matrix[(size_t)e * table.n_tiles + t] = x;
+        }
+    }
+    double least = sweep(table);
+    // g' C g / 2, of the rows' parts in a fixed order.
+    double* steps = launch.steps + (size_t)which * n;
+    NS_EACH(p, n) {
+        if (moves[p] != 1) steps[p] = 0.0;
+    }
+    NS_EACH(i, size) {
+        double sum = 0.0;
+#pragma unroll 2
+        for (int j = 0; j < size; j++) {
+            sum = fma(j <= i ? -table(i, j) : -table(j, i), table.slope[j], sum);
+        }
+        steps[table.row[i]] = -sum * table.scale[i];
+        table.back[i] = sum * table.slope[i];
+    }
+    double* variances = launch.variances + (size_t)which * n;
+    NS_EACH(p, n) variances[p] = 0.0;
+    if (launch.wanted) {
+        NS_EACH(at, n * n) hessian[at] = 0.0;
+    }
+    barrier();
+    if (warp() == 0) {
+        double sum = 0.0;
+        for (int i = lane(); i < size; i += lanes()) {
+            sum += table.back[i];
+            // Pivots depend on the order of parameters, this does not; no pivot is less.
+            least = fmin(least, -1.0 / table(i, i));
+        }
+        sum = warp_sum(sum);
+        least = warp_min(least);
+        if (lane() == 0) launch.found[which] = Pair{least, 0.5 * sum};
+    }
+    NS_EACH(i, size) variances[table.row[i]] = -table(i, i) * (table.scale[i] * table.scale[i]);
+    if (!launch.wanted) return;
+    for (int i = warp(); i < size; i += warps()) {
+        for (int j = lane(); j <= i; j += lanes()) {
+            double x = -table(i, j) * (table.scale[i] * table.scale[j]);
+            size_t p = table.row[i], q = table.row[j];
+            hessian[p * n + q] = x;
+            hessian[q * n + p] = x;
+        }
+    }
+}
+
+NS_DEVICE void covariance_block(const CovarianceLaunch& launch, int block, int blocks) {
+    double* far = launch.slab + (size_t)block * launch.slab_stride;
+    for (int which = block; which < launch.n_matrices; which += blocks) covariance_of(launch, which, far);
+}
+
+}  // namespace ns

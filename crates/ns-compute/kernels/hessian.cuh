@@ -1,0 +1,354 @@
+// Exact Hessian at one point, after an evaluation there.
+//
+// A cell expects `A S G`: its additive part, the product `S = N F` of the normsys and scalar factors of its block, and
+// the product `G` of its per-bin factors. With the bins' expectations `lambda`, slopes `r` and curvatures `c` the
+// Hessian is `J' c J`, `J = d lambda`, and the second derivatives of the cells weighed by `r`. Of these a pair of
+// parameters that act on whole samples ("scalar" here) takes its part block by block, from arrays of blocks times
+// parameters; a per-bin factor takes its part from its own few cells. Nothing is divided by a factor but by those of
+// normsys, as in the gradient.
+//
+// One block of threads per point, in phases with barriers between; in each every element has one thread or team.
+#pragma once
+#include "descend.cuh"
+
+namespace ns {
+
+// Rows and columns of the tiles that products are made of.
+constexpr int TILE = 4;
+
+struct Extras {
+    const EvaluateLaunch& launch;
+    double* slab;
+
+    NS_DEVICE double* operator[](Extra which) const { return slab + launch.extra[(int)which]; }
+    NS_DEVICE int* whole(Extra which) const { return (int*)(slab + launch.extra[(int)which]); }
+};
+
+// Row and column of element `at` of a lower triangle, row after row.
+NS_DEVICE void of_triangle(int at, int& row, int& column) {
+    row = (int)((sqrtf(8.0f * (float)at + 1.0f) - 1.0f) * 0.5f);
+    while ((int64_t)row * (row + 1) / 2 > at) row--;
+    while ((int64_t)(row + 1) * (row + 2) / 2 <= at) row++;
+    column = at - (int)((int64_t)row * (row + 1) / 2);
+}
+
+// `f''` of a histosys code.
+NS_DEVICE double histosys_second(int code, double alpha) {
+    if (code == CODE0 || fabs(alpha) > 1.0) return 0.0;
+    double s = alpha * alpha;
+    return code == CODE2 ? 2.0 : fma(s, fma(s, 11.25, -15.0), 3.75);
+}
+
+// By how much the relative second derivative of normsys term `i` exceeds the square of the first: nothing where the factor
+// is an exponential, and at its kink.
+NS_DEVICE double normsys_bend(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
+    if (code != CODE4 || !(fabs(alpha) < 1.0)) return 0.0;
+    const Pair* c = plan.norm_coefficient + i;
+    Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
+    double second = fma(30.0 * high.a, alpha, 20.0 * high.b);
+    second = fma(second, alpha, 12.0 * middle.a);
+    second = fma(second, alpha, 6.0 * middle.b);
+    second = fma(second, alpha, 2.0 * low.a);
+    return fma(-ratio, ratio, second * reciprocal(factor));
+}
+
+// Product of the scalar factors of a block without two of them, or of the per-bin factors of bin `b` of a block.
+NS_DEVICE double without(const int* params, int b, int from, int to, int i, int j, const double* theta) {
+    double product = 1.0;
+#pragma unroll 1
+    for (int k = from; k < to; k++) {
+        if (k != i && k != j) product *= theta[params[k] + b];
+    }
+    return product;
+}
+
+// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of its templates; `rank` says where they are in the row.
+// The whole team works on one row, cell after cell.
+NS_DEVICE void spread(
+    const Plan& plan, const double* first, int cell, double weight, const int* rank, double* row
+) {
+    int2 range = plan.slice[cell >> 5];
+#pragma unroll 2
+    for (int i = range.x + (cell & 31) + 32 * member(); i < range.y; i += 32 * members()) {
+        Pair shape = plan.slice_template[i];
+        // Slices are filled up.
+        if (shape.a == 0.0 && shape.b == 0.0) continue;
+        int p = plan.slice_param[i];
+        double* to = row + (rank ? rank[p] : p);
+        *to = fma(weight, fma(first[p], shape.b, shape.a), *to);
+    }
+    team_barrier();
+}
+
+// Fills the arrays that depend on the point alone, after an evaluation there.
+NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta) {
+    const Plan& plan = launch.plan;
+    int n = plan.n_params, width = plan.n_reacting;
+    double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *product = extra[Extra::PRODUCT];
+    double *bare = extra[Extra::BARE], *left = extra[Extra::LEFT], *curvature = extra[Extra::CURVATURE];
+    double *ratios = extra[Extra::RATIOS], *rates = extra[Extra::RATES], *tilts = extra[Extra::TILTS];
+    double* jacobian = extra[Extra::JACOBIAN];
+    const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
+    int *rank = extra.whole(Extra::RANK), *owner = extra.whole(Extra::OWNER);
+    NS_EACH(p, n) {
+        double f;
+        histosys(plan.histosys, theta[p], f, first[p]);
+        second[p] = histosys_second(plan.histosys, theta[p]);
+        rank[p] = width + p;
+    }
+    NS_EACH(b, plan.n_bins) {
+        double count = state[MAIN][b], lambda = state[LAMBDA][b];
+        curvature[b] = count > 0.0 ? count / lambda / lambda : 0.0;
+    }
+    NS_EACH(cell, plan.n_cells) {
+        int only = plan.cell_factor[cell];
+        product[cell] = only == -1 ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
+    }
+    NS_EACH(i, plan.n_blocks * width) ratios[i] = rates[i] = tilts[i] = 0.0;
+    NS_EACH(i, plan.n_bins * launch.row) jacobian[i] = 0.0;
+    barrier();
+    NS_EACH(a, width) rank[plan.reacting[2 * a + 1].z] = a;
+    NS_EACH(block, plan.n_blocks) {
+        int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
+        int bin = plan.block[3 * block + 2].x - ranges.z;
+        double sum = 0.0;
+#pragma unroll 2
+        for (int cell = ranges.z; cell < ranges.w; cell++) {
+            sum = fma(slopes[bin + cell] * product[cell], additive[cell], sum);
+        }
+        bare[block] = sum;
+#pragma unroll 1
+        for (int k = lists.x; k < lists.y; k++) {
+            left[k] = factors(plan, lists.x, lists.y, k, theta, state[NORM][block]);
+            owner[k] = block;
+        }
+    }
+    NS_EACH_TEAM(a, width) {
+        int4 ranges = plan.reacting[2 * a];
+        for (int t = ranges.z + member(); t < ranges.w; t += members()) {
+            int block = plan.norm_block[t];
+            double ratio = state[RATIO][t];
+            ratios[block * width + a] = ratio;
+            rates[block * width + a] = scale[block] * ratio;
+        }
+    }
+    barrier();
+    NS_EACH(k, plan.n_factors) rates[owner[k] * width + rank[plan.factor_param[k]]] += left[k];
+    NS_EACH_TEAM(block, plan.n_blocks) {
+        int4 ranges = plan.block[3 * block];
+        int bin = plan.block[3 * block + 2].x - ranges.z;
+        for (int cell = ranges.z; cell < ranges.w; cell++) {
+            spread(plan, first, cell, slopes[bin + cell] * product[cell], rank, tilts + block * width);
+        }
+    }
+    barrier();
+    // What scalar factors and normsys do to the bins; then templates, and per-bin factors.
+    NS_EACH(i, plan.n_bins * width) {
+        int b = i / width, a = i - b * width;
+        int2 range = plan.bin[b];
+        double sum = 0.0;
+#pragma unroll 4
+        for (int k = range.x; k < range.y; k++) {
+            int2 at = plan.bin_cell[k];
+            sum = fma(additive[at.x] * product[at.x], rates[at.y * width + a], sum);
+        }
+        jacobian[b * launch.row + plan.reacting[2 * a + 1].z] = sum;
+    }
+    barrier();
+    NS_EACH_TEAM(b, plan.n_bins) {
+        int2 range = plan.bin[b];
+        for (int k = range.x; k < range.y; k++) {
+            int2 at = plan.bin_cell[k];
+            spread(plan, first, at.x, scale[at.y] * product[at.x], nullptr, jacobian + b * launch.row);
+        }
+    }
+    NS_EACH(i, plan.n_binwise) {
+        int4 list = plan.binwise[i];
+#pragma unroll 2
+        for (int k = list.x; k < list.y; k++) {
+            int4 at = plan.binwise_cell[k];
+            double other = at.w >= 0 ? several(plan, at.x, at.w, theta) : 1.0;
+            double* to = jacobian + at.z * launch.row + list.z;
+            *to = fma(additive[at.x] * scale[at.y], other, *to);
+        }
+    }
+    barrier();
+}
+
+// `J' c J` and the constraints, both triangles.
+NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
+    const Plan& plan = launch.plan;
+    const double *jacobian = extra[Extra::JACOBIAN], *curvature = extra[Extra::CURVATURE];
+    int n = plan.n_params, row = launch.row, tiles = row / TILE;
+    NS_EACH(at, tiles * (tiles + 1) / 2) {
+        int i, j;
+        of_triangle(at, i, j);
+        double sum[TILE][TILE];
+#pragma unroll
+        for (int r = 0; r < TILE; r++) {
+#pragma unroll
+            for (int c = 0; c < TILE; c++) sum[r][c] = 0.0;
+        }
+        const Pair* left = (const Pair*)(jacobian + TILE * i);
+        const Pair* right = (const Pair*)(jacobian + TILE * j);
+#pragma unroll 2
+        for (int b = 0; b < plan.n_bins; b++) {
+            Pair low = left[0], high = left[1], x = right[0], y = right[1];
+            double weight = curvature[b];
+            double u[TILE] = {weight * low.a, weight * low.b, weight * high.a, weight * high.b};
+            double v[TILE] = {x.a, x.b, y.a, y.b};
+#pragma unroll
+            for (int r = 0; r < TILE; r++) {
+#pragma unroll
+                for (int c = 0; c < TILE; c++) sum[r][c] = fma(u[r], v[c], sum[r][c]);
+            }
+            left += row / 2;
+            right += row / 2;
+        }
+#pragma unroll
+        for (int r = 0; r < TILE; r++) {
+#pragma unroll
+            for (int c = 0; c < TILE; c++) {
+                int p = TILE * i + r, q = TILE * j + c;
+                if (p >= n || q > p) continue;
+                double x = sum[r][c];
+                if (p == q) {
+                    int2 kind = plan.constraint[p];
+                    double of = plan.constraint_scale[p], count = kind.x == 2 ? state[AUX][kind.y] : 0.0;
+                    if (kind.x == 1) x = fma(of, of, x);
+                    if (count > 0.0) x += count / theta[p] / theta[p];
+                }
+                h[(size_t)p * n + q] = x;
+                h[(size_t)q * n + p] = x;
+            }
+        }
+    }
+    barrier();
+}
+
+// Second derivatives of the cells by two scalar parameters `a` and `b`, `b` not after `a`.
+NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const Extras& extra, const double* theta, int a, int b) {
+    const double *ratios = extra[Extra::RATIOS], *rates = extra[Extra::RATES], *tilts = extra[Extra::TILTS];
+    const double *bare = extra[Extra::BARE], *left = extra[Extra::LEFT], *scale = state[SCALE], *ratio = state[RATIO];
+    const int* owner = extra.whole(Extra::OWNER);
+    int width = plan.n_reacting;
+    int4 ranges = plan.reacting[2 * a], rest = plan.reacting[2 * a + 1];
+    int other = plan.reacting[2 * b + 1].z;
+    double sum = 0.0;
+#pragma unroll 4
+    for (int t = ranges.z; t < ranges.w; t++) {
+        int block = plan.norm_block[t], at = block * width + b;
+        sum = fma(ratio[t], fma(scale[block], tilts[at], bare[block] * rates[at]), sum);
+    }
+    if (ranges.x < ranges.y) {
+#pragma unroll 4
+        for (int block = 0; block < plan.n_blocks; block++) {
+            sum = fma(tilts[block * width + a], rates[block * width + b], sum);
+        }
+    }
+#pragma unroll 1
+    for (int i = rest.x; i < rest.y; i++) {
+        int k = plan.factor_place[i], block = owner[k], at = block * width + b;
+        sum = fma(left[k], fma(bare[block], ratios[at], tilts[at]), sum);
+        int4 lists = plan.block[3 * block + 1];
+#pragma unroll 1
+        for (int g = lists.x; g < lists.y; g++) {
+            if (g == k || plan.factor_param[g] != other) continue;
+            double both = without(plan.factor_param, 0, lists.x, lists.y, k, g, theta);
+            sum = fma(bare[block] * state[NORM][block], both, sum);
+        }
+    }
+    return sum;
+}
+
+// Adds the second derivatives of the cells. Element (p, q) is whole where the rank of p is the higher one; then it is
+// copied to the other side.
+NS_DEVICE void bend(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
+    const Plan& plan = launch.plan;
+    const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
+    const double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *rates = extra[Extra::RATES];
+    const int* rank = extra.whole(Extra::RANK);
+    int n = plan.n_params, width = plan.n_reacting;
+    NS_EACH(at, width * (width + 1) / 2) {
+        int a, b;
+        of_triangle(at, a, b);
+        int p = plan.reacting[2 * a + 1].z, q = plan.reacting[2 * b + 1].z;
+        h[(size_t)p * n + q] += of_scalars(plan, state, extra, theta, a, b);
+    }
+    // Per-bin factors and what scales their cells as a whole.
+    NS_EACH(i, plan.n_binwise * width) {
+        int at = i / width, a = i - at * width;
+        int4 list = plan.binwise[at];
+        double sum = 0.0;
+#pragma unroll 2
+        for (int k = list.x; k < list.y; k++) {
+            int4 cell = plan.binwise_cell[k];
+            double other = cell.w >= 0 ? several(plan, cell.x, cell.w, theta) : 1.0;
+            sum = fma(slopes[cell.z] * other * additive[cell.x], rates[cell.y * width + a], sum);
+        }
+        h[(size_t)list.z * n + plan.reacting[2 * a + 1].z] += sum;
+    }
+    barrier();
+    // The same and templates, and other per-bin factors of the same cells.
+    NS_EACH_TEAM(i, plan.n_binwise) {
+        int4 list = plan.binwise[i];
+        double* row = h + (size_t)list.z * n;
+        for (int k = list.x; k < list.y; k++) {
+            int4 cell = plan.binwise_cell[k];
+            double other = cell.w >= 0 ? several(plan, cell.x, cell.w, theta) : 1.0;
+            spread(plan, first, cell.x, slopes[cell.z] * other * scale[cell.y], nullptr, row);
+            if (cell.w < 0 || member() != 0) continue;
+            int4 lists = plan.block[3 * cell.y + 1];
+            int b = cell.x - plan.block[3 * cell.y].z;
+#pragma unroll 1
+            for (int g = lists.z; g < lists.w; g++) {
+                int q = plan.binwise_first[g] + b;
+                if (g == cell.w || q >= list.z) continue;
+                double both = without(plan.binwise_first, b, lists.z, lists.w, g, cell.w, theta);
+                row[q] += slopes[cell.z] * additive[cell.x] * scale[cell.y] * both;
+            }
+        }
+    }
+    // Curves of templates and of normsys.
+    NS_EACH_TEAM(a, width) {
+        int4 ranges = plan.reacting[2 * a];
+        int p = plan.reacting[2 * a + 1].z;
+        double curved = 0.0, sum = 0.0;
+        for (int k = ranges.x + member(); k < ranges.y; k += members()) {
+            curved = fma(state[BINWISE][plan.hist_cell[k]], plan.hist_template[k].b, curved);
+        }
+        for (int t = ranges.z + member(); t < ranges.w; t += members()) {
+            double factor = state[FACTOR][plan.norm_place[t]], ratio = state[RATIO][t];
+            double more = normsys_bend(plan, plan.normsys, t, theta[p], factor, ratio);
+            sum = fma(more, state[TOTAL][plan.norm_block[t]], sum);
+        }
+        sum = team_sum(fma(second[p], curved, sum));
+        if (member() == 0) h[(size_t)p * n + p] += sum;
+    }
+    barrier();
+    for (int p = warp(); p < n; p += warps()) {
+        for (int q = lane(); q < p; q += lanes()) {
+            double *here = h + (size_t)p * n + q, *there = h + (size_t)q * n + p;
+            if (rank[p] > rank[q]) {
+                *there = *here;
+            } else {
+                *here = *there;
+            }
+        }
+    }
+}
+
+// The Hessian at point number `point`, where the evaluation that found `value` was.
+NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, const Value& value, int point) {
+    bool usable = isfinite(value.main + value.constraint) && value.least > LEAST_PRODUCT;
+    if (thread() == 0) launch.usable[point] = usable ? 1 : 0;
+    if (!usable) return;
+    Extras extra = {launch, state.slab};
+    const double* theta = state[TRIAL];
+    double* h = launch.hessians + (size_t)point * launch.plan.n_params * launch.plan.n_params;
+    expand(launch, state, extra, theta);
+    products(launch, state, extra, theta, h);
+    bend(launch, state, extra, theta, h);
+}
+
+}  // namespace ns

@@ -1,0 +1,373 @@
+//! Uncertainties of a batch of fits, from exact Hessians and their inverses on the device.
+//!
+//! Fits are made without; then one pass computes the covariances at all their points, whoever found these. What the
+//! device cannot confirm (a Hessian that is not safely positive, a certificate that does not hold with it) the processor
+//! does as for its own fits. Which of the two it is depends on the fit alone.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ns_core::{
+    Control, Covariance, FitFailure, FitOutcome, Inactive, Search, SessionError, TaskOutcome, Wanted,
+};
+
+use super::backend::{Buffer, Kernel, Shape};
+use super::hessian::{Rooms, Sets, TILE};
+use super::layout::CovarianceLaunch;
+use super::session::CudaSession;
+use super::shape::RESERVED;
+use crate::cpu::request::Frame;
+use crate::eval::Dataset;
+use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
+
+/// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
+/// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
+const LEAST_LEFT: f64 = 1e-7;
+
+/// Above this EDM the step that comes with a covariance is taken, once, as the processor does: a covariance depends on the point.
+const LAST_STEP: f64 = 1e-14;
+
+/// What a parameter does at a minimum (`kernels/covariance.cuh`): nothing, or it is held by a bound.
+const RESTS: u8 = 1;
+const HELD_BY_BOUND: u8 = 2;
+
+/// What covariances of one launch may take that go to the host, bytes.
+const MOST_FETCHED: usize = 64 << 20;
+
+/// The fits of tasks and what they were made of.
+pub(super) struct Fitted<'a> {
+    /// The box of a request, by task and request.
+    pub(super) frame: &'a (dyn Fn(usize, usize) -> Cow<'a, Frame> + Sync),
+    /// Sets of data on the device, and which of them a task has.
+    pub(super) sets: u64,
+    pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
+    /// The data, for the processor.
+    pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
+    /// Whether they are toys.
+    pub(super) drawn: bool,
+}
+
+/// A fit by its task and place there.
+type Place = (usize, usize);
+
+/// What came back for one fit.
+struct Found<'a> {
+    least: f64,
+    edm: f64,
+    slope: &'a [f64],
+    step: &'a [f64],
+    variances: &'a [f64],
+    covariance: Option<&'a [f64]>,
+}
+
+impl CudaSession {
+    /// The means to compute what is `wanted` for fits after they were made, if the device has them.
+    pub(super) fn covers(&self, wanted: Wanted) -> Option<&Rooms> {
+        let asked = wanted.uncertainties || wanted.covariance;
+        let size = self.cpu.plan.n_parameters();
+        self.hessians.as_ref().filter(|_| asked && (1..=DENSE_LIMIT).contains(&size))
+    }
+
+    /// Adds uncertainties to the fits of `outcomes` that have none yet.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn add_uncertainties(
+        &self,
+        rooms: &Rooms,
+        outcomes: &mut [TaskOutcome],
+        fitted: &Fitted<'_>,
+        wanted: Wanted,
+        control: Control<'_>,
+    ) -> Result<(), SessionError> {
+        let (mut here, mut left) = (Vec::new(), Vec::new());
+        for (i, task) in outcomes.iter().enumerate() {
+            for (k, fit) in task.fits.iter().enumerate() {
+                if let Ok(fit) = fit
+                    && fit.uncertainties.is_empty()
+                {
+                    let plain = self.is_plain(fit, &(fitted.frame)(i, k));
+                    let list = if plain { &mut here } else { &mut left };
+                    list.push((i, k));
+                }
+            }
+        }
+        let n = self.cpu.plan.n_parameters();
+        let most = if wanted.covariance { (MOST_FETCHED / (8 * n * n)).max(1) } else { usize::MAX };
+        for places in here.chunks(self.at_a_time().min(most)) {
+            if control.is_cancelled() {
+                break;
+            }
+            self.invert(rooms, outcomes, fitted, wanted, places, &mut left)?;
+        }
+        self.leave(outcomes, fitted, wanted, control, &left);
+        if control.is_cancelled() {
+            let missing = |fit: &FitOutcome| fit.uncertainties.is_empty();
+            for fit in outcomes.iter_mut().flat_map(|task| &mut task.fits) {
+                if fit.as_ref().is_ok_and(missing) {
+                    *fit = Err(FitFailure::Cancelled);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that moves at the end of a fit has a curvature: nothing sits on a bound or next to a kink that does not hold it, and
+    /// no direction is known to be flat.
+    fn is_plain(&self, fit: &FitOutcome, frame: &Frame) -> bool {
+        let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
+        let at_an_edge = |p: usize, x: f64| {
+            let kinked = x.abs() < NEAR_KINK && self.cpu.plan.kinked[p];
+            x <= frame.lower[p] || x >= frame.upper[p] || kinked
+        };
+        fit.converged()
+            && fit.inactive.iter().all(|(_, why)| *why != Inactive::Flat)
+            && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
+    }
+
+    /// Fills in the fits at `places`, and adds those that it cannot confirm to `left`. Most take one launch, the others two.
+    fn invert(
+        &self,
+        rooms: &Rooms,
+        outcomes: &mut [TaskOutcome],
+        fitted: &Fitted<'_>,
+        wanted: Wanted,
+        places: &[Place],
+        left: &mut Vec<Place>,
+    ) -> Result<(), SessionError> {
+        let n = self.cpu.plan.n_parameters();
+        let mut problems = Problems::default();
+        for &(i, k) in places {
+            let Some(Ok(fit)) = outcomes.get(i).and_then(|task| task.fits.get(k)) else { continue };
+            problems.points.extend_from_slice(&fit.parameters);
+            problems.sets.push((fitted.set_of)(i) as i32);
+            let frame = (fitted.frame)(i, k);
+            let mut rests: Vec<u8> = frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { 0 }).collect();
+            for &(p, why) in &fit.inactive {
+                rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
+            }
+            problems.rests.extend(rests);
+        }
+        let solved = self.solve(rooms, fitted.sets, &problems, wanted)?;
+        let (mut further, mut next) = (Vec::new(), Problems::default());
+        for (m, &(i, k)) in places.iter().enumerate() {
+            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
+            let found = solved.get(m, n);
+            if !found.is_safe() {
+                left.push((i, k));
+            } else if found.edm <= LAST_STEP {
+                found.put_into(fit);
+            } else if let Some(point) = self.step(fit, &(fitted.frame)(i, k), found.step) {
+                further.push((i, k, found.edm));
+                next.points.extend(point);
+                next.sets.push((fitted.set_of)(i) as i32);
+                next.rests.extend_from_slice(&problems.rests[m * n..(m + 1) * n]);
+            } else {
+                left.push((i, k));
+            }
+        }
+        if further.is_empty() {
+            return Ok(());
+        }
+        let solved = self.solve(rooms, fitted.sets, &next, wanted)?;
+        for (m, (i, k, edm)) in further.into_iter().enumerate() {
+            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
+            let found = solved.get(m, n);
+            if found.is_safe() && found.edm <= LAST_STEP {
+                fit.parameters.copy_from_slice(&next.points[m * n..(m + 1) * n]);
+                // By what the quadratic form says, which is exact far beyond rounding here.
+                fit.nll -= edm - found.edm;
+                found.put_into(fit);
+            } else {
+                left.push((i, k));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the last step of a fit leads; `None` if that is out of its box, or across a kink.
+    fn step(&self, fit: &FitOutcome, frame: &Frame, step: &[f64]) -> Option<Vec<f64>> {
+        let to = |(p, (x, step)): (usize, (&f64, &f64))| {
+            let to = x + step;
+            let crosses = self.cpu.plan.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
+            let inside = to > frame.lower[p] && to < frame.upper[p];
+            (*step == 0.0 || (inside && !crosses)).then_some(to)
+        };
+        fit.parameters.iter().zip(step).enumerate().map(to).collect()
+    }
+
+    /// Hessians and their inverses.
+    fn solve(
+        &self,
+        rooms: &Rooms,
+        sets: u64,
+        problems: &Problems,
+        wanted: Wanted,
+    ) -> Result<Solved, SessionError> {
+        let (n, count, backend) = (self.cpu.plan.n_parameters(), problems.sets.len(), &self.backend);
+        let made =
+            self.start_hessians(rooms, Sets { address: sets, of: &problems.sets }, &problems.points)?;
+        let rests = Buffer::holding(backend, &problems.rests)?;
+        let variances = Buffer::new(backend, 8 * n * count)?;
+        let steps = Buffer::new(backend, 8 * n * count)?;
+        let found = Buffer::new(backend, 16 * count)?;
+
+        let rows = n.next_multiple_of(TILE);
+        let side = rows / TILE;
+        let (table, matrix) = (12 * rows, TILE * TILE * (side * (side + 1) / 2));
+        let near = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
+        let shared = 8 * if near { table + matrix } else { table };
+        let threads = threads(n);
+        let resident = backend.occupancy(Kernel::Covariance, threads, shared as u32)?;
+        let blocks = (resident.max(1) * backend.properties().multiprocessors).min(count).max(1);
+        let slab = Buffer::new(backend, if near { 0 } else { 8 * matrix * blocks })?;
+        let launch = CovarianceLaunch {
+            n: n as i32,
+            n_matrices: count as i32,
+            near: i32::from(near),
+            padding: 0,
+            slab: slab.address(),
+            slab_stride: matrix as u64,
+            hessians: made.hessians.address(),
+            wanted: i32::from(wanted.covariance),
+            unused: 0,
+            gradients: made.gradients.address(),
+            rests: rests.address(),
+            usable: made.usable.address(),
+            variances: variances.address(),
+            steps: steps.address(),
+            found: found.address(),
+        };
+        let shape = Shape { blocks: blocks as u32, threads, shared: shared as u32 };
+        backend.launch(Kernel::Covariance, shape, bytemuck::bytes_of(&launch))?;
+
+        let fetch = |from: &Buffer, numbers: usize| {
+            let mut to = vec![0.0_f64; numbers];
+            backend.read(from.address(), bytemuck::cast_slice_mut(&mut to)).map(|()| to)
+        };
+        Ok(Solved {
+            found: fetch(&found, 2 * count)?,
+            slopes: fetch(&made.gradients, n * count)?,
+            variances: fetch(&variances, n * count)?,
+            steps: fetch(&steps, n * count)?,
+            covariances: fetch(&made.hessians, if wanted.covariance { n * n * count } else { 0 })?,
+        })
+    }
+}
+
+/// Points whose covariances are to be computed, one after the other.
+#[derive(Default)]
+struct Problems {
+    points: Vec<f64>,
+    /// What each parameter does there.
+    rests: Vec<u8>,
+    /// Set of data of each.
+    sets: Vec<i32>,
+}
+
+/// What came back for many points.
+struct Solved {
+    found: Vec<f64>,
+    slopes: Vec<f64>,
+    variances: Vec<f64>,
+    steps: Vec<f64>,
+    covariances: Vec<f64>,
+}
+
+impl Solved {
+    /// Of point number `m`, with `n` parameters.
+    fn get(&self, m: usize, n: usize) -> Found<'_> {
+        let row = m * n..(m + 1) * n;
+        Found {
+            least: self.found[2 * m],
+            edm: self.found[2 * m + 1],
+            slope: &self.slopes[row.clone()],
+            variances: &self.variances[row.clone()],
+            step: &self.steps[row],
+            covariance: self.covariances.get(m * n * n..(m + 1) * n * n),
+        }
+    }
+}
+
+impl Found<'_> {
+    /// Whether the Hessian is safely positive, and the certificate holds with it. What is not a number is neither.
+    fn is_safe(&self) -> bool {
+        self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
+    }
+
+    /// Fills in a fit as the processor does.
+    fn put_into(&self, fit: &mut FitOutcome) {
+        let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
+        fit.uncertainties = self.variances.iter().map(known).collect();
+        fit.certificate.edm = self.edm.max(0.0);
+        let pulls = fit.uncertainties.iter().zip(self.slope).filter_map(|(s, g)| s.map(|s| (g * s).abs()));
+        fit.certificate.projected_gradient = pulls.fold(0.0, f64::max);
+        let whole = |values: &[f64]| Covariance { n: self.slope.len(), values: values.to_vec() };
+        fit.covariance = self.covariance.map(|values| Arc::new(whole(values)));
+    }
+}
+
+impl CudaSession {
+    /// The fits at `places` by the processor: from where they are, with uncertainties.
+    fn leave(
+        &self,
+        outcomes: &mut [TaskOutcome],
+        fitted: &Fitted<'_>,
+        wanted: Wanted,
+        control: Control<'_>,
+        places: &[Place],
+    ) {
+        let reached: &[TaskOutcome] = outcomes;
+        let again = |number: usize| {
+            let mut fits = Vec::new();
+            let place = places.get(number).copied();
+            let fit = place.and_then(|(i, k)| reached.get(i)?.fits.get(k)?.as_ref().ok());
+            if let (Some(fit), Some((i, k)), false) = (fit, place, control.is_cancelled()) {
+                let frame = (fitted.frame)(i, k).into_owned();
+                let (data, mut result) = ((fitted.data)(i), Err(FitFailure::Cancelled));
+                self.lend(&mut |worker| {
+                    let problem = self.cpu.problem(frame.clone(), &data, fitted.drawn);
+                    result = finish(worker, &problem, fit, wanted);
+                });
+                fits.push(result);
+            }
+            TaskOutcome { fits }
+        };
+        let made = self.settle_all(places.len(), &again, 0, &|_| ());
+        for (&(i, k), mut made) in places.iter().zip(made) {
+            let to = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k));
+            if let (Some(to), Some(fit)) = (to, made.fits.pop()) {
+                *to = fit;
+            }
+        }
+    }
+}
+
+/// Goes on from where a fit is, to its uncertainties.
+fn finish(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    from: &FitOutcome,
+    wanted: Wanted,
+) -> Result<FitOutcome, FitFailure> {
+    let mut fit = fit(worker, problem, &from.parameters, &[], Search::Local, false, None, wanted)?;
+    fit.n_iterations += from.n_iterations;
+    fit.n_evaluations += from.n_evaluations;
+    fit.certificate.indefinite_steps += from.certificate.indefinite_steps;
+    fit.certificate.restarts_improved = from.certificate.restarts_improved;
+    Ok(fit)
+}
+
+/// Threads of a block, by the size of the matrix alone: a few tiles for each.
+fn threads(n: usize) -> u32 {
+    match n {
+        ..=24 => 64,
+        25..=48 => 128,
+        49..=96 => 256,
+        _ => 512,
+    }
+}
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,403 @@
+//! Hessians and covariances of the kernels, compiled for the processor, against the processor's own.
+
+use ns_core::{
+    Constraint, Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,
+    Parameter, ParameterSet, Search, Session, Start,
+};
+
+use super::super::SeveralCuda;
+use super::*;
+use crate::cpu::CpuSession;
+
+// Its functions are for the module above it alone, so that others cannot share it.
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../../tests/oracle/models.rs"]
+mod models;
+
+const HESSIAN: EvaluationRequest =
+    EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
+const ALL: Wanted = Wanted { uncertainties: true, covariance: true };
+
+fn execution() -> Execution {
+    Execution { threads: 2, ..Execution::default() }
+}
+
+fn both(model: &Model) -> (CpuSession, CudaSession) {
+    let (here, there) =
+        (CpuSession::open(model, &execution()), CudaSession::open_on_host(model, &execution()));
+    (here.unwrap(), there.unwrap())
+}
+
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> Vec<TaskOutcome> {
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
+    outcomes
+}
+
+/// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
+/// expectation adds to them through its slope.
+fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
+}
+
+/// Whether the device leaves the Hessian at a point to the processor.
+fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
+    let observed = &gpu.cpu.observed;
+    let numbers: Vec<f64> = observed.main.iter().chain(&observed.aux).copied().collect();
+    let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
+    let sets = Sets { address: data.address(), of: &[] };
+    let made = gpu.start_hessians(gpu.hessians.as_ref().unwrap(), sets, point).unwrap();
+    let mut usable = [7_i32];
+    gpu.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable)).unwrap();
+    usable == [0]
+}
+
+#[test]
+fn hessians_at_random_points_are_the_processor_s() {
+    let (mut worst, mut compared) = (0.0_f64, 0);
+    for seed in 0..240 {
+        let model = models::random_model(seed);
+        let (cpu, gpu) = both(&model);
+        assert!(gpu.hessians.is_some(), "seed {seed}");
+        let mut random = models::Random(seed ^ 0x77);
+        let n = model.parameters.len();
+        for k in 0..4 {
+            let mut point = models::random_point(&model, &mut random);
+            if k == 3 {
+                // At the kinks and where polynomials end.
+                for (p, x) in point.iter_mut().enumerate() {
+                    if model.parameters[p].bounds.0 == -5.0 {
+                        *x = [0.0, 1.0, -1.0][p % 3];
+                    }
+                }
+            }
+            let here = cpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
+            let there = gpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
+            let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+            let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
+            // Next to nothing, a bin's expectation is a difference of large numbers.
+            if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
+                assert!(here.iter().zip(&there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
+                continue;
+            }
+            compared += 1;
+            assert!(!is_left(&gpu, &point), "seed {seed}, point {k}");
+            for (at, scale) in scales(&here, n).iter().enumerate() {
+                let difference = (here[at] - there[at]).abs() / scale;
+                assert!(
+                    difference <= 1e-12,
+                    "seed {seed}, {:?}, point {k}, ({}, {}): {} and {}",
+                    model.interpolation,
+                    model.parameters[at / n].name,
+                    model.parameters[at % n].name,
+                    here[at],
+                    there[at]
+                );
+                worst = worst.max(difference);
+                assert_eq!(there[at].to_bits(), there[at % n * n + at / n].to_bits());
+            }
+        }
+    }
+    assert!(compared > 400, "{compared} points, {worst:e}");
+}
+
+#[test]
+fn a_hessian_has_the_same_bits_alone_and_among_others() {
+    for seed in [3, 8, 13, 21] {
+        let model = models::random_model(seed);
+        let (_, gpu) = both(&model);
+        let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+        let n = model.parameters.len();
+        let mut random = models::Random(seed);
+        let points: Vec<f64> = (0..9).flat_map(|_| models::random_point(&model, &mut random)).collect();
+        let together = gpu.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        let shared_out = several.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        assert!(same_bits(&together, &shared_out), "seed {seed}");
+        for (point, row) in points.chunks(n).zip(together.chunks(n * n)) {
+            let alone = gpu.evaluate(&Data::Observed, point, HESSIAN).unwrap().hessian;
+            assert!(same_bits(&alone, row), "seed {seed}");
+        }
+    }
+}
+
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// A smooth model whose fits the device takes, with everything but free factors that do nothing.
+fn fitted_model(seed: u64) -> Model {
+    let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(seed) };
+    let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    let session = CpuSession::open(&model, &execution()).unwrap();
+    let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
+    let slopes = session.evaluate(&Data::Observed, &point, request).unwrap().gradient;
+    for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
+        parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
+    }
+    model
+}
+
+fn local(fixed: &[(usize, f64)]) -> FitRequest {
+    FitRequest { search: Search::Local, fixed: fixed.to_vec(), ..FitRequest::default() }
+}
+
+/// Compares fits with covariances: the largest difference of covariance elements over `sqrt(C_ii C_jj)`.
+fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
+    assert_eq!(here.status, there.status, "{what}");
+    assert_eq!(here.inactive, there.inactive, "{what}");
+    let (a, b) = (here.covariance.as_ref().unwrap(), there.covariance.as_ref().unwrap());
+    assert_eq!(a.n, b.n);
+    let mut worst = 0.0_f64;
+    for i in 0..a.n {
+        let (known, other) = (here.uncertainties[i], there.uncertainties[i]);
+        assert_eq!(known.is_some(), other.is_some(), "{what}, {i}");
+        let deviation = other.map(|sigma| (sigma * sigma - b.get(i, i)).abs() / b.get(i, i));
+        assert!(deviation.unwrap_or(0.0) < 1e-14, "{what}, {i}");
+        for j in 0..a.n {
+            let scale = (a.get(i, i) * a.get(j, j)).sqrt();
+            if known.is_some() && here.uncertainties[j].is_some() {
+                worst = worst.max((a.get(i, j) - b.get(i, j)).abs() / scale);
+            } else {
+                assert_eq!(b.get(i, j), a.get(i, j), "{what}, ({i}, {j})");
+            }
+            assert_eq!(b.get(i, j).to_bits(), b.get(j, i).to_bits());
+        }
+    }
+    assert!(there.certificate.edm >= 0.0 && there.certificate.edm <= EDM_TOLERANCE, "{what}");
+    let (slope, bound) = (there.certificate.projected_gradient, here.certificate.projected_gradient);
+    assert!((0.0..=10.0 * bound + 1e-5).contains(&slope), "{what}: {slope:e} and {bound:e}");
+    worst
+}
+
+/// What the device found of the fits of a batch.
+#[derive(Debug, Default)]
+struct Confirmed {
+    /// Fits, and those of them to which the device gave their uncertainties.
+    asked: usize,
+    made: usize,
+    /// The largest difference from the inverse of the processor's Hessian at the same point, over `sqrt(C_ii C_jj)`.
+    worst: f64,
+}
+
+/// Hands what fits of given data were made of to `work`.
+fn with_fitted(gpu: &CudaSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
+    let set = |task: &FitTask| gpu.cpu.dataset(&task.data).unwrap();
+    let sets: Vec<Dataset> =
+        tasks.iter().map(|task| set(task).unwrap_or_else(|| gpu.cpu.observed.as_ref().clone())).collect();
+    let numbers: Vec<f64> = sets.iter().flat_map(|data| data.main.iter().chain(&data.aux).copied()).collect();
+    let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
+    work(&Fitted {
+        frame: &|i, k| Cow::Owned(Frame::new(gpu.cpu.table(), &tasks[i].fits[k])),
+        sets: data.address(),
+        set_of: &|i| i,
+        data: &|i| Cow::Borrowed(&sets[i]),
+        drawn: false,
+    });
+}
+
+/// Fits a batch and has the device alone compute covariances.
+fn confirm(gpu: &CudaSession, tasks: &[FitTask], all: &mut Confirmed) {
+    let mut outcomes = run(gpu, tasks, Wanted::default());
+    let (mut places, mut left) = (Vec::new(), Vec::new());
+    for (i, task) in outcomes.iter().enumerate() {
+        for (k, fit) in task.fits.iter().enumerate() {
+            let Ok(fit) = fit else { continue };
+            if gpu.is_plain(fit, &Frame::new(gpu.cpu.table(), &tasks[i].fits[k])) {
+                places.push((i, k));
+            } else {
+                left.push((i, k));
+            }
+        }
+    }
+    let rooms = gpu.covers(ALL).unwrap();
+    all.asked += places.len() + left.len();
+    with_fitted(gpu, tasks, |fitted| {
+        gpu.invert(rooms, &mut outcomes, fitted, ALL, &places, &mut left).unwrap();
+    });
+    for (i, k) in places {
+        let fit = outcomes[i].fits[k].as_ref().unwrap();
+        assert_eq!(fit.uncertainties.is_empty(), left.contains(&(i, k)));
+        let Some(covariance) = &fit.covariance else { continue };
+        all.made += 1;
+        let frame = Frame::new(gpu.cpu.table(), &tasks[i].fits[k]);
+        all.worst = all.worst.max(apart(gpu, &tasks[i].data, &frame, fit, covariance));
+    }
+}
+
+/// How far a covariance is from the inverse of the processor's Hessian at the same point, over `sqrt(C_ii C_jj)`.
+fn apart(gpu: &CudaSession, data: &Data, frame: &Frame, fit: &FitOutcome, covariance: &Covariance) -> f64 {
+    let hessian = gpu.cpu.evaluate(data, &fit.parameters, HESSIAN).unwrap().hessian;
+    let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
+    let expected = inverse(&hessian, covariance.n, &rests);
+    let mut worst = 0.0_f64;
+    for (at, x) in covariance.values.iter().enumerate() {
+        let (row, column) = (at / covariance.n, at % covariance.n);
+        if rests(row) || rests(column) {
+            assert_eq!(x.to_bits(), 0);
+            continue;
+        }
+        let scale = (covariance.get(row, row) * covariance.get(column, column)).sqrt();
+        worst = worst.max((x - expected[at]).abs() / scale);
+    }
+    worst
+}
+
+/// Inverse over the rows that do not rest, by elimination with the largest pivot first.
+fn inverse(hessian: &[f64], n: usize, rests: &dyn Fn(usize) -> bool) -> Vec<f64> {
+    let mut a = hessian.to_vec();
+    let mut to_do: Vec<usize> = (0..n).filter(|&p| !rests(p)).collect();
+    let scale: Vec<f64> = (0..n).map(|p| hessian[p * (n + 1)].abs().sqrt()).collect();
+    while let Some(place) = (0..to_do.len()).max_by(|&i, &j| {
+        let size = |p: usize| a[p * (n + 1)] / (scale[p] * scale[p]);
+        size(to_do[i]).total_cmp(&size(to_do[j]))
+    }) {
+        let k = to_do.swap_remove(place);
+        let pivot = a[k * (n + 1)];
+        let column: Vec<f64> = (0..n).map(|i| a[i * n + k]).collect();
+        for i in 0..n {
+            for j in 0..n {
+                a[i * n + j] = match (i == k, j == k) {
+                    (true, true) => -1.0 / pivot,
+                    (true, false) => column[j] / pivot,
+                    (false, true) => column[i] / pivot,
+                    (false, false) => a[i * n + j] - column[i] * column[j] / pivot,
+                };
+            }
+        }
+    }
+    a.iter().map(|x| -x).collect()
+}
+
+#[test]
+fn covariances_of_fits_are_the_processor_s() {
+    let (mut worst, mut fits, mut confirmed) = (0.0_f64, 0, Confirmed::default());
+    for seed in 0..40 {
+        let model = fitted_model(seed);
+        let (cpu, gpu) = both(&model);
+        let mut observed = model.observed.clone();
+        for (i, x) in observed.main.iter_mut().enumerate() {
+            *x += (i % 3) as f64;
+        }
+        let tasks = [
+            FitTask { data: Data::Observed, fits: vec![local(&[]), local(&[(0, 1.25)])] },
+            FitTask { data: observed.into(), fits: vec![local(&[]), FitRequest::default()] },
+        ];
+        let (here, there) = (run(&cpu, &tasks, ALL), run(&gpu, &tasks, ALL));
+        for (k, (a, b)) in here.iter().zip(&there).flat_map(|(a, b)| a.fits.iter().zip(&b.fits)).enumerate() {
+            let (Ok(a), Ok(b)) = (a, b) else {
+                assert_eq!(a.is_ok(), b.is_ok(), "seed {seed}, fit {k}");
+                continue;
+            };
+            // Two descents may end in two minima, and where hardly anything is known in points apart.
+            let near = a.parameters.iter().zip(&b.parameters).all(|(x, y)| (x - y).abs() < 1e-8);
+            if near && a.inactive == b.inactive {
+                worst = worst.max(compare(&format!("seed {seed}, fit {k}"), a, b));
+                fits += 1;
+            }
+        }
+        confirm(&gpu, &tasks, &mut confirmed);
+    }
+    assert!(worst < 1e-6 && fits > 60, "{fits} fits, {worst:e} apart; {confirmed:?}");
+    let Confirmed { asked, made, worst } = confirmed;
+    assert!(worst < 1e-8 && made * 2 > asked, "{made} of {asked} by the device, {worst:e} apart");
+}
+
+/// Bits of all numbers: the shortest text of a number stands for them.
+fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
+    outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
+}
+
+#[test]
+fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
+    let model = fitted_model(13);
+    let (_, gpu) = both(&model);
+    let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+    let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    let source = gpu.toy_source(&point, 9, 1).unwrap();
+    let near = FitRequest { start: Start::At(point.into()), ..local(&[]) };
+    let fits = vec![near.clone(), FitRequest { start: Start::Earlier(0), fixed: vec![(0, 1.5)], ..near }];
+    let toys = |toys| {
+        let data = Data::Drawn(Drawn { source: Arc::clone(&source), toys });
+        [FitTask { data, fits: fits.clone() }]
+    };
+    let given = |toys: std::ops::Range<u64>| -> Vec<FitTask> {
+        toys.map(|toy| FitTask { data: source.draw(toy).into(), fits: fits.clone() }).collect()
+    };
+    let drawn = run(&gpu, &toys(0..300), ALL);
+    assert_eq!(text(&run(&gpu, &toys(17..60), ALL)), text(&drawn[17..60]));
+    assert_eq!(text(&run(&several, &toys(0..300), ALL)), text(&drawn));
+    let all_given = run(&gpu, &given(0..30), ALL);
+    assert_eq!(text(&run(&gpu, &given(11..12), ALL)), text(&all_given[11..12]));
+    assert_eq!(text(&run(&several, &given(0..30), ALL)), text(&all_given));
+
+    let plain = run(&gpu, &toys(0..300), Wanted::default());
+    let alone = run(&gpu, &toys(0..300), Wanted { uncertainties: true, covariance: false });
+    let (mut worst, mut made) = (0.0_f64, 0);
+    for (toy, ((all, alone), plain)) in drawn.iter().zip(&alone).zip(&plain).enumerate() {
+        for (k, ((all, alone), plain)) in all.fits.iter().zip(&alone.fits).zip(&plain.fits).enumerate() {
+            let (Ok(all), Ok(alone), Ok(plain)) = (all, alone, plain) else { continue };
+            assert!((all.nll - plain.nll).abs() < 1e-10);
+            assert_eq!(all.uncertainties, alone.uncertainties);
+            assert!(alone.covariance.is_none() && plain.uncertainties.is_empty());
+            if all.n_iterations == plain.n_iterations {
+                made += 1;
+                let frame = Frame::new(gpu.cpu.table(), &fits[k]);
+                let data = source.draw(toy as u64).into();
+                worst = worst.max(apart(&gpu, &data, &frame, all, all.covariance.as_ref().unwrap()));
+            }
+        }
+    }
+    assert!(made > 500 && worst < 1e-8, "{made} by the device, {worst:e} apart");
+}
+
+#[test]
+fn what_the_device_cannot_confirm_is_left_to_the_processor() {
+    // A free parameter that nothing depends on.
+    let mut flat = fitted_model(13);
+    let idle = flat.parameters.len();
+    flat.parameters.push(Parameter { name: "idle".into(), ..flat.parameters[0].clone() });
+    let set = ParameterSet { name: "idle".into(), range: idle..idle + 1, scalar: true };
+    flat.parameter_sets.push(set);
+    // A parameter that ends at its bound, one that is held, and a fit that ends beside its minimum.
+    let mut bounded = fitted_model(13);
+    let best =
+        run(&both(&bounded).0, &[task(local(&[]))], Wanted::default()).remove(0).fits.remove(0).unwrap();
+    bounded.parameters[0].bounds.0 = best.parameters[0] + 0.5;
+    bounded.parameters[0].init = best.parameters[0] + 1.0;
+    for (name, model, at_bound, is_flat) in [("flat", &flat, false, true), ("bounded", &bounded, true, false)]
+    {
+        let (cpu, gpu) = both(model);
+        let tasks = [task(local(&[])), task(local(&[(2, 1.01)]))];
+        let expected = run(&cpu, &tasks, ALL);
+        let mut got = run(&cpu, &tasks, Wanted::default());
+        with_fitted(&gpu, &tasks, |fitted| {
+            let rooms = gpu.covers(ALL).unwrap();
+            gpu.add_uncertainties(rooms, &mut got, fitted, ALL, Control::default()).unwrap();
+        });
+        for (a, b) in expected.iter().zip(&got) {
+            let (a, b) = (a.fits[0].as_ref().unwrap(), b.fits[0].as_ref().unwrap());
+            assert!(compare(name, a, b) < 1e-6, "{name}");
+            let inactive = |why| b.inactive.iter().any(|(_, other)| *other == why);
+            assert_eq!(
+                (inactive(Inactive::LowerBound), inactive(Inactive::Flat)),
+                (at_bound, is_flat),
+                "{name}"
+            );
+            assert_eq!(b.n_iterations > a.n_iterations, is_flat, "{name}");
+        }
+        // Beside the minimum the certificate does not hold: the processor goes on.
+        let mut beside = run(&cpu, &tasks[..1], Wanted::default());
+        beside[0].fits[0].as_mut().unwrap().parameters[1] += 1e-3;
+        with_fitted(&gpu, &tasks[..1], |fitted| {
+            let rooms = gpu.covers(ALL).unwrap();
+            gpu.add_uncertainties(rooms, &mut beside, fitted, ALL, Control::default()).unwrap();
+        });
+        let beside = beside[0].fits[0].as_ref().unwrap();
+        assert!(beside.certificate.edm <= EDM_TOLERANCE);
+        assert!((beside.nll - expected[0].fits[0].as_ref().unwrap().nll).abs() < 1e-9, "{name}");
+    }
+}
+
+fn task(request: FitRequest) -> FitTask {
+    FitTask { data: Data::Observed, fits: vec![request] }
+}

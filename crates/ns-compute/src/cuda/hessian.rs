@@ -1,0 +1,171 @@
+//! Hessians at many points, on the device.
+
+use ns_core::SessionError;
+
+use super::backend::{Buffer, Kernel, Properties, Shape};
+use super::layout::{self, EvaluateLaunch, N_EXTRA, N_OFFSETS};
+use super::session::CudaSession;
+use super::shape;
+use crate::plan::{Block, Plan};
+
+/// Rows and columns of a tile (`kernels/hessian.cuh`).
+pub(super) const TILE: usize = 4;
+/// What Hessians of one launch may take, bytes.
+const MOST_HESSIANS: usize = 256 << 20;
+/// What the slabs of its blocks may take, bytes.
+const MOST_SLABS: usize = 512 << 20;
+
+/// Where the arrays of a block lie; all but the room for sums are in its slab.
+#[derive(Debug, Clone)]
+pub(super) struct Rooms {
+    offset: [u32; N_OFFSETS],
+    extra: [u64; N_EXTRA],
+    shared: usize,
+    slab: usize,
+    /// Row length of the Jacobian.
+    row: usize,
+}
+
+impl Rooms {
+    /// `None` if Hessians of this model are left to the processor.
+    pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
+        if !is_regular(plan) {
+            return None;
+        }
+        let near = shape::far_rooms(on_device);
+        let (n, bins, width) = (plan.n_parameters(), plan.n_bins, on_device.n_reacting as usize);
+        let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
+        let (factors, wide) = (on_device.n_factors as usize, blocks * width);
+        let row = n.next_multiple_of(TILE);
+        let sizes = [n, n, n, bins, cells, blocks, factors, factors, wide, wide, wide, bins * row];
+        let mut slab = near.slab;
+        let extra = sizes.map(|size| {
+            let at = slab;
+            // 16-byte alignment.
+            slab += size.next_multiple_of(2);
+            at as u64
+        });
+        Some(Self { offset: near.offset, extra, shared: near.shared, slab: slab.next_multiple_of(2), row })
+    }
+}
+
+/// Whether every pair of parameters meets in one way: no parameter is both a per-bin factor and something else, and none is
+/// twice of one kind in a block. No workspace says otherwise.
+fn is_regular(plan: &Plan) -> bool {
+    let mut scalar = vec![false; plan.n_parameters()];
+    for &p in &plan.block_params {
+        if let Some(scalar) = scalar.get_mut(p as usize) {
+            *scalar = true;
+        }
+    }
+    let once = |values: &[u32]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        sorted.windows(2).all(|pair| pair[0] != pair[1])
+    };
+    let regular = |block: &Block| {
+        let scalings = &plan.binwise_first[block.binwise.0..block.binwise.1];
+        let mut scaling = scalings.iter().flat_map(|&first| first as usize..first as usize + block.n_bins);
+        scaling.all(|p| !scalar[p])
+            && once(scalings)
+            && once(&plan.hist_param[block.hist.0..block.hist.1])
+            && once(&plan.factor_param[block.factor.0..block.factor.1])
+            && once(&plan.norm_slot[block.norm.0..block.norm.1])
+    };
+    plan.blocks.iter().all(regular)
+}
+
+/// Sets of data on the device: main counts, then auxiliary data.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sets<'a> {
+    pub(super) address: u64,
+    /// Which of them each point takes; empty: all take the first.
+    pub(super) of: &'a [i32],
+}
+
+/// The Hessian at a point by other means.
+pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
+
+/// Hessians that are on their way. Memory of which device work is not done yet is used again in order.
+pub(super) struct Made {
+    pub(super) hessians: Buffer,
+    pub(super) gradients: Buffer,
+    pub(super) usable: Buffer,
+}
+
+impl CudaSession {
+    /// Points of one launch.
+    pub(super) fn at_a_time(&self) -> usize {
+        let n = self.cpu.plan.n_parameters().max(1);
+        (MOST_HESSIANS / (8 * n * n)).max(1)
+    }
+
+    /// Starts Hessians at `points`.
+    pub(super) fn start_hessians(
+        &self,
+        rooms: &Rooms,
+        sets: Sets<'_>,
+        points: &[f64],
+    ) -> Result<Made, SessionError> {
+        let (plan, backend) = (&self.cpu.plan, &self.backend);
+        let n = plan.n_parameters();
+        let count = points.len() / n.max(1);
+        let resident = backend.occupancy(Kernel::EvaluateFar, self.threads, rooms.shared as u32)?;
+        let Properties { multiprocessors, .. } = *backend.properties();
+        let room = (MOST_SLABS / (8 * rooms.slab)).max(1);
+        let blocks = (resident.max(1) * multiprocessors).min(count).min(room).max(1);
+        let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
+        let points = Buffer::holding(backend, bytemuck::cast_slice(points))?;
+        let data_of = Buffer::holding(backend, bytemuck::cast_slice(sets.of))?;
+        let made = Made {
+            hessians: Buffer::new(backend, 8 * n * n * count)?,
+            gradients: Buffer::new(backend, 8 * n * count)?,
+            usable: Buffer::new(backend, 4 * count)?,
+        };
+        let alone = sets.of.is_empty();
+        let launch = EvaluateLaunch {
+            plan: self.plan,
+            offset: rooms.offset,
+            extra: rooms.extra,
+            n_points: count as i32,
+            row: rooms.row as i32,
+            slab: slab.address(),
+            slab_stride: rooms.slab as u64,
+            data: sets.address,
+            data_stride: if alone { 0 } else { (plan.n_bins + plan.n_aux) as u64 },
+            data_of: if alone { 0 } else { data_of.address() },
+            points: points.address(),
+            values: 0,
+            gradients: made.gradients.address(),
+            hessians: made.hessians.address(),
+            usable: made.usable.address(),
+        };
+        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
+        backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
+        Ok(made)
+    }
+
+    /// Hessians at `points`, all of the set of data at this address. `other` gives those that the device leaves.
+    pub(super) fn hessians_at(
+        &self,
+        rooms: &Rooms,
+        data: u64,
+        points: &[f64],
+        other: &Other<'_>,
+    ) -> Result<Vec<f64>, SessionError> {
+        let n = self.cpu.plan.n_parameters();
+        let mut hessians = vec![0.0; points.len() * n];
+        let at_a_time = self.at_a_time() * n;
+        for (points, to) in points.chunks(at_a_time).zip(hessians.chunks_mut(at_a_time * n)) {
+            let made = self.start_hessians(rooms, Sets { address: data, of: &[] }, points)?;
+            self.backend.read(made.hessians.address(), bytemuck::cast_slice_mut(to))?;
+            let mut usable = vec![0_i32; points.len() / n];
+            self.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable))?;
+            let each = points.chunks_exact(n).zip(to.chunks_exact_mut(n * n));
+            for ((point, hessian), _) in each.zip(usable).filter(|(_, usable)| *usable == 0) {
+                hessian.copy_from_slice(&other(point)?);
+            }
+        }
+        Ok(hessians)
+    }
+}
