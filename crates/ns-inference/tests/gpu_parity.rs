@@ -20,6 +20,12 @@ use gpu::{
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
+/// So many toys, or fewer if `NEXTSTAT_GPU_TEST_TOYS` says so: for tools that slow everything down.
+fn at_most(n: u64) -> u64 {
+    let least = std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok());
+    least.map_or(n, |least: u64| n.min(least.max(1)))
+}
+
 /// Models of a measurement's size.
 const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
 
@@ -129,7 +135,7 @@ fn assert_agreement(all: &Agreement, fraction: f64) {
 #[test]
 fn statistics_of_toys() {
     if n_devices() > 0 {
-        let all = statistics(&LARGE, Interpolation::SMOOTH, TOYS, tolerances::CUDA_STATISTIC);
+        let all = statistics(&LARGE, Interpolation::SMOOTH, at_most(TOYS), tolerances::CUDA_STATISTIC);
         assert_agreement(&all, tolerances::CUDA_STATISTIC_FRACTION);
     }
 }
@@ -137,7 +143,7 @@ fn statistics_of_toys() {
 #[test]
 fn statistics_of_toys_of_all_workspaces() {
     if n_devices() > 0 {
-        let n = if on_host() { TOYS_ON_HOST } else { TOYS_OF_EACH };
+        let n = at_most(if on_host() { TOYS_ON_HOST } else { TOYS_OF_EACH });
         let smooth = statistics(&WORKSPACES, CODES[0], n, tolerances::CUDA_STATISTIC);
         assert_agreement(&smooth, tolerances::CUDA_STATISTIC_FRACTION);
         let piecewise = statistics(&WORKSPACES, CODES[1], n, tolerances::CUDA_STATISTIC_PIECEWISE);
@@ -152,12 +158,15 @@ fn batches_change_no_bit() {
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
         let (cpu, gpu) = (processor(&model), device(&model, 0));
-        let plan = toys::prepare(&model, &cpu, 2_000);
-        let all = toys::run(&plan, &model, gpu.as_ref(), 2_000, Some(2_000));
-        let cut = toys::run(&plan, &model, gpu.as_ref(), 2_000, Some(777));
-        toys::assert_same_bits(&format!("{name}, batches of 777"), &all, &cut);
-        let single = toys::run(&plan, &model, gpu.as_ref(), 50, Some(1));
-        let first: Vec<ToyRow> = all.iter().filter(|row| row.index < 50).cloned().collect();
+        let (n, few) = (at_most(2_000), at_most(50));
+        let plan = toys::prepare(&model, &cpu, n);
+        let all = toys::run(&plan, &model, gpu.as_ref(), n, Some(n));
+        // 777 of 2000.
+        let part = (777 * n).div_ceil(2_000);
+        let cut = toys::run(&plan, &model, gpu.as_ref(), n, Some(part));
+        toys::assert_same_bits(&format!("{name}, batches of {part}"), &all, &cut);
+        let single = toys::run(&plan, &model, gpu.as_ref(), few, Some(1));
+        let first: Vec<ToyRow> = all.iter().filter(|row| row.index < few).cloned().collect();
         toys::assert_same_bits(&format!("{name}, batches of 1"), &first, &single);
     }
 }
@@ -169,9 +178,10 @@ fn a_second_card_gives_the_same_bits() {
         return;
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
-        let plan = toys::prepare(&model, &processor(&model), 1_000);
+        let n = at_most(1_000);
+        let plan = toys::prepare(&model, &processor(&model), n);
         let on = |index: usize| -> Vec<ToyRow> {
-            toys::run(&plan, &model, device(&model, index).as_ref(), 1_000, None)
+            toys::run(&plan, &model, device(&model, index).as_ref(), n, None)
         };
         toys::assert_same_bits(name, &on(0), &on(1));
     }
@@ -184,9 +194,10 @@ fn all_cards_together_give_the_bits_of_one() {
         return;
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
-        let plan = toys::prepare(&model, &processor(&model), 2_000);
+        let n = at_most(2_000);
+        let plan = toys::prepare(&model, &processor(&model), n);
         let (one, all) = (device(&model, 0), all_devices(&model));
-        let on = |session: &dyn Session, batch| toys::run(&plan, &model, session, 2_000, batch);
+        let on = |session: &dyn Session, batch| toys::run(&plan, &model, session, n, batch);
         let rows = on(one.as_ref(), None);
         toys::assert_same_bits(name, &rows, &on(all.as_ref(), None));
         toys::assert_same_bits(&format!("{name}, batches of 777"), &rows, &on(all.as_ref(), Some(777)));

@@ -221,12 +221,15 @@ impl<'a> Settling<'a> {
         let start = || self.cpu.start_of(&self.task.fits, index, fits);
         let converged = arrived.filter(|a| a.outcome.status == layout::CONVERGED);
         if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
-            if converged.is_none() && suit_lanes(&self.cpu.plan) {
-                return self.in_lanes(request, course, start(), data, worker, wanted);
+            if converged.is_none() {
+                // As the processor fits its own toys.
+                return match suit_lanes(&self.cpu.plan) {
+                    true => self.in_lanes(request, course, start(), data, worker, wanted),
+                    false => self.cpu.run_fit(request, start(), data, wanted, worker, true),
+                };
             }
             let reached = arrived.map(|a| a.parameters.to_vec()).unwrap_or_else(start);
-            let further = if converged.is_some() { &[][..] } else { course.other_starts() };
-            return self.cpu.again(request, &reached, further, data, wanted, self.control, worker);
+            return self.cpu.again(request, &reached, &[], data, wanted, self.control, worker);
         }
         let Some(converged) = converged else {
             return self.cpu.run_fit(request, start(), data, wanted, worker, false);
