@@ -166,6 +166,15 @@ NS_DEVICE int table_size(int n) {
     return 3 * rows + 2 * TILE * rows + rows;
 }
 
+// Leaves nothing of a matrix unwritten that the host copies.
+NS_DEVICE void give_up(const CovarianceLaunch& launch, int which) {
+    if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
+    NS_EACH(p, launch.n) {
+        launch.variances[(size_t)which * launch.n + p] = 0.0;
+        launch.steps[(size_t)which * launch.n + p] = 0.0;
+    }
+}
+
 NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* far) {
     int n = launch.n, rows = (n + TILE - 1) / TILE * TILE;
     double* room = ns_shared;
@@ -190,7 +199,7 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
 #pragma unroll 4
     for (int p = 0; p < n; p++) size += moves[p];
     if (!usable || size <= 0) {
-        if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
+        give_up(launch, which);
         return;
     }
     NS_EACH(p, n) {
@@ -210,7 +219,7 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
 #pragma unroll 4
     for (int i = 0; i < size; i++) positive = fmin(positive, table.scale[i]);
     if (!(positive > 0.0)) {
-        if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
+        give_up(launch, which);
         return;
     }
     table.side = (size + TILE - 1) / TILE;

@@ -342,10 +342,15 @@ NS_DEVICE void bend(const EvaluateLaunch& launch, const State<false>& state, con
 NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, const Value& value, int point) {
     bool usable = isfinite(value.main + value.constraint) && value.least > LEAST_PRODUCT;
     if (thread() == 0) launch.usable[point] = usable ? 1 : 0;
-    if (!usable) return;
+    int n = launch.plan.n_params;
+    double* h = launch.hessians + (size_t)point * n * n;
+    if (!usable) {
+        // The host copies it with the others.
+        NS_EACH(at, n * n) h[at] = 0.0;
+        return;
+    }
     Extras extra = {launch, state.slab};
     const double* theta = state[TRIAL];
-    double* h = launch.hessians + (size_t)point * launch.plan.n_params * launch.plan.n_params;
     expand(launch, state, extra, theta);
     products(launch, state, extra, theta, h);
     bend(launch, state, extra, theta, h);
