@@ -21,6 +21,9 @@ const SPECTRUM_FLOOR: f64 = 1e-11;
 /// the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
+/// A smaller jump of the slope at a kink decides nothing.
+const LEAST_JUMP: f64 = 1e-6;
+
 /// Beyond this no whole Hessian is formed to explain a flat direction.
 const LARGEST_WHOLE: usize = 3000;
 
@@ -131,8 +134,12 @@ fn uncertainties(
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
-    // At a kink without a jump of the slope both sides count alike.
-    worker.side.fill(0.0);
+    // At a kink where the slope does not jump both sides count alike.
+    for (side, jump) in worker.side.iter_mut().zip(&worker.scratch.jump) {
+        if jump.abs() < LEAST_JUMP {
+            *side = 0.0;
+        }
+    }
     let dense = wanted.covariance || n <= DENSE_LIMIT;
     let mut wide = dense.then(|| worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide)));
     let (layout, curvature) = match &mut wide {
