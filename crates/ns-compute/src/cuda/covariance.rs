@@ -57,7 +57,6 @@ struct Found<'a> {
     slope: &'a [f64],
     step: &'a [f64],
     variances: &'a [f64],
-    covariance: Option<&'a [f64]>,
 }
 
 impl CudaSession {
@@ -157,6 +156,7 @@ impl CudaSession {
                 left.push((i, k));
             } else if found.edm <= LAST_STEP {
                 found.put_into(fit);
+                fit.covariance = self.fetch_covariance(&solved, m)?;
             } else if let Some(point) = self.step(fit, &(fitted.frame)(i, k), found.step) {
                 further.push((i, k, found.edm));
                 next.points.extend(point);
@@ -178,6 +178,7 @@ impl CudaSession {
                 // By what the quadratic form says, which is exact far beyond rounding here.
                 fit.nll -= edm - found.edm;
                 found.put_into(fit);
+                fit.covariance = self.fetch_covariance(&solved, m)?;
             } else {
                 left.push((i, k));
             }
@@ -250,8 +251,18 @@ impl CudaSession {
             slopes: fetch(&made.gradients, n * count)?,
             variances: fetch(&variances, n * count)?,
             steps: fetch(&steps, n * count)?,
-            covariances: fetch(&made.hessians, if wanted.covariance { n * n * count } else { 0 })?,
+            covariances: wanted.covariance.then_some(made.hessians),
         })
+    }
+
+    /// The covariance of point number `m`, if it is wanted: straight to where it stays, since many of them are many pages.
+    fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
+        let Some(covariances) = &solved.covariances else { return Ok(None) };
+        let n = self.cpu.plan.n_parameters();
+        let mut values = vec![0.0_f64; n * n];
+        let from = covariances.address() + (8 * n * n * m) as u64;
+        self.backend.read(from, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(Some(Arc::new(Covariance { n, values })))
     }
 }
 
@@ -271,7 +282,8 @@ struct Solved {
     slopes: Vec<f64>,
     variances: Vec<f64>,
     steps: Vec<f64>,
-    covariances: Vec<f64>,
+    /// Still on the device.
+    covariances: Option<Buffer>,
 }
 
 impl Solved {
@@ -284,7 +296,6 @@ impl Solved {
             slope: &self.slopes[row.clone()],
             variances: &self.variances[row.clone()],
             step: &self.steps[row],
-            covariance: self.covariances.get(m * n * n..(m + 1) * n * n),
         }
     }
 }
@@ -295,15 +306,13 @@ impl Found<'_> {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Fills in a fit as the processor does.
+    /// Fills in a fit as the processor does, but for its covariance.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
         fit.certificate.edm = self.edm.max(0.0);
         let pulls = fit.uncertainties.iter().zip(self.slope).filter_map(|(s, g)| s.map(|s| (g * s).abs()));
         fit.certificate.projected_gradient = pulls.fold(0.0, f64::max);
-        let whole = |values: &[f64]| Covariance { n: self.slope.len(), values: values.to_vec() };
-        fit.covariance = self.covariance.map(|values| Arc::new(whole(values)));
     }
 }
 
