@@ -42,7 +42,7 @@ CUDA_STATISTIC_FRACTION = 0.9999
 
 # The same with piecewise interpolation, whose likelihoods have many minima: two searches do not always end in the same one.
 CUDA_STATISTIC_PIECEWISE = 1e-6
-CUDA_STATISTIC_PIECEWISE_FRACTION = 0.999
+CUDA_STATISTIC_PIECEWISE_FRACTION = 0.995
 
 # The impact of a parameter in a ranking, and how many of the first places must be the same.
 CUDA_IMPACT = 1e-6

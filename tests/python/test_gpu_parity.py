@@ -63,7 +63,7 @@ def test_values_and_derivatives(name, codes):
     finite = np.isfinite(here)
     assert finite.any() and np.array_equal(finite, np.isfinite(there))
     allowed = tolerances.CUDA_NLL_ROUNDINGS * EPS * absolute_terms(model, here) + tolerances.CUDA_NLL_FLOOR
-    assert np.all(np.abs(here - there)[finite] <= allowed[finite])
+    assert np.all(np.abs(here[finite] - there[finite]) <= allowed[finite])
 
     data, n_bins = model.observed_data(), sum(model.channels.values())
     few = points[finite][:5]

@@ -28,7 +28,7 @@ pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 /// The same with piecewise interpolation, whose likelihoods have many minima: two searches do not always end in the
 /// same one.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
-pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.999;
+pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;
 
 /// The impact of a parameter in a ranking, and how many of the first places must be the same.
 pub const CUDA_IMPACT: f64 = 1e-6;
