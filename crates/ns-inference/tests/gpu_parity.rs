@@ -20,10 +20,14 @@ use gpu::{
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
-/// So many toys, or fewer if `NEXTSTAT_GPU_TEST_TOYS` says so: for tools that slow everything down.
+/// The most toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`: for tools that slow everything down.
+fn most_toys() -> Option<u64> {
+    std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
+}
+
+/// So many toys, or fewer if that is asked for.
 fn at_most(n: u64) -> u64 {
-    let least = std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok());
-    least.map_or(n, |least: u64| n.min(least.max(1)))
+    most_toys().map_or(n, |most| n.min(most.max(1)))
 }
 
 /// Models of a measurement's size.
@@ -106,11 +110,12 @@ fn impacts_and_the_top_ten() {
         return;
     }
     for codes in CODES {
-        // Hundreds of searches between kinks take the processor minutes.
-        let long = |name: &&str| on_host() && codes == Interpolation::PIECEWISE && MANY_KINKS.contains(name);
+        // Hundreds of searches between kinks take the processor minutes, and a card under a sanitizer.
+        let slow = on_host() || most_toys().is_some();
+        let long = |name: &&str| slow && codes == Interpolation::PIECEWISE && MANY_KINKS.contains(name);
         let (left, names): (Vec<_>, Vec<_>) = WORKSPACES.into_iter().partition(long);
         if !left.is_empty() {
-            eprintln!("SKIPPED: rankings of {left:?}, {codes}: they need a card");
+            eprintln!("SKIPPED: rankings of {left:?}, {codes}: they need a card at its full speed");
         }
         for (name, model) in models(&names, codes) {
             let what = format!("{name}, {codes}");
