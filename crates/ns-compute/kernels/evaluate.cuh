@@ -163,7 +163,8 @@ NS_DEVICE void count(const State<NEAR>& state, int b, double lambda, double& mai
     noise += fabs(term) + fabs(lambda - n);
     state[LAMBDA][b] = lambda;
     state[BIN_SLOPE][b] = n > 0.0 ? (lambda - n) / lambda : 1.0;
-    double positive = lambda > 0.0 ? lambda : 1.0;
+    // Without a count a bin has no curvature, however little it expects.
+    double positive = lambda > 0.0 ? (n > 0.0 ? lambda : fmax(lambda, FEWEST)) : 1.0;
     state[WEIGHT][b] = fmax(n, FEWEST) / (positive * positive);
 }
 

@@ -20,7 +20,7 @@ struct Ticket {
     int start, owner, round, count;
     // Whether other blocks may take starts of the round; whether a minimum is the lowest so far; whether nothing is left.
     int offered, lowest, over;
-    // What the fit has come to; `several` has the signs below.
+    // What the fit has come to; `several` has the signs above.
     int several, converged, iterations, evaluations;
     double value, edm;
 };

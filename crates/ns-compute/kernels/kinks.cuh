@@ -9,8 +9,8 @@
 
 namespace ns {
 
-// A mirrored point at most so high above the minimum is worth a descent; descents of one fit. They are more than the processor
-// makes, whose steps lead farther: most end after two steps, on their way back.
+// A mirrored point at most so high above the minimum is worth a descent; descents of one fit, as the processor has it. Most end
+// after two steps, on their way back.
 constexpr double LOW = 0.5;
 constexpr int MOST_FLIPS = 256;
 // A minimum counts as lower if it is by more than this.
@@ -130,7 +130,7 @@ NS_DEVICE void search_orthants(
         if (stage == PROBE) {
             for (at++; at < request.n_bendable; at++) {
                 int p = request.bendable[at];
-                if (rise[p] >= 0.0 && state[BEST][p] != 0.0 && state[LOWER][p] < state[UPPER][p]) break;
+                if (state[BEST][p] != 0.0 && state[LOWER][p] < state[UPPER][p]) break;
             }
             if (at < request.n_bendable) {
                 mirror(plan, state, request.bendable[at]);

@@ -36,8 +36,8 @@ template <bool NEAR>
 NS_DEVICE void begin_at(const Plan& plan, const State<NEAR>& state, const double* point) {
     barrier();
     NS_EACH(p, plan.n_params) {
-        double x = point[p];
-        state[START][p] = state[LOWER][p] == state[UPPER][p] ? state[LOWER][p] : x;
+        // A request may have a box of its own.
+        state[START][p] = fmin(fmax(point[p], state[LOWER][p]), state[UPPER][p]);
     }
     barrier();
 }
@@ -83,6 +83,7 @@ NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State
         if (thread() == 0) state[RISE][i] = is ? rise : infinity();
         worth += is;
     }
+    if (thread() == 0) ticket_of(state)->evaluations += 2 * request.n_bendable;
     barrier();
     return worth < MOST_FLIPPED ? worth : MOST_FLIPPED;
 }

@@ -20,7 +20,7 @@ pub(crate) enum Kernel {
     EvaluateFar,
     /// Covariances from Hessians.
     Covariance,
-    /// Toys drawn and handed back.
+    /// Toys drawn, and nothing else.
     Draw,
 }
 

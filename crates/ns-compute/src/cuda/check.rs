@@ -15,7 +15,7 @@ use crate::cpu::{put, take};
 use crate::eval::Dataset;
 use crate::lanes::jacobian;
 use crate::lanes::metric::FEWEST;
-use crate::optimise::EDM_TOLERANCE;
+use crate::optimise::{EDM_TOLERANCE, classify};
 use crate::plan::Plan;
 
 /// Fits of one launch that are checked.
@@ -130,6 +130,11 @@ impl CudaSession {
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
+        // A parameter on its kink moves to the side that falls, if any does, with the slope of that side.
+        classify(&mut worker, &problem, theta);
+        let on_kink = |p: usize| plan.kinked[p] && theta[p] == 0.0;
+        let falling: Vec<f64> =
+            (0..n).map(|p| if on_kink(p) { worker.slope[p] } else { slopes[p] }).collect();
         let lambda = worker.scratch.lambda.clone();
         let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
         // What a bin's slope may be off by.
@@ -150,7 +155,7 @@ impl CudaSession {
             );
         }
         put(&cpu.workers, worker);
-        let edm = diagonal_edm(plan, data, &lambda, &rows, &slopes, theta, &|p| {
+        let edm = diagonal_edm(plan, data, &lambda, &rows, &falling, theta, &|p| {
             problem.fixed[p] || arrived.is_held(p)
         });
         check.edm.add(edm, n as f64 * EDM_TOLERANCE + ROUNDING * size);
@@ -186,8 +191,10 @@ fn diagonal_edm(
     for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
         curvature[p] = data.aux[a] / (theta[p] * theta[p]);
     }
-    let weight =
-        |(&n, &lambda): (&f64, &f64)| if lambda > 0.0 { n.max(FEWEST) / (lambda * lambda) } else { 0.0 };
+    let weight = |(&n, &lambda): (&f64, &f64)| {
+        let near = if n > 0.0 { lambda } else { lambda.max(FEWEST) };
+        if lambda > 0.0 { n.max(FEWEST) / (near * near) } else { 0.0 }
+    };
     let weights: Vec<f64> = data.main.iter().zip(lambda).map(weight).collect();
     let of = |(p, row): (usize, &[f64])| {
         let g = gradient[p];

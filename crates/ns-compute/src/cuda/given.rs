@@ -133,3 +133,7 @@ impl CudaSession {
         Ok(Some(outcomes))
     }
 }
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

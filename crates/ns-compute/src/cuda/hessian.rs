@@ -26,6 +26,9 @@ pub(super) struct Rooms {
     row: usize,
 }
 
+/// The most numbers of a Hessian, and of what one is made from: a gibibyte each, and indices stay far below 2^31.
+const MOST_NUMBERS: usize = 1 << 27;
+
 impl Rooms {
     /// `None` if Hessians of this model are left to the processor.
     pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
@@ -45,6 +48,9 @@ impl Rooms {
             slab += size.next_multiple_of(2);
             at as u64
         });
+        if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
+            return None;
+        }
         Some(Self { offset: near.offset, extra, shared: near.shared, slab: slab.next_multiple_of(2), row })
     }
 }

@@ -104,7 +104,7 @@ pub(super) struct Settling<'a> {
     /// Boxes of the requests, where tasks share them.
     pub(super) frames: &'a [Frame],
     pub(super) wanted: Wanted,
-    /// Uncertainties of what converges are computed afterwards.
+    /// Uncertainties are computed afterwards.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
     /// What the fits of toys share, request by request; empty for given data.
@@ -181,15 +181,9 @@ impl<'a> Settling<'a> {
                     let arrived = arrived.filter(|a| !depends && a.outcome.usable != 0);
                     let data = data();
                     let mut result = Err(FitFailure::Cancelled);
+                    let wanted = if self.apart { Wanted::default() } else { self.wanted };
                     worker(&mut |worker| {
-                        let mut finish = |wanted| {
-                            result = self.finish(k, request, arrived.as_ref(), &data, worker, wanted, &fits);
-                            result.as_ref().is_ok_and(FitOutcome::converged)
-                        };
-                        // Without a certificate they are part of the last word.
-                        if !(self.apart && finish(Wanted::default())) {
-                            finish(self.wanted);
-                        }
+                        result = self.finish(k, request, arrived.as_ref(), &data, worker, wanted, &fits);
                     });
                     own += u64::from(result.as_ref().is_ok_and(|fit| theirs == Some(&fit.parameters[..])));
                     result
@@ -228,7 +222,7 @@ impl<'a> Settling<'a> {
                     false => self.cpu.run_fit(request, start(), data, wanted, worker, true),
                 };
             }
-            let reached = arrived.map(|a| a.parameters.to_vec()).unwrap_or_else(start);
+            let reached = converged.map_or_else(start, |a| a.parameters.to_vec());
             return self.cpu.again(request, &reached, &[], data, wanted, self.control, worker);
         }
         let Some(converged) = converged else {

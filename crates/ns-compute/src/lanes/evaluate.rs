@@ -233,7 +233,9 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
         terms[i] = if bad { f64::INFINITY } else { term };
         let inverse = 1.0 / safe_lambda;
         slopes[i] = if n > 0.0 { (safe_lambda - safe_n) * inverse } else { 1.0 };
-        let (positive, few) = (if lambda > 0.0 { lambda } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
+        // Without a count a bin has no curvature, however little it expects.
+        let near = if n > 0.0 || lambda > FEWEST { lambda } else { FEWEST };
+        let (positive, few) = (if lambda > 0.0 { near } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
         weights[i] = few / (positive * positive);
     }
     let (mut value, mut noise) = (M::V8::splat(0.0), M::V8::splat(0.0));

@@ -9,7 +9,7 @@ use super::{Problem, Worker};
 ///
 /// A kink is a bound of the orthant: the parameter stays on it while both one-sided
 /// derivatives point uphill.
-pub(super) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {
+pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {
     for p in 0..theta.len() {
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
         worker.box_lower[p] = lower;

@@ -16,6 +16,8 @@ mod search;
 mod step;
 mod worker;
 
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use active::classify;
 pub(crate) use descend::{BELOW_SATURATED, EDM_TOLERANCE};
 pub(crate) use finish::fit;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

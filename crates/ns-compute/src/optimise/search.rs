@@ -193,7 +193,8 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
     let plan = problem.plan;
     // How far above the minimum a flipped point may lie, and how many descents are made.
     let (threshold, most) = match (effort, plan.has_kinks) {
-        (Search::Thorough, _) => (10.0, 64),
+        (Search::Thorough, true) => (10.0, 1024),
+        (Search::Thorough, false) => (10.0, 64),
         (_, true) => (0.5, 256),
         (_, false) => (3.0, 8),
     };

@@ -61,6 +61,7 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
 /// The largest difference over what is allowed: relative to the root of the product of both diagonal scales.
 fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     let n = scales.len();
+    assert!(scales.iter().all(|scale| scale.is_finite()), "{scales:?}");
     let of = |(at, (a, b)): (usize, (&f64, &f64))| {
         let difference = (a - b).abs();
         assert!(difference.is_finite(), "element ({}, {}): {a} and {b}", at / n, at % n);
