@@ -215,15 +215,15 @@ impl<'a> Settling<'a> {
         let start = || self.cpu.start_of(&self.task.fits, index, fits);
         let converged = arrived.filter(|a| a.outcome.status == layout::CONVERGED);
         if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
-            if converged.is_none() {
+            let Some(found) = converged else {
                 // As the processor fits its own toys.
-                return match suit_lanes(&self.cpu.plan) {
-                    true => self.in_lanes(request, course, start(), data, worker, wanted),
-                    false => self.cpu.run_fit(request, start(), data, wanted, worker, true),
+                return if suit_lanes(&self.cpu.plan) {
+                    self.in_lanes(request, course, start(), data, worker, wanted)
+                } else {
+                    self.cpu.run_fit(request, start(), data, wanted, worker, true)
                 };
-            }
-            let reached = converged.map_or_else(start, |a| a.parameters.to_vec());
-            return self.cpu.again(request, &reached, &[], data, wanted, self.control, worker);
+            };
+            return self.cpu.again(request, found.parameters, &[], data, wanted, self.control, worker);
         }
         let Some(converged) = converged else {
             return self.cpu.run_fit(request, start(), data, wanted, worker, false);
