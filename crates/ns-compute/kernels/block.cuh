@@ -1,11 +1,12 @@
 // What a block of threads is: indices, barriers, sums in a fixed order.
 //
-// Everything else is written in terms of these, so that the same sources compile for the processor, where a
-// block has one thread: that is how their numbers are tested on machines without a card.
+// Everything else is written in terms of these, so that the same sources compile for the processor (processor.cuh): that is
+// how they are tested on machines without a card.
 #pragma once
 #include <stdint.h>
 
 #ifdef __CUDACC__
+#define NS_MANY_THREADS
 #define NS_DEVICE __device__ __forceinline__
 #define NS_CALL __device__ __noinline__
 
@@ -79,54 +80,7 @@ NS_DEVICE double reciprocal(double x) {
 }  // namespace ns
 
 #else
-#include <math.h>
-#include <sched.h>
-#include <string.h>
-#define NS_DEVICE inline
-struct int2 {
-    int x, y;
-};
-struct alignas(16) int4 {
-    int x, y, z, w;
-};
-#define NS_CALL static
-#define __restrict__ __restrict
-
-namespace ns {
-NS_DEVICE int thread() { return 0; }
-NS_DEVICE int threads() { return 1; }
-NS_DEVICE void barrier() {}
-NS_DEVICE double infinity() { return HUGE_VAL; }
-NS_DEVICE uint64_t bits(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
-NS_DEVICE double from_bits(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
-NS_DEVICE int lane() { return 0; }
-NS_DEVICE int lanes() { return 1; }
-NS_DEVICE int warp() { return 0; }
-NS_DEVICE int warps() { return 1; }
-NS_DEVICE int member() { return 0; }
-NS_DEVICE int members() { return 1; }
-NS_DEVICE int team() { return 0; }
-NS_DEVICE int teams() { return 1; }
-NS_DEVICE double team_sum(double x) { return x; }
-NS_DEVICE double team_product(double x) { return x; }
-NS_DEVICE void team_barrier() {}
-NS_DEVICE double warp_sum(double x) { return x; }
-NS_DEVICE double warp_min(double x) { return x; }
-NS_DEVICE double reciprocal(double x) { return 1.0 / x; }
-NS_DEVICE int warp_max(int x) { return x; }
-NS_DEVICE void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-NS_DEVICE int add(int* to, int x) { return __atomic_fetch_add(to, x, __ATOMIC_SEQ_CST); }
-NS_DEVICE int peek(const int* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }
-NS_DEVICE uint64_t peek(const uint64_t* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }
-NS_DEVICE double peek(const double* from) { return *from; }
-NS_DEVICE uint64_t replace(uint64_t* at, uint64_t old, uint64_t by) {
-    __atomic_compare_exchange_n(at, &old, by, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return old;
-}
-NS_DEVICE bool lock(int* at) { return __atomic_exchange_n(at, 1, __ATOMIC_SEQ_CST) == 0; }
-NS_DEVICE void unlock(int* at) { __atomic_store_n(at, 0, __ATOMIC_SEQ_CST); }
-NS_DEVICE void pause() { sched_yield(); }
-}  // namespace ns
+#include "processor.cuh"
 #endif
 
 namespace ns {
@@ -160,7 +114,7 @@ constexpr int TICKET_AT = SUMS_ROOM;
 constexpr int METRIC_AT = TICKET_AT + 8;
 constexpr int MEMORY_AT = METRIC_AT + 20;
 
-#ifdef __CUDACC__
+#ifdef NS_MANY_THREADS
 // Sums over the warps of what lane 0 of each has in `here`, and the least. Functions of their own: there are many sums,
 // and code that does not fit into the cache of instructions is slow.
 NS_CALL double sum_of_warps(double x, double* here) {
@@ -176,7 +130,7 @@ NS_CALL double sum_of_warps(double x, double* here) {
 
 template <int N>
 NS_DEVICE void Sums::all(double (&x)[N]) {
-#ifdef __CUDACC__
+#ifdef NS_MANY_THREADS
     double* here = room + turn * (MOST_WARPS * MOST_SUMS);
     turn ^= 1;
     if constexpr (N == 1) {
@@ -197,7 +151,7 @@ NS_DEVICE void Sums::all(double (&x)[N]) {
 }
 
 NS_DEVICE double Sums::least(double x) {
-#ifdef __CUDACC__
+#ifdef NS_MANY_THREADS
     x = warp_min(x);
     double* here = room + turn * (MOST_WARPS * MOST_SUMS);
     turn ^= 1;

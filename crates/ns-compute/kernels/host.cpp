@@ -1,10 +1,27 @@
-// The kernels for the processor: blocks of one thread. For tests without a card.
+// The kernels for the processor, for tests without a card. Compiled twice: with blocks of one thread, which is fast, and
+// (NS_MANY_THREADS) with those of a card.
+#ifdef NS_MANY_THREADS
+#define ns ns_of_many
+#define NS_NAMED(name) ns_many_##name
+#else
+#define NS_NAMED(name) ns_host_##name
+#endif
 #include "ns.cu"
 
 #include <thread>
 #include <vector>
 
+#ifndef NS_MANY_THREADS
+namespace ns {
+template <class Body>
+void run_block(int, Body body) {
+    body();
+}
+}  // namespace ns
+#endif
+
 extern "C" {
+#ifndef NS_MANY_THREADS
 // Sizes of the structures that both languages describe.
 void ns_host_sizes(uint64_t* sizes) {
     const uint64_t all[] = {sizeof(ns::Plan),    sizeof(ns::Metric),    sizeof(ns::Override),
@@ -13,13 +30,16 @@ void ns_host_sizes(uint64_t* sizes) {
                             sizeof(ns::Round),   sizeof(ns::CovarianceLaunch)};
     for (int i = 0; i < 11; i++) sizes[i] = all[i];
 }
-// Blocks side by side if they help each other, else one after the other. `numbers`: shared memory of each.
-void ns_host_fit(const ns::FitLaunch* launch, int numbers, int blocks, int near) {
+#endif
+// Blocks of `threads`, side by side if they help each other, else one after the other. `numbers`: shared memory of each.
+void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int near) {
     auto run = [=](int block) {
         // Who reads what nobody wrote is found out.
         std::vector<double> shared(numbers, NAN);
         ns_shared = shared.data();
-        near ? ns::fit_block<true>(*launch, block) : ns::fit_block<false>(*launch, block);
+        ns::run_block(threads, [=] {
+            near ? ns::fit_block<true>(*launch, block) : ns::fit_block<false>(*launch, block);
+        });
     };
     if (!launch->rounds) {
         for (int block = 0; block < blocks; block++) run(block);
@@ -29,17 +49,25 @@ void ns_host_fit(const ns::FitLaunch* launch, int numbers, int blocks, int near)
     for (int block = 0; block < blocks; block++) all.emplace_back(run, block);
     for (std::thread& one : all) one.join();
 }
-void ns_host_evaluate(const ns::EvaluateLaunch* launch, double* shared, int blocks, int near) {
-    ns_shared = shared;
+void NS_NAMED(evaluate)(const ns::EvaluateLaunch* launch, int threads, int numbers, int blocks, int near) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
     for (int block = 0; block < blocks; block++) {
-        near ? ns::evaluate_block<true>(*launch, block, blocks) : ns::evaluate_block<false>(*launch, block, blocks);
+        ns::run_block(threads, [=] {
+            near ? ns::evaluate_block<true>(*launch, block, blocks) : ns::evaluate_block<false>(*launch, block, blocks);
+        });
     }
 }
-void ns_host_covariance(const ns::CovarianceLaunch* launch, double* shared, int blocks) {
-    ns_shared = shared;
-    for (int block = 0; block < blocks; block++) ns::covariance_block(*launch, block, blocks);
+void NS_NAMED(covariance)(const ns::CovarianceLaunch* launch, int threads, int numbers, int blocks) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::covariance_block(*launch, block, blocks); });
+    }
 }
-void ns_host_draw(const ns::DrawLaunch* launch, int blocks) {
-    for (int block = 0; block < blocks; block++) ns::draw_block(*launch, block, blocks);
+void NS_NAMED(draw)(const ns::DrawLaunch* launch, int threads, int blocks) {
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::draw_block(*launch, block, blocks); });
+    }
 }
 }

@@ -36,7 +36,7 @@ NS_DEVICE bool invert_any(int n, double* a, double* column) {
     return true;
 }
 
-#ifdef __CUDACC__
+#ifdef NS_MANY_THREADS
 // The same for up to 16 R rows by 128 threads, each with a tile of the matrix in registers, `a` and `column` at these
 // places in shared memory. Loops are cut so that every index of a tile is a constant. A function of its own: its
 // registers are not the caller's.
@@ -114,7 +114,7 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 // Inverts the matrix in one array, with `column` (room for LEAST_COLUMNS too), by whichever way suits the block.
 template <bool NEAR>
 NS_DEVICE bool invert(int n, const State<NEAR>& state, Array a, Array column) {
-#ifdef __CUDACC__
+#ifdef NS_MANY_THREADS
     if (NEAR && threads() == 128) {
         if (n <= 16) return invert_tiled<1>(n, state.offset[a], state.offset[column]);
         if (n <= 32) return invert_tiled<2>(n, state.offset[a], state.offset[column]);

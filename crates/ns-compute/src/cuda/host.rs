@@ -1,4 +1,5 @@
-//! The kernels compiled for the processor, one thread per block: what they compute, without a card.
+//! The kernels compiled for the processor: what they compute, without a card. Blocks have one thread; or, slowly, as many as
+//! on a card where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, Mutex};
@@ -8,18 +9,38 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
 
 unsafe extern "C" {
-    fn ns_host_fit(launch: *const u8, numbers: i32, blocks: i32, near: i32);
-    fn ns_host_evaluate(launch: *const u8, shared: *mut f64, blocks: i32, near: i32);
-    fn ns_host_covariance(launch: *const u8, shared: *mut f64, blocks: i32);
-    fn ns_host_draw(launch: *const u8, blocks: i32);
+    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
+    fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
+    fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
     #[cfg(test)]
     fn ns_host_sizes(sizes: *mut u64);
 }
+
+/// The kernels with blocks of one size or another.
+#[derive(Debug)]
+struct Kernels {
+    fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    evaluate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    covariance: unsafe extern "C" fn(*const u8, i32, i32, i32),
+    draw: unsafe extern "C" fn(*const u8, i32, i32),
+}
+
+const OF_ONE_THREAD: Kernels =
+    Kernels { fit: ns_host_fit, evaluate: ns_host_evaluate, covariance: ns_host_covariance, draw: ns_host_draw };
+
+const OF_MANY: Kernels =
+    Kernels { fit: ns_many_fit, evaluate: ns_many_evaluate, covariance: ns_many_covariance, draw: ns_many_draw };
 
 /// "Device" memory is the heap.
 #[derive(Debug)]
 pub(super) struct Host {
     properties: Properties,
+    kernels: Kernels,
     /// One launch at a time, as on a stream.
     running: Mutex<()>,
 }
@@ -39,7 +60,9 @@ impl Host {
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
         };
-        Self { properties, running: Mutex::new(()) }
+        let many = std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some_and(|how| how == "blocks");
+        let kernels = if many { OF_MANY } else { OF_ONE_THREAD };
+        Self { properties, kernels, running: Mutex::new(()) }
     }
 }
 
@@ -99,18 +122,19 @@ impl Backend for Host {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let _one = self.running.lock();
-        let mut shared = vec![f64::NAN; shape.shared as usize / 8 + 1];
-        let blocks = shape.blocks as i32;
+        let Kernels { fit, evaluate, covariance, draw } = self.kernels;
+        let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
+        let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
         // SAFETY: the parameter is the kernel's structure, its addresses are of buffers of this backend, and the
         // layouts on both sides are the same (tested below).
         unsafe {
             match kernel {
-                Kernel::Fit => ns_host_fit(parameter.as_ptr(), shared.len() as i32, blocks, 1),
-                Kernel::FitFar => ns_host_fit(parameter.as_ptr(), shared.len() as i32, blocks, 0),
-                Kernel::Evaluate => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 1),
-                Kernel::EvaluateFar => ns_host_evaluate(parameter.as_ptr(), shared.as_mut_ptr(), blocks, 0),
-                Kernel::Covariance => ns_host_covariance(parameter.as_ptr(), shared.as_mut_ptr(), blocks),
-                Kernel::Draw => ns_host_draw(parameter.as_ptr(), blocks),
+                Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
+                Kernel::FitFar => fit(launch, threads, numbers, blocks, 0),
+                Kernel::Evaluate => evaluate(launch, threads, numbers, blocks, 1),
+                Kernel::EvaluateFar => evaluate(launch, threads, numbers, blocks, 0),
+                Kernel::Covariance => covariance(launch, threads, numbers, blocks),
+                Kernel::Draw => draw(launch, threads, blocks),
             }
         }
         Ok(())
