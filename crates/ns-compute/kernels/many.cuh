@@ -136,9 +136,9 @@ NS_UNSEEN void begin() {
     Block& block = *here;
     NS_ACQUIRE(&block.started);
     (*block.body)();
-    NS_RELEASE(&block.ended);
     block.threads[block.current].ended = true;
     if (block.all.arrived > 0) broken("it ends while others wait for it");
+    NS_RELEASE(&block.ended);
     if (--block.alive > 0) yield();
     NS_SWITCH_TO(block.caller_fiber);
     block.threads[block.current].stack.change_to(block.caller);
@@ -154,9 +154,9 @@ NS_UNSEEN void resume(Block& block) {
 
 // Runs `body` as a block of `n` threads.
 inline void run_block(int n, const std::function<void()>& body) {
-    // Blocks that are made stay: the detector knows few threads, and making one takes long.
-    static std::mutex guard;
-    static std::vector<std::unique_ptr<Block>> spare;
+    // Blocks that are made stay, to the end: the detector knows few threads, and making one takes long.
+    static std::mutex& guard = *new std::mutex;
+    static auto& spare = *new std::vector<std::unique_ptr<Block>>;
     std::unique_ptr<Block> block;
     {
         std::lock_guard<std::mutex> locked(guard);
