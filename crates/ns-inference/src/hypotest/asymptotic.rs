@@ -5,8 +5,9 @@ use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
 
-/// Standard deviations of the background-only distribution at which expected values are given, in
-/// the order of rising CLs: from an outcome that looks least like signal to the opposite.
+/// Standard deviations of the background-only distribution of the statistic (of its root, which grows towards less signal)
+/// at which expected values are given, in the order of rising CLs: from an outcome that looks least like signal to the
+/// opposite.
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
 /// p-values of one outcome. `None` where a number does not exist.
