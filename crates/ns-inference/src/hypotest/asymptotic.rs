@@ -93,6 +93,24 @@ mod tests {
     }
 
     #[test]
+    fn the_formula_beyond_the_asimov_value_belongs_to_qtilde_alone() {
+        // pyhf 0.7.6, `AsymptoticTestStatDistribution`: CLs+b, CLb and CLs.
+        let known = [
+            (TestStatistic::Qtilde, 9.0, [0.0005770250423907659, 0.10564977366685535, 0.005461677979645226]),
+            (TestStatistic::Q, 9.0, [0.0013498980316300933, 0.15865525393145707, 0.008508372702320226]),
+            (TestStatistic::Qtilde, 2.25, [0.06680720126885807, 0.6914624612740131, 0.0966172496852055]),
+        ];
+        for (statistic, q, expected) in known {
+            let p = observed(statistic, q, 4.0);
+            for (found, expected) in [p.clsb, p.clb, p.cls].into_iter().zip(expected) {
+                let found = found.unwrap_or(f64::NAN);
+                assert!((found / expected - 1.0).abs() < 1e-12, "{statistic:?} {q}: {found}, not {expected}");
+            }
+            assert!((ln_cls(statistic, q, 4.0) / expected[2].ln() - 1.0).abs() < 1e-12, "{statistic:?} {q}");
+        }
+    }
+
+    #[test]
     fn a_hypothesis_without_signal_has_no_cls_beyond_the_atom() {
         assert_eq!(observed(TestStatistic::Qtilde, 0.0, 0.0).cls, Some(1.0));
         assert_eq!(observed(TestStatistic::Qtilde, 1.0, 0.0).cls, None);
