@@ -38,7 +38,7 @@ def test_examples_run(path, monkeypatch, tmp_path):
     scope = {"__name__": "documentation"}
     blocks = python_blocks(path)
     if any("nextstat.distributed" in block for block in blocks):
-        pytest.importorskip("distributed", reason="Dask is not installed (pip install nextstat[dask])")
+        pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dask[distributed]>=2024.8')")
     for number, block in enumerate(blocks, 1):
         exec(compile(block, f"{path.name}, block {number}", "exec"), scope)
 

@@ -66,7 +66,7 @@ def test_minimum(name, setting):
     reference, case, engine = load(name, setting)
     fits = reference["settings"][setting].get("fits", {})
     if not fits.get("unconditional", {}).get("twice_nll"):
-        return  # no tool found a minimum to compare with
+        pytest.skip(f"no tool found a minimum of {name}, {setting} to compare with")
     point, ours, converged = engine.fit()
     assert converged
     theirs = fits["unconditional"]["twice_nll"]

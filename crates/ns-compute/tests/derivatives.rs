@@ -4,6 +4,7 @@
 
 #[path = "oracle/likelihood.rs"]
 mod likelihood;
+#[allow(dead_code)]
 #[path = "oracle/models.rs"]
 mod models;
 #[path = "oracle/number.rs"]

@@ -9,12 +9,11 @@ mod models;
 use std::ops::Range;
 use std::sync::Arc;
 
-use models::random_model;
+use models::{hold_idle, random_model};
 use ns_compute::{CpuSession, Level};
 use ns_core::{
-    Condition, Constraint, Control, Covariance, Data, Drawn, EvaluationRequest, Execution, FitFailure,
-    FitOutcome, FitRequest, FitTask, Interpolation, Model, Search, Session, Start, TaskOutcome, ToySource,
-    Wanted,
+    Condition, Control, Covariance, Data, Drawn, EvaluationRequest, Execution, FitFailure, FitOutcome,
+    FitRequest, FitTask, Interpolation, Model, Search, Session, Start, TaskOutcome, ToySource, Wanted,
 };
 
 const POI: usize = 0;
@@ -35,7 +34,8 @@ impl Study {
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
         let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         point[POI] = 0.4;
-        hold_idle(&mut model, &point);
+        let before = CpuSession::open(&model, &Execution::default()).unwrap();
+        hold_idle(&mut model, &before, &point);
         let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
         let source = session.toy_source(&point, seed, 1).ok()?;
         let parent = FitRequest { start: Start::At(point.clone().into()), ..FitRequest::default() };
@@ -74,16 +74,6 @@ impl Study {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let got = self.session.evaluate(&self.source.draw(toy).into(), point, request).unwrap();
         (got.nll[0], got.gradient)
-    }
-}
-
-/// Fixes the unconstrained parameters that change nothing.
-fn hold_idle(model: &mut Model, point: &[f64]) {
-    let session = CpuSession::open(model, &Execution::default()).unwrap();
-    let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-    let slopes = session.evaluate(&Data::Observed, point, request).unwrap().gradient;
-    for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
-        parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
     }
 }
 

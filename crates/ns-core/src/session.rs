@@ -25,7 +25,8 @@ pub enum Start {
 /// How hard to look for the global minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// Descend from the start point only: for toys and neighbours of a parent fit.
+    /// Descend from the start point only: for neighbours of a parent fit. Drawn toys are searched all the same where a model
+    /// can have several minima, by means that all toys share.
     Local,
     /// Also try the other side of pulled, asymmetric parameters and of kinks: the
     /// default of a single fit.

@@ -132,4 +132,28 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn every_datum_has_a_slot_of_its_own() {
+        let poisson = |mean| Poisson::new(mean).ok();
+        let normal = Normal::new(0.0, 1.0).ok();
+        let main: Vec<Poisson> = [3.0, 3.0, 1e6].into_iter().filter_map(poisson).collect();
+        let auxiliary: Vec<AuxiliarySource> = [poisson(3.0).map(AuxiliarySource::Poisson)]
+            .into_iter()
+            .chain([normal.map(AuxiliarySource::Gaussian)])
+            .flatten()
+            .collect();
+        assert_eq!((main.len(), auxiliary.len()), (3, 2));
+        let source = ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main, auxiliary };
+        for toy in 0..50 {
+            let (data, stream) = (source.draw(toy), Stream::new(7, toy, 1));
+            let main: Vec<f64> =
+                (0..).zip(&source.main).map(|(slot, poisson)| poisson.draw(&stream, slot)).collect();
+            let auxiliary = (3..).zip(&source.auxiliary).map(|(slot, source)| match source {
+                AuxiliarySource::Gaussian(normal) => normal.draw(&stream, slot),
+                AuxiliarySource::Poisson(poisson) => poisson.draw(&stream, slot),
+            });
+            assert_eq!((data.main, data.aux), (main, auxiliary.collect::<Vec<f64>>()), "toy {toy}");
+        }
+    }
 }

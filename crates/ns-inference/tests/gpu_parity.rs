@@ -132,7 +132,9 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
         let plan = toys::prepare(&model, &cpu, n);
         let here = toys::run(&plan, &model, &cpu, n, None);
         let there = toys::run(&plan, &model, gpu.as_ref(), n, None);
+        let before = all.compared;
         toys::compare(&format!("{name}, {codes}"), &here, &there, tolerance, &mut all);
+        assert!(all.compared > before, "{name}, {codes}: no toy converges on both");
         let check = gpu.check().expect("a device's session has a check");
         assert!(check.violation().is_none(), "{name}, {codes}: {check:?}");
         assert!(check.n_checked <= check.n_fits, "{name}, {codes}: {check:?}");

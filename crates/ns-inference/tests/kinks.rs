@@ -85,6 +85,7 @@ fn points_between_kinks_are_no_higher_than_full_fits() {
     let session = cpu(&model);
     let options = ScanOptions::new(ScanAxis::default().range(0.0, 3.0).points(25));
     let result = scan(&model, session.as_ref(), &options, Control::default()).unwrap();
+    assert_eq!((result.mu_values.len(), result.twice_delta_nll.len()), (25, 25));
     for (x, delta) in result.mu_values.iter().zip(&result.twice_delta_nll) {
         let held = FitOptions::default().uncertainties(false).fix("mu", *x);
         let alone = fit(&model, session.as_ref(), &held, Control::default()).unwrap();

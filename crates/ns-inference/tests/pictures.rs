@@ -32,7 +32,12 @@ fn pulls_and_correlations_are_those_of_the_fit() {
     }
     assert!(pulls.rows.iter().all(|row| row.parameter != "mu"));
     let matrix = picture::correlation(&result, None).unwrap();
+    assert_eq!(
+        (matrix.matrix.len(), matrix.parameters.len()),
+        (model.parameters.len(), model.parameters.len())
+    );
     for (i, row) in matrix.matrix.iter().enumerate() {
+        assert_eq!(row.len(), matrix.parameters.len());
         assert_eq!(row[i], Some(1.0));
         for (j, rho) in row.iter().enumerate() {
             let (a, b) = (&matrix.parameters[i], &matrix.parameters[j]);

@@ -115,6 +115,7 @@ fn toys_agree_with_asymptotic_formulae_where_these_hold() {
             assert!((toy - formula).abs() < 4.0 * error, "mu {mu}: {toy} +- {error}, formula {formula}");
         }
         let band = toys.expected_set.unwrap().cls;
+        assert_eq!(band.len(), 5);
         for (toy, formula) in band.iter().zip(&formula.expected_set.cls).skip(1) {
             let (toy, formula) = (toy.unwrap(), formula.unwrap());
             assert!(

@@ -175,3 +175,7 @@ impl CudaSession {
         Ok(hessians)
     }
 }
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -307,3 +307,7 @@ impl CudaSession {
         line.failed.map_or(Ok(line.left.unwrap_or(tasks.len())), Err)
     }
 }
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

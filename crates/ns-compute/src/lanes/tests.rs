@@ -24,6 +24,10 @@ use crate::simd::Level;
 #[path = "../../tests/oracle/models.rs"]
 mod models;
 
+#[allow(clippy::duplicate_mod)]
+#[path = "../../tests/oracle/bent.rs"]
+mod bent;
+
 use models::{Random, random_model, random_point};
 
 /// Codes that lanes take.
@@ -271,6 +275,15 @@ fn a_bent_parameter_is_flipped_to_its_other_minimum_and_a_straight_one_is_not() 
         let found = flips(kind, &job, (best.value, &best.theta), &[1, 2], walk);
         assert_eq!(found, [vec![best.theta[0], best.theta[1], -best.theta[2]]]);
     });
+}
+
+#[test]
+fn flips_lead_toys_to_their_lowest_minimum() {
+    let model = bent::model();
+    let session = CpuSession::open(&model, &Execution::default()).unwrap();
+    assert!(session.plan().bent);
+    let missed = bent::missed(&session, &session);
+    assert!(missed.above.len() * 100 <= missed.toys, "{} missed: {:?}", missed.above.len(), missed.above);
 }
 
 #[test]

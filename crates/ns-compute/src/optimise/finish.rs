@@ -312,3 +312,7 @@ fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec
         .chain([p])
         .collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,8 +1,8 @@
 //! Random models with every modifier, shared parameters, zero yields and zero counts.
 
 use ns_core::{
-    BinnedData, Channel, Constraint, Effect, HistosysCode, Interpolation, Model, Modifier, NormsysCode,
-    Parameter, ParameterSet, Sample,
+    BinnedData, Channel, Constraint, Data, Effect, EvaluationRequest, HistosysCode, Interpolation, Model,
+    Modifier, NormsysCode, Parameter, ParameterSet, Sample, Session,
 };
 
 /// A small generator of its own (SplitMix64), so that a failing seed can be named.
@@ -160,4 +160,14 @@ pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
             _ => r.between(0.6, 1.5),
         })
         .collect()
+}
+
+/// Fixes the unconstrained parameters that change nothing at `point`: fits with a free one are for the scalar optimiser of
+/// the processor alone. `session` is one of `model`.
+pub(super) fn hold_idle(model: &mut Model, session: &dyn Session, point: &[f64]) {
+    let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
+    let slopes = session.evaluate(&Data::Observed, point, request).unwrap().gradient;
+    for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
+        parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
+    }
 }

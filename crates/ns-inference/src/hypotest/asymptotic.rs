@@ -5,8 +5,9 @@ use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
 
-/// Standard deviations of the background-only distribution at which expected values are given, in
-/// the order of rising CLs: from an outcome that looks least like signal to the opposite.
+/// Standard deviations of the background-only distribution of the statistic (of its root, which grows towards less signal)
+/// at which expected values are given, in the order of rising CLs: from an outcome that looks least like signal to the
+/// opposite.
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
 /// p-values of one outcome. `None` where a number does not exist.
@@ -89,6 +90,24 @@ mod tests {
         let p = observed(TestStatistic::Qtilde, root * root, root * root);
         assert!((p.cls.unwrap_or(0.0) - 0.3599841228971994).abs() < 1e-12);
         assert!((expected(1.0, root * root).cls.unwrap_or(0.0) - 0.17472498277579762).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_formula_beyond_the_asimov_value_belongs_to_qtilde_alone() {
+        // pyhf 0.7.6, `AsymptoticTestStatDistribution`: CLs+b, CLb and CLs.
+        let known = [
+            (TestStatistic::Qtilde, 9.0, [0.0005770250423907659, 0.10564977366685535, 0.005461677979645226]),
+            (TestStatistic::Q, 9.0, [0.0013498980316300933, 0.15865525393145707, 0.008508372702320226]),
+            (TestStatistic::Qtilde, 2.25, [0.06680720126885807, 0.6914624612740131, 0.0966172496852055]),
+        ];
+        for (statistic, q, expected) in known {
+            let p = observed(statistic, q, 4.0);
+            for (found, expected) in [p.clsb, p.clb, p.cls].into_iter().zip(expected) {
+                let found = found.unwrap_or(f64::NAN);
+                assert!((found / expected - 1.0).abs() < 1e-12, "{statistic:?} {q}: {found}, not {expected}");
+            }
+            assert!((ln_cls(statistic, q, 4.0) / expected[2].ln() - 1.0).abs() < 1e-12, "{statistic:?} {q}");
+        }
     }
 
     #[test]

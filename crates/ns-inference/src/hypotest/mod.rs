@@ -77,8 +77,8 @@ impl HypotestOptions {
     }
 }
 
-/// p-values expected for background alone, at -2, -1, 0, +1 and +2 standard deviations of its
-/// distribution (in ascending order of CLs).
+/// p-values expected for background alone, for outcomes that lie -2, -1, 0, +1 and +2 standard deviations towards
+/// more signal (in ascending order of CLs).
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ExpectedSet {

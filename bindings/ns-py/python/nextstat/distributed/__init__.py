@@ -7,14 +7,15 @@
     result = nextstat.distributed.hypotest_toys(client, 1.0, "workspace.json", n_toys=100_000, seed=1)
 
 Numbers are those of one machine, bit by bit, whatever the number of workers, the size of tasks and the workers
-that die meanwhile. Needs ``pip install nextstat[dask]`` here and ``nextstat`` in the same version on the workers.
+that die meanwhile. Needs Dask (``pip install 'dask[distributed]>=2024.8'``) here, and Dask and ``nextstat`` in the
+same versions on the workers.
 """
 
 try:
     import distributed as _dask
 except ImportError as error:
     raise ImportError(
-        "nextstat.distributed needs Dask, which is not installed: pip install nextstat[dask]", name=error.name
+        "nextstat.distributed needs Dask, which is not installed: pip install 'dask[distributed]>=2024.8'", name=error.name
     ) from error
 
 from ._analyses import profile_scans, upper_limits

@@ -17,5 +17,5 @@ def mismatch(found: dict[str, str], version: str) -> WorkerMismatchError:
     shown = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
     return WorkerMismatchError(
         f"the client has nextstat {version}, but worker {shown}. Install the same version in the environment of "
-        f"workers and scheduler (pip install nextstat=={version}) and restart them."
+        "workers and scheduler and restart them."
     )

@@ -1,8 +1,6 @@
 //! Fits of given data between kinks by the kernels, compiled for the processor, against the processor's own.
 
-use ns_core::{
-    Constraint, EvaluationRequest, Execution, FitOutcome, FitRequest, Interpolation, Model, Search, Session,
-};
+use ns_core::{Execution, FitOutcome, FitRequest, Interpolation, Model, Search, Session};
 
 use super::*;
 use crate::cpu::CpuSession;
@@ -16,14 +14,9 @@ mod models;
 fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, CudaSession)> {
     let of = |seed| {
         let mut model = Model { interpolation: Interpolation::PIECEWISE, ..models::random_model(seed) };
-        // A free parameter without effect is the processor's.
         let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         let session = CpuSession::open(&model, &Execution::default()).unwrap();
-        let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-        let slopes = session.evaluate(&Data::Observed, &point, request).unwrap().gradient;
-        for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
-            parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
-        }
+        models::hold_idle(&mut model, &session, &point);
         model
     };
     let models = (0..60).map(move |seed| (seed, of(seed)));

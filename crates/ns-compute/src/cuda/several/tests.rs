@@ -4,8 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ns_core::{
-    BinnedData, Constraint, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start,
-    TaskOutcome,
+    BinnedData, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start, TaskOutcome,
 };
 
 use super::super::backend::{Kernel, Lane, Properties, Shape};
@@ -38,13 +37,8 @@ impl Study {
     fn new() -> Self {
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
         let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-        // Free factors without effect make fits of toys go one by one, by the processor.
         let session = CpuSession::open(&model, &execution()).unwrap();
-        let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-        let slopes = session.evaluate(&Data::Observed, &point, request).unwrap().gradient;
-        for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
-            parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
-        }
+        models::hold_idle(&mut model, &session, &point);
         model.parameters[RELEASED].fixed = true;
         let one = CudaSession::open_on_host(&model, &execution()).unwrap();
         let source = one.toy_source(&point, 9, 1).unwrap();

@@ -1,0 +1,115 @@
+//! Hessians of the kernels, compiled for the processor, against the processor's own.
+
+use ns_core::{Data, EvaluationRequest, Execution, Model, Session};
+
+use super::super::SeveralCuda;
+use super::*;
+use crate::cpu::CpuSession;
+
+// Its functions are for the module above it alone, so that others cannot share it.
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../../tests/oracle/models.rs"]
+mod models;
+
+const HESSIAN: EvaluationRequest =
+    EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
+
+fn execution() -> Execution {
+    Execution { threads: 2, ..Execution::default() }
+}
+
+fn both(model: &Model) -> (CpuSession, CudaSession) {
+    let (here, there) =
+        (CpuSession::open(model, &execution()), CudaSession::open_on_host(model, &execution()));
+    (here.unwrap(), there.unwrap())
+}
+
+/// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
+/// expectation adds to them through its slope.
+fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
+}
+
+/// Whether the device leaves the Hessian at a point to the processor.
+fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
+    let observed = &gpu.cpu.observed;
+    let numbers: Vec<f64> = observed.main.iter().chain(&observed.aux).copied().collect();
+    let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
+    let sets = Sets { address: data.address(), of: &[] };
+    let made = gpu.start_hessians(gpu.hessians.as_ref().unwrap(), sets, point).unwrap();
+    let mut usable = [7_i32];
+    gpu.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable)).unwrap();
+    usable == [0]
+}
+
+#[test]
+fn hessians_at_random_points_are_the_processor_s() {
+    let (mut worst, mut compared) = (0.0_f64, 0);
+    for seed in 0..240 {
+        let model = models::random_model(seed);
+        let (cpu, gpu) = both(&model);
+        assert!(gpu.hessians.is_some(), "seed {seed}");
+        let mut random = models::Random(seed ^ 0x77);
+        let n = model.parameters.len();
+        for k in 0..4 {
+            let mut point = models::random_point(&model, &mut random);
+            if k == 3 {
+                // At the kinks and where polynomials end.
+                for (p, x) in point.iter_mut().enumerate() {
+                    if model.parameters[p].bounds.0 == -5.0 {
+                        *x = [0.0, 1.0, -1.0][p % 3];
+                    }
+                }
+            }
+            let here = cpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
+            let there = gpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
+            let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+            let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
+            // Next to nothing, a bin's expectation is a difference of large numbers.
+            if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
+                assert!(here.iter().zip(&there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
+                continue;
+            }
+            compared += 1;
+            assert!(!is_left(&gpu, &point), "seed {seed}, point {k}");
+            for (at, scale) in scales(&here, n).iter().enumerate() {
+                let difference = (here[at] - there[at]).abs() / scale;
+                assert!(
+                    difference <= 1e-12,
+                    "seed {seed}, {:?}, point {k}, ({}, {}): {} and {}",
+                    model.interpolation,
+                    model.parameters[at / n].name,
+                    model.parameters[at % n].name,
+                    here[at],
+                    there[at]
+                );
+                worst = worst.max(difference);
+                assert_eq!(there[at].to_bits(), there[at % n * n + at / n].to_bits());
+            }
+        }
+    }
+    assert!(compared > 400, "{compared} points, {worst:e}");
+}
+
+#[test]
+fn a_hessian_has_the_same_bits_alone_and_among_others() {
+    for seed in [3, 8, 13, 21] {
+        let model = models::random_model(seed);
+        let (_, gpu) = both(&model);
+        let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+        let n = model.parameters.len();
+        let mut random = models::Random(seed);
+        let points: Vec<f64> = (0..9).flat_map(|_| models::random_point(&model, &mut random)).collect();
+        let together = gpu.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        let shared_out = several.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        assert!(same_bits(&together, &shared_out), "seed {seed}");
+        for (point, row) in points.chunks(n).zip(together.chunks(n * n)) {
+            let alone = gpu.evaluate(&Data::Observed, point, HESSIAN).unwrap().hessian;
+            assert!(same_bits(&alone, row), "seed {seed}");
+        }
+    }
+}
+
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}

@@ -1,0 +1,53 @@
+//! The certificate against what it is about: how far above its minimum a function is.
+
+use ns_core::{Data, Execution};
+
+use super::*;
+use crate::CpuSession;
+use crate::cpu::request::Frame;
+use crate::cpu::{put, take};
+
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../../tests/oracle/models.rs"]
+mod models;
+
+/// Beside its minimum a smooth function lies above it by the EDM, as long as that is small.
+#[test]
+fn the_certificate_says_how_far_the_minimum_is() {
+    let wanted = Wanted { uncertainties: true, covariance: true };
+    let mut compared = 0;
+    for seed in 0..40 {
+        let mut model =
+            ns_core::Model { interpolation: ns_core::Interpolation::SMOOTH, ..models::random_model(seed) };
+        let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        let before = CpuSession::open(&model, &Execution::default()).unwrap();
+        models::hold_idle(&mut model, &before, &start);
+        let session = CpuSession::open(&model, &Execution::default()).unwrap();
+        let frame = Frame::new(&session.plan().table, &ns_core::FitRequest::default());
+        let data = session.dataset(&Data::Observed).unwrap();
+        let data = data.unwrap_or_else(|| session.observed.as_ref().clone());
+        let problem = session.problem(frame, &data, false);
+        let mut worker = take(&session.workers, session.plan());
+        let fitted = descend(&mut worker, &problem, &start, Mode::from(true));
+        let Some(best) = fitted.ok().filter(|best| best.status == FitStatus::Converged) else { continue };
+        // A per mille of an uncertainty away, of a parameter that nothing holds.
+        let mut outcome = describe(&mut worker, &problem, &best, 0);
+        assert!(uncertainties(&mut worker, &problem, wanted, &mut outcome), "seed {seed}");
+        let Some(sigma) = outcome.uncertainties[2] else { continue };
+        let mut beside = best.clone();
+        beside.theta[2] += 1e-3 * sigma;
+        let lowest = worker.evaluate(&problem, &best.theta, 0.0).value();
+        let above = worker.evaluate(&problem, &beside.theta, 0.0).value() - lowest;
+        let mut outcome = describe(&mut worker, &problem, &beside, 0);
+        assert!(!uncertainties(&mut worker, &problem, wanted, &mut outcome), "seed {seed}");
+        // Along a flat direction the Hessian may be indefinite here.
+        if outcome.uncertainties.iter().all(Option::is_none) {
+            continue;
+        }
+        let edm = outcome.certificate.edm;
+        assert!((edm / above - 1.0).abs() < 0.01, "seed {seed}: EDM {edm:e}, {above:e} above the minimum");
+        put(&session.workers, worker);
+        compared += 1;
+    }
+    assert!(compared >= 20, "{compared}");
+}
