@@ -241,21 +241,25 @@ class TestThreads:
         assert len(results) == 8 and all(r == results[0] for r in results)
 
     def test_ctrl_c_ends_a_batch(self, fixtures):
+        # Told by how many fits there was time for: the interrupt is raised after a batch that ran to its end, too.
         code = f"""
 import signal, threading, time, numpy as np, nextstat
 m = nextstat.load_workspace({str(fixtures / SIMPLE)!r})
-data = np.tile(m.observed_data(), (300_000, 1))
-started = time.monotonic()
+data = np.tile(m.observed_data(), (2_000_000, 1))
+began = time.monotonic()
+nextstat.fit_batch(m, data[:20_000], threads=1)
+whole = 100 * (time.monotonic() - began)
+began = time.monotonic()
 try:
     # Inside: on a busy machine the timer can fire before the next statement.
     threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
     nextstat.fit_batch(m, data, threads=1)
 except KeyboardInterrupt:
-    print("stopped", time.monotonic() - started)
+    print("stopped", (time.monotonic() - began) / whole)
 """
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-        word, seconds = run.stdout.split()
-        assert word == "stopped" and float(seconds) < 20, run.stderr
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
+        word, share = run.stdout.split()
+        assert word == "stopped" and float(share) < 0.5, run.stderr
 
 
 def test_the_package_is_typed():
