@@ -28,7 +28,8 @@ pub(crate) struct Course {
     directions: Vec<Direction>,
     /// Widths of the constraints, per parameter.
     width: Vec<Option<f64>>,
-    /// Whether a descent may begin on the ridge between two minima, where it has no slope.
+    /// Whether a descent may begin on the ridge between two minima, where it has no slope. For devices.
+    #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
     shelf: Mutex<Vec<Walk>>,
 }
