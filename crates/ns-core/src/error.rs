@@ -159,8 +159,7 @@ pub enum SessionError {
     /// Memory of the device is used up.
     #[error(
         "{device} is out of memory: {needed} bytes are needed, {free} are free. Results handed over before this \
-         are complete and kept. Free memory that other programs hold, ask for a lower memory limit so that \
-         the batch is cut smaller, or choose the device cpu"
+         are complete and kept. Free memory that other programs hold, or choose the device cpu"
     )]
     OutOfDeviceMemory {
         /// The device.

@@ -205,8 +205,8 @@ pub trait Session: Send + Sync {
     fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError>;
 
     /// How far the fits made so far, since the session was opened, are from what the processor finds at the
-    /// same points; `None` where the processor itself made them. Beyond the contract there is no check to
-    /// read: the batch ends in [`SessionError::DeviceDisagrees`].
+    /// same points; `None` where the processor itself made them. With a value or gradient beyond the contract there
+    /// is no check to read: the batch ends in [`SessionError::DeviceDisagrees`].
     fn check(&self) -> Option<DeviceCheck> {
         None
     }

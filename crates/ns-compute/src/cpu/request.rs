@@ -57,9 +57,22 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         }
         _ => {}
     }
-    for request in &task.fits {
+    for (number, request) in task.fits.iter().enumerate() {
+        // Sessions that run on a device look these up without a further check.
+        let earlier = |what, fit: usize| {
+            let remedy = "name a fit that comes before this one in its task";
+            if fit < number {
+                Ok(())
+            } else {
+                Err(SessionError::BadNumber { what, index: number, value: fit as f64, remedy })
+            }
+        };
         if let Some(condition) = &request.only_if {
             index(condition.parameter)?;
+            earlier("earlier fit of a condition", condition.fit)?;
+        }
+        if let Start::Earlier(fit) | Start::Along(fit, _) = &request.start {
+            earlier("earlier fit of a start point", *fit)?;
         }
         if let Start::At(point) | Start::Along(_, point) = &request.start {
             let what = match request.start {

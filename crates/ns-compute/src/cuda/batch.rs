@@ -229,8 +229,8 @@ pub(super) struct Probe {
     pub(super) data: u64,
 }
 
-/// What a launch brought back: an entry per fit.
-#[derive(Debug, Clone, Copy)]
+/// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Landed<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
     /// `n_params` numbers per fit.

@@ -3,6 +3,7 @@
 //! The sample is chosen before a launch, so that the device takes the gradients in the same go, and the processor
 //! looks at it beside settling the others.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ns_core::{DeviceCheck, FitRequest, Session, SessionError};
@@ -60,6 +61,8 @@ pub(super) struct Checking<'a> {
     /// Sample, number in the launch and request of each fit, in the order of the probes.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
+    /// Set where a certificate does not hold by the processor's metric.
+    doubtful: AtomicBool,
 }
 
 impl<'a> Checking<'a> {
@@ -68,7 +71,8 @@ impl<'a> Checking<'a> {
         let fits = samples.iter().flat_map(|sample| {
             sample.requests.iter().enumerate().map(move |(k, request)| (sample, sample.first + k, request))
         });
-        Self { session, landed, fits: fits.collect(), found: Mutex::new(Ok(DeviceCheck::default())) }
+        let found = Mutex::new(Ok(DeviceCheck::default()));
+        Self { session, landed, fits: fits.collect(), found, doubtful: AtomicBool::new(false) }
     }
 
     /// Fits to check.
@@ -84,27 +88,34 @@ impl<'a> Checking<'a> {
         let mut check = DeviceCheck::default();
         let done = self.session.compare(&self.landed, sample, (index, request), gradient, &mut check);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(all) = &mut *found {
-            all.merge(&check);
-        }
-        if let (Err(error), Ok(_)) = (done, &*found) {
-            *found = Err(error);
+        match (done, &mut *found) {
+            (Ok(true), Ok(all)) => all.merge(&check),
+            (Ok(false), _) => self.doubtful.store(true, Ordering::Relaxed),
+            (Err(error), Ok(_)) => *found = Err(error),
+            (_, Err(_)) => (),
         }
     }
 
-    /// Keeps what was found out about a launch that made `own` fits.
+    /// Keeps what was found out about a launch that made `own` fits. False if one of its certificates does not hold: then
+    /// the processor is to make its fits, and nothing is kept.
     ///
     /// # Errors
     /// [`SessionError::DeviceDisagrees`] beyond the parity contract.
-    pub(super) fn end(self, own: u64) -> Result<(), SessionError> {
+    pub(super) fn end(self, own: u64) -> Result<bool, SessionError> {
         let mut check = self.found.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        if self.doubtful.into_inner() {
+            return Ok(false);
+        }
         check.n_fits = own;
         self.session.check.lock().unwrap_or_else(PoisonError::into_inner).merge(&check);
-        Ok(())
+        Ok(true)
     }
 }
 
 impl CudaSession {
+    /// Whether the certificate of a fit holds. The metric that it is taken with knows the reactions of expectations at one
+    /// point that all fits share: where they are much smaller at the minimum (of a product of free factors, say), what is
+    /// next to nothing in that metric may be more.
     fn compare(
         &self,
         landed: &Landed<'_>,
@@ -112,12 +123,12 @@ impl CudaSession {
         (index, request): (usize, &FitRequest),
         gradient: &[f64],
         check: &mut DeviceCheck,
-    ) -> Result<(), SessionError> {
+    ) -> Result<bool, SessionError> {
         let (cpu, plan, data) = (&self.cpu, &self.cpu.plan, &sample.data);
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
-        let Some(arrived) = landed.fit(index, n, n_bins) else { return Ok(()) };
+        let Some(arrived) = landed.fit(index, n, n_bins) else { return Ok(true) };
         if arrived.outcome.status != layout::CONVERGED {
-            return Ok(());
+            return Ok(true);
         }
         let theta = arrived.parameters;
         let problem = cpu.problem(Frame::new(cpu.table(), request), data, false);
@@ -155,21 +166,21 @@ impl CudaSession {
             );
         }
         put(&cpu.workers, worker);
-        let edm = diagonal_edm(plan, data, &lambda, &rows, &falling, theta, &|p| {
-            problem.fixed[p] || arrived.is_held(p)
-        });
-        check.edm.add(edm, n as f64 * EDM_TOLERANCE + ROUNDING * size);
-        check.n_checked += 1;
-        match check.violation() {
-            Some((what, difference)) => Err(SessionError::DeviceDisagrees {
+        if let Some((what, difference)) = check.violation() {
+            return Err(SessionError::DeviceDisagrees {
                 device: self.device(),
                 what,
                 index,
                 difference: difference.largest,
                 tolerance: difference.tolerance,
-            }),
-            None => Ok(()),
+            });
         }
+        let edm = diagonal_edm(plan, data, &lambda, &rows, &falling, theta, &|p| {
+            problem.fixed[p] || arrived.is_held(p)
+        });
+        check.edm.add(edm, n as f64 * EDM_TOLERANCE + ROUNDING * size);
+        check.n_checked += 1;
+        Ok(check.edm.holds())
     }
 }
 

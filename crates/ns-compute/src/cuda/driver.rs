@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cudarc::driver::result::{self, DriverError, stream::StreamKind};
@@ -42,7 +42,9 @@ pub(crate) struct CudaDriver {
     stream: Handle<sys::CUstream_st>,
     /// What the driver may load, best first.
     images: Vec<Image>,
-    functions: OnceLock<Result<Vec<Function>, SessionError>>,
+    functions: OnceLock<Vec<Function>>,
+    /// Held while the code is loaded: why the card will not take any of it, once that is known.
+    refused: Mutex<Option<SessionError>>,
     pool: Mutex<Pool>,
     staging: Mutex<Option<Staging>>,
     lost: AtomicBool,
@@ -59,7 +61,8 @@ unsafe impl<T> Sync for Handle<T> {}
 /// A kernel, and the dynamic shared memory that it has been allowed.
 struct Function {
     handle: Handle<sys::CUfunc_st>,
-    allowed: AtomicU32,
+    /// Held while it is changed: of two changes side by side the lesser may come last.
+    allowed: Mutex<u32>,
 }
 
 /// The device of this index. The first call makes it ready; later ones get the same.
@@ -124,6 +127,7 @@ impl CudaDriver {
             stream: Handle(std::ptr::null_mut()),
             images,
             functions: OnceLock::new(),
+            refused: Mutex::new(None),
             pool: Mutex::new(Pool::new(KEPT.min(usize::try_from(found.memory / 8).unwrap_or(KEPT)))),
             staging: Mutex::new(None),
             lost: AtomicBool::new(false),
@@ -140,16 +144,16 @@ impl CudaDriver {
         doing: Doing,
         call: impl FnOnce() -> Result<T, DriverError>,
     ) -> Result<T, SessionError> {
-        guarded(self.device, || {
-            let result = self.current(call);
-            result.map_err(|error| {
-                let error = explain(self.device, doing, error.0);
-                if matches!(error, SessionError::DeviceLost { .. }) {
-                    self.lost.store(true, Ordering::Relaxed);
-                }
-                error
-            })
-        })
+        guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
+    }
+
+    /// The error for one of the driver; remembers the loss of the device.
+    fn failed(&self, doing: Doing, code: CUresult) -> SessionError {
+        let error = explain(self.device, doing, code);
+        if matches!(error, SessionError::DeviceLost { .. }) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        error
     }
 
     fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
@@ -164,11 +168,31 @@ impl CudaDriver {
 
     /// Loads the code, once, and finds the kernels in it.
     fn function(&self, kernel: Kernel) -> Result<&Function, SessionError> {
-        let functions = self.functions.get_or_init(|| self.load()).as_ref().map_err(SessionError::clone)?;
+        let functions = match self.functions.get() {
+            Some(functions) => functions,
+            None => self.load_once()?,
+        };
         let place = Kernel::ALL.iter().position(|&other| other == kernel);
         place
             .and_then(|place| functions.get(place))
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
+    }
+
+    /// What the card says of the code is its last word; other errors, of memory that others held, may pass.
+    fn load_once(&self) -> Result<&[Function], SessionError> {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = refused.as_ref() {
+            return Err(error.clone());
+        }
+        if let Some(functions) = self.functions.get() {
+            return Ok(functions);
+        }
+        let functions = self.load().inspect_err(|error| {
+            if matches!(error, SessionError::KernelImage { .. }) {
+                *refused = Some(error.clone());
+            }
+        })?;
+        Ok(self.functions.get_or_init(|| functions))
     }
 
     fn load(&self) -> Result<Vec<Function>, SessionError> {
@@ -186,7 +210,7 @@ impl CudaDriver {
                 Err(DriverError(code)) if is_about_code(code) => {
                     reasons.push(format!("{}: {}", image.name, name(code)));
                 }
-                Err(DriverError(code)) => return Err(explain(self.device, Doing::Opening, code)),
+                Err(DriverError(code)) => return Err(self.failed(Doing::Opening, code)),
             }
         }
         Err(self.no_image(reasons.join("; ")))
@@ -210,8 +234,8 @@ impl CudaDriver {
                 limit: self.properties.shared_per_block as u64,
             });
         }
-        let before = function.allowed.load(Ordering::Relaxed);
-        if shared <= before {
+        let mut allowed = function.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared <= *allowed {
             return Ok(());
         }
         self.inside(Doing::Launching, || {
@@ -231,7 +255,7 @@ impl CudaDriver {
                 )
             }
         })?;
-        function.allowed.fetch_max(shared, Ordering::Relaxed);
+        *allowed = shared;
         Ok(())
     }
 
@@ -332,7 +356,7 @@ fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> 
     let symbol = CString::new(kernel.symbol()).map_err(|_| DriverError(CUresult::CUDA_ERROR_NOT_FOUND))?;
     // SAFETY: the module was loaded just now and stays loaded.
     let handle = unsafe { result::module::get_function(module, symbol) }?;
-    Ok(Function { handle: Handle(handle), allowed: AtomicU32::new(0) })
+    Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
 }
 
 /// Errors that another piece of code may not have.

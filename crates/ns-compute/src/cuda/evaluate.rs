@@ -56,7 +56,7 @@ impl CudaSession {
         if !(request.nll || request.gradient) {
             return Ok(out);
         }
-        let found = self.at_points(&[data], points, points.len() / n, request.gradient)?;
+        let found = self.at_points(data, points, request.gradient)?;
         if request.nll {
             for [main, constraint] in found.values {
                 out.nll_main.push(main + data.saturated_main);
@@ -68,22 +68,37 @@ impl CudaSession {
         Ok(out)
     }
 
-    /// Evaluates `count` points, each with its data, or all with the one set of data given.
-    pub(super) fn at_points(
-        &self,
-        data: &[&Dataset],
-        points: &[f64],
-        count: usize,
-        gradient: bool,
-    ) -> Result<Points, SessionError> {
+    /// Evaluates all points with one set of data.
+    fn at_points(&self, data: &Dataset, points: &[f64], gradient: bool) -> Result<Points, SessionError> {
         let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
-        let rooms = shape::rooms(&self.plan, Size::default(), false, backend.properties());
+        let numbers: Vec<f64> = data.main.iter().chain(&data.aux).copied().collect();
+        let data = hold(backend, &numbers)?;
+        let per_point = 8 * (1 + usize::from(gradient)) * n + 16;
+        let at_a_time = n * shape::at_a_time(backend.properties(), per_point);
+        let mut found = Points::default();
+        for points in points.chunks(at_a_time) {
+            self.at_once(&data, points, gradient, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Evaluates points in one launch, and adds what it finds to `found`.
+    fn at_once(
+        &self,
+        data: &Buffer,
+        points: &[f64],
+        gradient: bool,
+        found: &mut Points,
+    ) -> Result<(), SessionError> {
+        let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
+        let count = points.len() / n.max(1);
+        let properties = backend.properties();
+        let rooms = shape::rooms(&self.plan, Size::default(), false, properties);
         let kernel = if rooms.near { Kernel::Evaluate } else { Kernel::EvaluateFar };
         let resident = backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
-        let blocks = (resident.max(1) * backend.properties().multiprocessors).min(count).max(1);
-        let numbers: Vec<f64> = data.iter().flat_map(|d| d.main.iter().chain(&d.aux).copied()).collect();
-        let per_point = if data.len() > 1 { self.cpu.plan.n_bins() + self.cpu.plan.n_aux() } else { 0 };
-        let (data, points) = (hold(backend, &numbers)?, hold(backend, points)?);
+        let room = shape::most_slabs(properties, rooms.slab);
+        let blocks = (resident.max(1) * properties.multiprocessors).min(count).min(room).max(1);
+        let points = hold(backend, points)?;
         let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
         let values = Buffer::new(backend, 16 * count)?;
         let gradients = if gradient { Some(Buffer::new(backend, 8 * n * count)?) } else { None };
@@ -96,7 +111,7 @@ impl CudaSession {
             slab: slab.address(),
             slab_stride: rooms.slab as u64,
             data: data.address(),
-            data_stride: per_point as u64,
+            data_stride: 0,
             data_of: 0,
             points: points.address(),
             values: values.address(),
@@ -106,13 +121,17 @@ impl CudaSession {
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;
-        let mut found = Points { values: vec![[0.0; 2]; count], gradients: Vec::new() };
-        backend.read(values.address(), bytemuck::cast_slice_mut(&mut found.values))?;
+        let before = found.values.len();
+        found.values.resize(before + count, [0.0; 2]);
+        let to = found.values.get_mut(before..).unwrap_or_default();
+        backend.read(values.address(), bytemuck::cast_slice_mut(to))?;
         if let Some(gradients) = gradients {
-            found.gradients = vec![0.0; n * count];
-            backend.read(gradients.address(), bytemuck::cast_slice_mut(&mut found.gradients))?;
+            let before = found.gradients.len();
+            found.gradients.resize(before + n * count, 0.0);
+            let to = found.gradients.get_mut(before..).unwrap_or_default();
+            backend.read(gradients.address(), bytemuck::cast_slice_mut(to))?;
         }
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -137,8 +137,8 @@ fn meaning(code: CUresult) -> (Kind, &'static str) {
         ),
         C::CUDA_ERROR_OUT_OF_MEMORY => (
             Kind::Refused,
-            "Memory of the device (or locked memory of the host) is used up: free what other programs hold, ask \
-             for a lower memory limit, or choose the device cpu",
+            "Memory of the device (or locked memory of the host) is used up: free what other programs hold, or choose \
+             the device cpu",
         ),
         _ => (Kind::Refused, REPORT),
     }
@@ -179,7 +179,7 @@ mod tests {
         assert!(remedy(CUresult::CUDA_ERROR_NOT_INITIALIZED).contains("spawn"));
         assert!(remedy(CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE).contains("Another process"));
         assert!(remedy(CUresult::CUDA_ERROR_STUB_LIBRARY).contains("LD_LIBRARY_PATH"));
-        assert!(remedy(CUresult::CUDA_ERROR_OUT_OF_MEMORY).contains("memory limit"));
+        assert!(remedy(CUresult::CUDA_ERROR_OUT_OF_MEMORY).contains("used up"));
     }
 
     #[test]

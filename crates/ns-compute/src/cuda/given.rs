@@ -8,11 +8,13 @@ use std::sync::{Arc, OnceLock};
 use ns_core::{BinnedData, Control, Data, FitTask, SessionError, TaskOutcome, Wanted};
 
 use super::backend::{Backend, Buffer};
-use super::batch::Input;
+use super::batch::{Input, Landed, Launcher};
 use super::check::{Checking, Sample, chosen};
 use super::covariance::Fitted;
-use super::session::CudaSession;
+use super::layout;
+use super::session::{CudaSession, MOST_GIVEN};
 use super::settle::Settling;
+use super::shape;
 use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 
@@ -66,6 +68,20 @@ impl<'a> Sets<'a> {
 }
 
 impl CudaSession {
+    /// How many of the first tasks one launch takes: as many as there is room for, one at least.
+    pub(super) fn given_at_a_time(&self, tasks: &[FitTask]) -> usize {
+        let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
+        let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
+        let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>();
+        let mut room = shape::at_a_time(self.backend.properties(), 1);
+        let fits = |task: &&FitTask| {
+            let left = room.checked_sub(per_task + per_fit * task.fits.len());
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        tasks.iter().take(MOST_GIVEN).take_while(fits).count().max(1)
+    }
+
     /// Fits of given data; `None` if they are left to the processor.
     pub(super) fn run_given(
         &self,
@@ -107,17 +123,21 @@ impl CudaSession {
         let own = AtomicU64::new(0);
         let rooms = self.covers(wanted);
         let apart = rooms.is_some();
-        let settle = |i: usize| {
+        let settle = |landed: &Landed<'_>, i: usize| {
             let (task, data) = (&tasks[i], data_of(i));
             let saturated = data.saturated_main + data.saturated_constraint;
             Settling { cpu: &self.cpu, task, frames: &[], wanted, apart, control, courses: &[], own: &own }
-                .task(&landed, firsts[i], Some(saturated), &|| Cow::Borrowed(data), &mut |work| {
+                .task(landed, firsts[i], Some(saturated), &|| Cow::Borrowed(data), &mut |work| {
                     self.lend(work)
                 })
         };
         let checking = Checking::new(self, landed, &samples);
-        let mut outcomes = self.settle_all(tasks.len(), &settle, checking.len(), &|i| checking.check(i));
-        checking.end(own.load(Ordering::Relaxed))?;
+        let one = |i: usize| settle(&landed, i);
+        let mut outcomes = self.settle_all(tasks.len(), &one, checking.len(), &|i| checking.check(i));
+        if !checking.end(own.load(Ordering::Relaxed))? {
+            let one = |i: usize| settle(&Landed::default(), i);
+            outcomes = self.settle_all(tasks.len(), &one, 0, &|_| ());
+        }
         self.put_slot(slot);
         if let Some(rooms) = rooms {
             let memory = sets.upload(&self.backend)?;

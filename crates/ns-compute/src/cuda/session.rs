@@ -22,7 +22,7 @@ use crate::cpu::{CpuSession, put, take};
 use crate::lanes::Course;
 use crate::optimise::Worker;
 
-/// Tasks with given data of one launch.
+/// Tasks with given data of one launch at most.
 pub(super) const MOST_GIVEN: usize = 8192;
 /// Tasks that a thread settles in one go, and the least number of such portions.
 const BLOCK: usize = 64;
@@ -122,6 +122,8 @@ impl CudaSession {
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
+        // Fits of given data do not look around unless they are asked to: on a ridge they would stay.
+        let course = course.filter(|course| !course.has_ridge());
         course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), plan.has_kinks)).transpose()
     }
 
@@ -138,7 +140,9 @@ impl CudaSession {
             let rooms = shape::rooms(&self.plan, size, whole_fit, properties);
             let kernel = if rooms.near { near } else { far };
             let resident = self.backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
-            Ok(Program { kernel, rooms, blocks: resident.max(1) * properties.multiprocessors })
+            let blocks = resident.max(1) * properties.multiprocessors;
+            let room = shape::most_slabs(properties, rooms.slab);
+            Ok(Program { kernel, rooms, blocks: blocks.min(room) })
         };
         Ok(Launcher {
             backend: &self.backend,
@@ -249,7 +253,7 @@ impl Session for CudaSession {
                 Ok(Made { done, left: 1 })
             }
             Sort::Given => {
-                let now = now.get(..MOST_GIVEN).unwrap_or(now);
+                let now = now.get(..self.given_at_a_time(now)).unwrap_or(now);
                 let Some(outcomes) = self.run_given(now, wanted, control)? else {
                     return Ok(Made { done: 0, left: now.len() });
                 };

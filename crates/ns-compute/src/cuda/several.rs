@@ -110,13 +110,15 @@ impl SeveralCuda {
         let queue = Queue::new([n], self.cards.len(), grain, control);
         let work = |card: &CudaSession, to: &Sender<Finished>| {
             while let Some(Taken { items, .. }) = queue.take(0, n, true) {
-                let mine = tasks.get(items.start as usize..items.end as usize).unwrap_or_default();
-                match card.run_given(mine, wanted, control)? {
-                    Some(outcomes) => {
-                        // The receiver outlives all cards.
-                        let _ = to.send(Finished { items, outcomes, whole: true });
-                    }
-                    None => return Ok(0),
+                let mut next = items.start;
+                while next < items.end {
+                    let mine = tasks.get(next as usize..items.end as usize).unwrap_or_default();
+                    let mine = mine.get(..card.given_at_a_time(mine)).unwrap_or(mine);
+                    let Some(outcomes) = card.run_given(mine, wanted, control)? else { return Ok(0) };
+                    let made = next..next + mine.len().max(1) as u64;
+                    next = made.end;
+                    // The receiver outlives all cards.
+                    let _ = to.send(Finished { items: made, outcomes, whole: next == items.end });
                 }
             }
             Ok(tasks.len())

@@ -16,6 +16,26 @@ const LEAST_COLUMNS: usize = 96;
 /// Shared memory that the driver takes of each block, bytes.
 pub(super) const RESERVED: usize = 1024;
 
+/// The part of a device's memory that the slabs of one launch may take: two launches are under way, and there are
+/// other things.
+const PART_FOR_SLABS: u64 = 8;
+
+/// What the arrays of one launch that grow with its work may take at most, bytes, and as a part of a device's memory.
+const MOST_ARRAYS: u64 = 256 << 20;
+const PART_FOR_ARRAYS: u64 = 16;
+
+/// Blocks whose slabs, of so many numbers each, there is room for; one at least. No result depends on how many work.
+pub(super) fn most_slabs(properties: &Properties, slab: usize) -> usize {
+    let bytes = 8 * slab.max(1) as u64;
+    usize::try_from(properties.memory / PART_FOR_SLABS / bytes).unwrap_or(usize::MAX).max(1)
+}
+
+/// Fits or points of one launch that take so many bytes each; one at least.
+pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
+    let room = MOST_ARRAYS.min(properties.memory / PART_FOR_ARRAYS);
+    usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
+}
+
 /// Where the arrays of a block lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rooms {
@@ -147,3 +167,7 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {
     *end = evaluation.max(step);
     Rooms { offset, near, shared: 8 * shared, slab }
 }
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
 use super::backend::{Buffer, Kernel, Shape};
-use super::batch::{Help, Input, Launcher, Slot, ToyRange};
+use super::batch::{Help, Input, Landed, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
 use super::covariance::Fitted;
 use super::dealing::{Finished, Queue, Taken};
@@ -206,25 +206,29 @@ impl<'a> Batch<'a> {
             courses: &turn.shared.courses,
             own: &own,
         };
-        let one = |i: usize| {
+        let settled = |landed: &Landed<'_>, i: usize| {
             let place = i * task.fits.len();
             let saturated = landed.outcomes.get(place).map(|outcome| outcome.saturated + constant);
             let data = || Cow::Owned(turn.data(session, toys.start + i as u64));
-            settling.task(&landed, place, saturated, &data, &mut |work| session.lend(work))
+            settling.task(landed, place, saturated, &data, &mut |work| session.lend(work))
         };
+        let one = |i: usize| settled(&landed, i);
         // What takes the processor long goes first, all together: a piece would wait for its slowest.
         let count = (toys.end - toys.start) as usize;
         let is_long = |i: &usize| !settling.is_short(&landed, i * task.fits.len());
-        let long: Vec<usize> = (0..count).filter(is_long).collect();
+        let mut long: Vec<usize> = (0..count).filter(is_long).collect();
         let none = || TaskOutcome { fits: Vec::new() };
         let checking = Checking::new(session, landed, samples);
-        let made = session.settle_all(
+        let mut made = session.settle_all(
             long.len(),
             &|k| long.get(k).map_or_else(none, |&i| one(i)),
             checking.len(),
             &|i| checking.check(i),
         );
-        checking.end(own.swap(0, Ordering::Relaxed))?;
+        if !checking.end(own.swap(0, Ordering::Relaxed))? {
+            long = (0..count).collect();
+            made = session.settle_all(count, &|i| settled(&Landed::default(), i), 0, &|_| ());
+        }
         let mut made = long.iter().copied().zip(made).peekable();
         let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
         let piece = match rooms {

@@ -45,3 +45,48 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     }
     rows
 }
+
+/// A smaller effect of a parameter, in statistical errors of the bins, is next to none.
+const NEXT_TO_NONE: f64 = 1e-6;
+
+/// Whether a parameter that is not `fixed` changes expectations at `point`, where `rows` and `scratch` were computed, to second
+/// order alone: an effect that is the same in both directions. A descent with a Gauss-Newton metric that begins there
+/// sees neither slope nor curvature of the data, and takes the ridge between two minima for one.
+pub(super) fn has_ridge(
+    level: Level,
+    plan: &Plan,
+    point: &[f64],
+    fixed: &[bool],
+    rows: &[f64],
+    scratch: &mut Scratch,
+) -> bool {
+    let n_bins = plan.n_bins;
+    let expected: Vec<f64> = scratch.lambda.iter().take(n_bins).copied().collect();
+    let errors = |change: f64, at: &f64| change.abs() / at.max(1.0).sqrt();
+    let still = |&p: &usize| {
+        let row = rows.iter().skip(p * n_bins).take(n_bins);
+        plan.bendable[p]
+            && !fixed[p]
+            && row.zip(&expected).map(|(x, at)| errors(*x, at)).sum::<f64>() < NEXT_TO_NONE
+    };
+    let still: Vec<usize> = (0..plan.n_parameters()).filter(still).collect();
+    let found = still.iter().any(|&p| {
+        let mut moved = point.to_vec();
+        moved[p] += 1.0;
+        forward(level, plan, &moved, scratch);
+        let there = scratch.lambda.iter().zip(&expected);
+        there.map(|(to, at)| errors(to - at, at)).sum::<f64>() > NEXT_TO_NONE
+    });
+    if !still.is_empty() {
+        forward(level, plan, point, scratch);
+    }
+    found
+}
+
+/// The most numbers of a matrix of parameters and bins: a gibibyte.
+const MOST_NUMBERS: usize = 1 << 27;
+
+/// Whether the matrix of a model is too large to be written down.
+pub(super) fn is_too_large(plan: &Plan) -> bool {
+    plan.n_parameters().saturating_mul(plan.n_bins) > MOST_NUMBERS
+}

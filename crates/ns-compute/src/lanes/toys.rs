@@ -8,7 +8,7 @@ use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, Normsy
 use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
 use super::directions::{Direction, directions};
 use super::group::Bounds;
-use super::jacobian::jacobian;
+use super::jacobian::{has_ridge, is_too_large, jacobian};
 use super::metric::Metric;
 use super::search::Elsewhere;
 use super::starts::{Ground, Starts};
@@ -28,6 +28,9 @@ pub(crate) struct Course {
     directions: Vec<Direction>,
     /// Widths of the constraints, per parameter.
     width: Vec<Option<f64>>,
+    /// Whether a descent may begin on the ridge between two minima, where it has no slope. For devices.
+    #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
+    ridge: bool,
     shelf: Mutex<Vec<Walk>>,
 }
 
@@ -77,11 +80,12 @@ impl Course {
         any_code: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
-        if !(any_code || suit_lanes(plan)) {
+        if !(any_code || suit_lanes(plan)) || is_too_large(plan) {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
         let metric = Metric::new(plan, point, aux, fixed, &rows)?;
+        let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
         for &p in &plan.poisson.param {
             barrier[p] = true;
@@ -107,6 +111,7 @@ impl Course {
             width,
             starts: Starts::default(),
             directions,
+            ridge,
             shelf: Mutex::default(),
         };
         if course.bends() {
@@ -206,6 +211,11 @@ impl Course {
     /// The shared part of the metric.
     pub(crate) fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    /// Whether a single descent may end on the ridge between two minima: an effect is the same in both directions.
+    pub(crate) fn has_ridge(&self) -> bool {
+        self.ridge
     }
 
     /// Start points that all fits share: those of every fit, and those of fits that may have several minima.

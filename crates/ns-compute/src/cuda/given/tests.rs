@@ -1,6 +1,9 @@
 //! Fits of given data between kinks by the kernels, compiled for the processor, against the processor's own.
 
-use ns_core::{Execution, FitOutcome, FitRequest, Interpolation, Model, Search, Session};
+use ns_core::{
+    BinnedData, Channel, Condition, Constraint, Effect, EvaluationRequest, Execution, FitOutcome, FitRequest,
+    Interpolation, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+};
 
 use super::*;
 use crate::cpu::CpuSession;
@@ -85,4 +88,132 @@ fn a_search_between_kinks_stays_in_the_box_of_its_request() {
         }
     }
     assert!(narrowed > 20, "{narrowed}");
+}
+
+fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
+    let task = FitTask { data: Data::Observed, fits: requests };
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    let result = session.fit_batch(&[task], Wanted::default(), Control::default(), &mut outcomes);
+    result.is_err()
+}
+
+/// Kernels looked the later fit up, in another task's outcomes or beyond all of them.
+#[test]
+fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
+    let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
+    let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+    let gpu = CudaSession::open_on_host(&model, &Execution::default()).unwrap();
+    let of = |start| FitRequest { start, ..FitRequest::default() };
+    let direction: Arc<[f64]> = vec![1.0; model.parameters.len()].into();
+    let condition = |fit| Some(Condition { fit, parameter: 0, range: (0.0, 1.0) });
+    for session in [&cpu as &dyn Session, &gpu] {
+        assert!(!refused(session, vec![of(Start::Init), of(Start::Earlier(0))]));
+        for fit in [1, 2, 1_000_000_000] {
+            assert!(refused(session, vec![of(Start::Init), of(Start::Earlier(fit))]), "{fit}");
+            assert!(refused(session, vec![of(Start::Init), of(Start::Along(fit, Arc::clone(&direction)))]));
+            let conditional = FitRequest { only_if: condition(fit), ..FitRequest::default() };
+            assert!(refused(session, vec![of(Start::Init), conditional]), "{fit}");
+        }
+    }
+}
+
+fn parameter(name: &str, init: f64, bounds: (f64, f64), constraint: Constraint) -> Parameter {
+    Parameter { name: name.into(), init, bounds, fixed: false, constraint }
+}
+
+fn modifier(first: usize, effect: Effect) -> Modifier {
+    Modifier { name: String::new(), first, effect }
+}
+
+/// A model of single channels.
+fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f64>, aux: Vec<f64>) -> Model {
+    let set =
+        |(i, p): (usize, &Parameter)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
+    let mut first_bin = 0;
+    let channel = |(i, samples): (usize, Vec<Sample>)| {
+        let n_bins = samples[0].nominal.len();
+        first_bin += n_bins;
+        Channel { name: format!("c{i}"), first_bin: first_bin - n_bins, n_bins, samples }
+    };
+    Model {
+        measurement: "m".into(),
+        channels: channels.into_iter().enumerate().map(channel).collect(),
+        parameter_sets: parameters.iter().enumerate().map(set).collect(),
+        parameters,
+        poi: Some(0),
+        interpolation: Interpolation::SMOOTH,
+        observed: BinnedData { main, aux },
+        warnings: Vec::new(),
+    }
+}
+
+fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
+    Sample { name: "s".into(), nominal: nominal.to_vec(), modifiers }
+}
+
+const UNIT: Constraint = Constraint::Gaussian { sigma: 1.0, aux: 0 };
+
+/// An effect that is the same in both directions has no slope where it begins: a single descent ended there, with a
+/// certificate, on the ridge between two minima.
+#[test]
+fn a_ridge_between_two_minima_is_no_minimum() {
+    let effects = [
+        Effect::NormSys { lo: 1.3, hi: 1.3 },
+        Effect::HistoSys { lo: vec![130.0, 65.0], hi: vec![130.0, 65.0] },
+        Effect::HistoSys { lo: vec![130.0, 65.0], hi: vec![130.0, 65.0 + 1e-9] },
+    ];
+    for effect in effects {
+        let parameters = vec![
+            parameter("mu", 1.0, (0.0, 10.0), Constraint::None),
+            parameter("alpha", 0.0, (-5.0, 5.0), UNIT),
+        ];
+        let bent = sample(&[100.0, 50.0], vec![modifier(0, Effect::NormFactor), modifier(1, effect)]);
+        let straight = sample(&[100.0], vec![modifier(0, Effect::NormFactor)]);
+        let channels = vec![vec![bent], vec![straight]];
+        let model = model_of(parameters, channels, vec![180.0, 90.0, 100.0], vec![0.0]);
+        let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+        let gpu = CudaSession::open_on_host(&model, &Execution::default()).unwrap();
+        for search in [Search::Local, Search::Standard] {
+            let request = FitRequest { search, ..FitRequest::default() };
+            let here = fits(&cpu, std::slice::from_ref(&request));
+            let there = fits(&gpu, std::slice::from_ref(&request));
+            assert!(here[0].converged() && there[0].converged());
+            assert!((here[0].nll - there[0].nll).abs() < 1e-9, "{} and {}", here[0].nll, there[0].nll);
+            assert!(there[0].parameters[1].abs() > 1.0);
+        }
+    }
+}
+
+/// The metric of all fits takes the signal for ten thousand times as steep as it is at the minimum, and a point that is
+/// 4e-5 of an uncertainty away from that for the minimum: the run ended with the card and the processor disagreeing.
+#[test]
+fn a_certificate_of_a_metric_from_far_away_is_the_processor_s_to_give() {
+    let parameters = vec![
+        parameter("mu", 1.0, (0.0, 10.0), Constraint::None),
+        parameter("share", 1.0, (0.0, 10.0), Constraint::None),
+        parameter("background", 1.0, (0.0, 10.0), Constraint::Gaussian { sigma: 0.1, aux: 0 }),
+    ];
+    let factor = |p| modifier(p, Effect::NormFactor);
+    let channels = vec![
+        vec![sample(&[1e4, 5e3], vec![factor(0), factor(1)]), sample(&[50.0, 30.0], vec![factor(2)])],
+        vec![sample(&[1e6], vec![factor(1)])],
+    ];
+    let model = model_of(parameters, channels, vec![150.0, 85.0, 1e4], vec![1.0]);
+    let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+    let gpu = CudaSession::open_on_host(&model, &Execution::default()).unwrap();
+    let best = fits(&cpu, &[FitRequest::default()]).remove(0);
+    let uncertainty = 0.1;
+    for step in [1e-6, 1e-5, 1e-4] {
+        let mut point = best.parameters.clone();
+        point[2] += step;
+        let start = Start::At(point.clone().into());
+        let request =
+            FitRequest { start, fixed: vec![(2, point[2])], search: Search::Local, ..FitRequest::default() };
+        let here = fits(&cpu, std::slice::from_ref(&request)).remove(0);
+        let there = fits(&gpu, std::slice::from_ref(&request)).remove(0);
+        let away = (here.parameters[0] - there.parameters[0]).abs() / uncertainty;
+        assert!(away < 1e-6, "{step:e}: {away:e}");
+        assert!((here.nll - there.nll).abs() < 1e-10);
+    }
+    assert!(gpu.check().unwrap().violation().is_none());
 }

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
        UNSUPPORTED_PTX = 222, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, UNAVAILABLE = 46 };
 
 // "old": a driver of CUDA 11.4. "empty": no device. "busy": the card is taken. "small": 1 MiB of memory.
-// "text": machine code is refused. "deaf": all code is refused. "broken": a kernel fails.
+// "text": machine code is refused. "deaf": all code is refused. "broken": a kernel fails. "crowded": there is no memory for
+// code at first. "slow": a little shared memory is allowed after a while.
 static int scenario(const char* name) {
     const char* set = getenv("FAKE_CUDA");
     return set && strcmp(set, name) == 0;
@@ -180,6 +182,11 @@ int cuModuleLoadData(void** module, const void* image) {
     if (text && strlen(image) == 0) return INVALID;
     if (scenario("deaf")) return text ? UNSUPPORTED_PTX : INVALID_IMAGE;
     if (scenario("text") && !text) return INVALID_IMAGE;
+    static int crowded = 1;
+    if (scenario("crowded") && crowded) {
+        crowded = 0;
+        return OUT_OF_MEMORY;
+    }
     *module = (void*)image;
     return OK;
 }
@@ -196,6 +203,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
 }
 int cuFuncSetAttribute(void* function, int which, int value) {
     IN_CONTEXT
+    if (scenario("slow") && which == 8 && value < 100000) usleep(200000);
     if (which == 8) *(int*)function = value;
     return which == 8 || (which == 9 && value == 100) ? OK : INVALID;
 }

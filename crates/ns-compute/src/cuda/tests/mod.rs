@@ -247,6 +247,31 @@ fn code_that_cannot_be_loaded_is_listed() {
     });
 }
 
+/// A first try of no avail was remembered, and the device of no use to the process any more.
+#[test]
+fn code_that_found_no_memory_is_loaded_once_there_is_some() {
+    with_driver("code_that_found_no_memory_is_loaded_once_there_is_some", "crowded", || {
+        let backend = driver::open(0).unwrap();
+        let error = backend.occupancy(Kernel::Draw, 256, 0).unwrap_err();
+        assert!(matches!(error, SessionError::DeviceRefused { .. }), "{error:?}");
+        assert_eq!(backend.occupancy(Kernel::Draw, 256, 0), Ok(8));
+    });
+}
+
+/// Of two sessions side by side the one with the smaller model could take shared memory from the other.
+#[test]
+fn shared_memory_that_was_allowed_stays_allowed() {
+    with_driver("shared_memory_that_was_allowed_stays_allowed", "slow", || {
+        let backend = driver::open(0).unwrap();
+        let other = Arc::clone(&backend);
+        let little = std::thread::spawn(move || other.occupancy(Kernel::Fit, 128, 60_000));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(backend.occupancy(Kernel::Fit, 128, 200_000), Ok(1));
+        assert_eq!(little.join().unwrap(), Ok(3));
+        assert_eq!(backend.occupancy(Kernel::Fit, 128, 200_000), Ok(1));
+    });
+}
+
 #[test]
 fn a_lost_device_is_lost_until_it_is_opened_anew() {
     with_driver("a_lost_device_is_lost_until_it_is_opened_anew", "broken", || {
