@@ -82,7 +82,7 @@ impl Point {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
 /// saved run that is another one, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
-    let place = args.save.claim()?;
+    let place = args.save.claim(args.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
     let job = Job::open(&args.model, &args.execution, &args.output, work)?;
