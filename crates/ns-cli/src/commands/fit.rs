@@ -29,8 +29,8 @@ pub(crate) struct FitArgs {
     model: ModelArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Find the MINOS intervals of these parameters
-    #[arg(long, help_heading = "Fit", value_name = "NAME,...", value_delimiter = ',')]
+    /// Find the MINOS intervals of these parameters; repeatable, once for a name with commas in it
+    #[arg(long, help_heading = "Fit", value_name = "NAME,...")]
     minos: Vec<String>,
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
@@ -159,7 +159,7 @@ fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, C
         || plots.wanted(POSTFIT)
         || model.parameters.len() <= COVARIANCE_LIMIT;
     let mut options = args.data.options(model)?.covariance(covariance);
-    for name in &args.minos {
+    for name in load::parameters(&args.minos, model) {
         options = options.minos(name);
     }
     Ok(options)

@@ -81,6 +81,23 @@ fn no_output_takes_the_place_of_another_file() {
 }
 
 #[test]
+fn a_parameter_with_commas_in_its_name_can_be_asked_for() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/simple_workspace.json");
+    let text = fs::read_to_string(path).unwrap().replace("jet_scale", "jet, scale");
+    let fit = run_with(&["fit", "-i", "-", "--minos", "jet, scale", "--minos", "mu,lumi"], &text);
+    assert!(fit.status.success(), "{}", shown(&fit));
+    let fit: serde_json::Value = serde_json::from_slice(&fit.stdout).unwrap();
+    let mut asked: Vec<&String> = fit["minos"].as_object().unwrap().keys().collect();
+    asked.sort();
+    assert_eq!(asked, ["jet, scale", "lumi", "mu"]);
+    let study = run_with(&["toys", "-i", "-", "--n-toys", "3", "--params", "jet, scale"], &text);
+    assert!(study.status.success(), "{}", shown(&study));
+    let study: serde_json::Value = serde_json::from_slice(&study.stdout).unwrap();
+    let studied = study["parameters"].as_array().unwrap();
+    assert_eq!((studied.len(), &studied[0]["name"]), (1, &"jet, scale".into()));
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_told_before_the_work() {
     let output = run(&["fit", "-i", "no/such/file.json", "-o", "no/such/folder/result.json"]);
     assert_eq!(output.status.code(), Some(2));
