@@ -646,6 +646,11 @@ def _(w):
     background(w)["modifiers"][1]["data"][1] = -1.5
 
 
+@case("warning_name_of_an_element")
+def _(w):
+    background(w)["modifiers"].append({"name": "stat_SR[1]", "type": "normsys", "data": {"lo": 0.9, "hi": 1.1}})
+
+
 @case("warning_lumi_without_sigmas")
 def _(w):
     del settings(w, "lumi")["sigmas"]

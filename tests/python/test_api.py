@@ -97,6 +97,53 @@ class TestLoading:
             nextstat.load_workspace(fixtures / SIMPLE, **options)
 
 
+class TestArguments:
+    """What is not what it looks like must not be read as something else."""
+
+    def test_a_numpy_bool_asks_what_a_bool_asks(self, model):
+        # Once read as the numbers 0 and 1: a fit of Asimov data, in silence.
+        observed, asimov = nextstat.fit(model), nextstat.fit(model, asimov=True)
+        assert nextstat.fit(model, asimov=np.bool_(False)).twice_nll == observed.twice_nll
+        assert nextstat.fit(model, asimov=np.bool_(True)).twice_nll == asimov.twice_nll
+        assert nextstat.fit(model, asimov=np.float64(1.0)).twice_nll == nextstat.fit(model, asimov=1).twice_nll
+
+    def test_masks_and_imaginary_parts_are_not_dropped(self, model):
+        point = model.suggested_init()
+        mask = np.arange(len(point)) == 1
+        with pytest.raises(ValueError, match="params must be numbers: some are masked"):
+            model.nll(np.ma.masked_array(point, mask=mask))
+        with pytest.raises(ValueError, match="params must be real numbers, not complex ones"):
+            model.nll(point + 0j)
+        with pytest.raises(ValueError, match="the data must be numbers: some are masked"):
+            nextstat.fit(model, data=np.ma.masked_array(model.observed_data(False), mask=[True] + [False] * 6))
+        assert model.nll(np.ma.masked_array(point, mask=False)) == model.nll(point)
+
+    def test_one_name_for_minos_need_not_be_a_list(self, model):
+        alone, listed = nextstat.fit(model, minos="mu").minos, nextstat.fit(model, minos=["mu"]).minos
+        assert list(alone) == ["mu"]
+        assert alone["mu"].lower == listed["mu"].lower
+
+    def test_wrong_values_of_fixed_are_named(self, model):
+        with pytest.raises(TypeError, match="the fixed value of parameter 'mu' must be a number, not 1.0x"):
+            nextstat.fit(model, fixed={"mu": "1.0x"})
+        with pytest.raises(TypeError, match="keys of fixed must be names of parameters, not 3"):
+            nextstat.fit(model, fixed={3: 1.0})
+
+    def test_json_text_is_no_path(self, fixtures):
+        with pytest.raises(TypeError, match=r"not JSON text; make a dictionary of it with json\.loads"):
+            nextstat.load_workspace((fixtures / SIMPLE).read_text())
+
+    def test_a_million_threads_are_not_started(self, model):
+        started = nextstat.fit(model, threads=1_000_000)
+        assert started.twice_nll == nextstat.fit(model, threads=1).twice_nll
+
+    def test_no_fits_have_no_spread(self, model):
+        empty = nextstat.fit_batch(model, np.empty((0, 7)))
+        assert len(empty) == 0
+        rows = [line.split() for line in repr(empty).splitlines()]
+        assert ["jet_scale"] in rows
+
+
 class TestModel:
     def test_parameters_are_pyhfs(self, model, pyhf_model):
         config = pyhf_model[0].config

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ns_core::{BinnedData, Model};
-use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -24,7 +24,10 @@ impl Rows {
     /// `ValueError` for another shape or for something that is not numbers.
     pub(crate) fn read(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let array = match object.cast::<PyArrayDyn<f64>>() {
-            Ok(array) if array.is_c_contiguous() => array.clone(),
+            // Subclasses may mean more than their numbers, as masked arrays do.
+            Ok(array) if array.is_c_contiguous() && object.is_exact_instance_of::<PyUntypedArray>() => {
+                array.clone()
+            }
             _ => convert(what, object)?,
         };
         let values = array.try_readonly().map_err(|e| bad(format!("{what}: {e}")))?.as_slice()?.to_vec();
@@ -57,7 +60,15 @@ impl Rows {
 /// NumPy's own conversion to contiguous float64.
 fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let py = object.py();
-    let numpy = numpy::get_array_module(py)?;
+    let numpy = py.import("numpy")?;
+    // What the conversion would drop without a word: masks and imaginary parts.
+    let masked = || py.import("numpy.ma")?.call_method1("is_masked", (object,))?.is_truthy();
+    if object.hasattr("mask")? && masked()? {
+        return Err(bad(format!("{what} must be numbers: some are masked; fill or remove them")));
+    }
+    if numpy.call_method1("iscomplexobj", (object,))?.is_truthy()? {
+        return Err(bad(format!("{what} must be real numbers, not complex ones")));
+    }
     let array = numpy
         .call_method1("ascontiguousarray", (object, "float64"))
         .map_err(|e| bad(format!("{what} must be numbers: {}", e.value(py))))?;

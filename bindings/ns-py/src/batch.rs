@@ -184,7 +184,9 @@ impl BatchResult {
                 .collect();
             let n = column.len() as f64;
             let mean = column.iter().sum::<f64>() / n;
-            let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+            // Nothing of fewer than two values, not the 0 of an empty sum.
+            let n_free = if column.len() > 1 { n - 1.0 } else { f64::NAN };
+            let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n_free).sqrt();
             let show =
                 |x: f64| if x.is_finite() { ns_inference::present::significant(x) } else { String::new() };
             vec![name.clone(), show(mean), show(spread)]

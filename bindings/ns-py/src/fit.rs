@@ -36,7 +36,7 @@ pub(crate) fn fit(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    minos: Option<Vec<String>>,
+    minos: Option<load::Names>,
     covariance: bool,
     uncertainties: bool,
     crossings: bool,
@@ -55,7 +55,7 @@ pub(crate) fn fit(
     wanted = options::data(wanted, &model.inner, data, asimov)?;
     wanted = options::fixed(wanted, fixed)?;
     wanted = options::init(wanted, &model.inner, init)?;
-    for name in minos.into_iter().flatten() {
+    for name in minos.map(load::Names::list).into_iter().flatten() {
         wanted = wanted.minos(name);
     }
     let opened = model.open(py, &execution(device, threads)?, Work::Fit)?;

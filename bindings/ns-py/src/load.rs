@@ -92,6 +92,11 @@ impl Text {
         if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
             return Ok(Self::Json(dumps(source)?));
         }
+        if source.extract::<&str>().is_ok_and(|text| text.trim_start().starts_with('{')) {
+            return Err(PyTypeError::new_err(
+                "expected a path or a dictionary, not JSON text; make a dictionary of it with json.loads",
+            ));
+        }
         source.extract::<PathBuf>().map(Self::Path).map_err(|_| {
             let kind = source.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!("expected a path or a dictionary, not {kind}"))

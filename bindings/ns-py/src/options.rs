@@ -4,7 +4,7 @@ use ns_core::{Model, Search};
 use ns_inference::{FitData, FitOptions, parameter_index};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, dataset};
 use crate::error::inference_error;
@@ -15,7 +15,15 @@ use crate::error::inference_error;
 /// `TypeError` for values that are not numbers.
 pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) -> PyResult<FitOptions> {
     for (name, value) in fixed.into_iter().flat_map(|dict| dict.iter()) {
-        options = options.fix(name.extract::<String>()?, value.extract::<f64>()?);
+        let name: String = name.extract().map_err(|_| {
+            PyTypeError::new_err(format!("the keys of fixed must be names of parameters, not {name}"))
+        })?;
+        let number: f64 = value.extract().map_err(|_| {
+            PyTypeError::new_err(format!(
+                "the fixed value of parameter '{name}' must be a number, not {value}"
+            ))
+        })?;
+        options = options.fix(name, number);
     }
     Ok(options)
 }
@@ -61,8 +69,9 @@ pub(crate) fn data(
     // `asimov=True` and `asimov=1.0` are different questions.
     let asimov = match asimov {
         None => None,
-        Some(object) => match object.cast::<PyBool>() {
-            Ok(flag) => flag.is_true().then_some(FitData::Asimov { poi: None }),
+        // NumPy's bool, too: read as a number it would be the other question.
+        Some(object) => match object.extract::<bool>() {
+            Ok(flag) => flag.then_some(FitData::Asimov { poi: None }),
             Err(_) => {
                 let poi = object.extract::<f64>().map_err(|_| {
                     PyTypeError::new_err("asimov must be True or the value of the parameter of interest")

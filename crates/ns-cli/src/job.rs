@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, distinct};
 use crate::progress::Bar;
 use crate::record::{Ran, Record};
 use crate::{interrupt, load};
@@ -38,6 +38,7 @@ impl Job {
     ) -> Result<Self, CliError> {
         let started = Instant::now();
         let quiet = output.quiet;
+        distinct([("--input", Some(model.input.as_path())), ("--output", output.output.as_deref())])?;
         let output = Output::open(output)?;
         let model = load::model(model)?;
         let Opened { session, reason } = open_session_for(&model, &execution.execution(), work)?;

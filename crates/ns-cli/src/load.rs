@@ -70,6 +70,12 @@ fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     names
 }
 
+/// The parameters in lists separated by commas; a comma may also be part of a name.
+pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
+    let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
+    names(lists, &known)
+}
+
 /// The model that the flags describe.
 ///
 /// # Errors

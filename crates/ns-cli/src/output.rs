@@ -140,6 +140,44 @@ impl PendingFile {
     }
 }
 
+/// Makes sure that no two flags name the same file, however they write it: the second one written would take
+/// the place of the first, or of an input. Standard streams, pipes and devices may be named twice.
+///
+/// # Errors
+/// If two do; wrong usage.
+pub(crate) fn distinct<'a>(
+    flags: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+) -> Result<(), CliError> {
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for (flag, path) in flags {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { continue };
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            continue;
+        }
+        let place = place(path);
+        if let Some((other, _)) = seen.iter().find(|(_, known)| *known == place) {
+            let path = path.display();
+            return Err(CliError::Usage(format!(
+                "{other} and {flag} both name {path}; give each a file of its own"
+            )));
+        }
+        seen.push((flag, place));
+    }
+    Ok(())
+}
+
+/// A path by which a file is known however it is written; the file need not be there yet.
+fn place(path: &Path) -> PathBuf {
+    if let Ok(found) = fs::canonicalize(path) {
+        return found;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (fs::canonicalize(folder), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// Why no file could be made in a folder, without the passing name that nobody asked for.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {

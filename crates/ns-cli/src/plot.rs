@@ -6,7 +6,7 @@ use clap::Args;
 use ns_viz::{Drawing, Format, PictureError};
 
 use crate::error::{CliError, Exit};
-use crate::output::{PendingFile, complain};
+use crate::output::{PendingFile, complain, distinct};
 
 /// Where the picture of an analysis goes.
 #[derive(Debug, Args)]
@@ -54,19 +54,13 @@ impl Plots {
         result: Option<&'a Path>,
         flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
     ) -> Result<Self, CliError> {
-        let mut seen: Vec<(&str, &Path)> = result.map(|path| ("--output", path)).into_iter().collect();
+        let flags: Vec<_> = flags.into_iter().collect();
+        distinct([("--output", result)].into_iter().chain(flags.iter().copied()))?;
         let mut files = Vec::new();
         for (flag, path) in flags {
             let Some(path) = path else { continue };
             let usage = |error: PictureError| CliError::Usage(format!("{flag}: {error}"));
             let format = Format::of(path).map_err(usage)?;
-            if let Some((other, _)) = seen.iter().find(|(_, known)| *known == path) {
-                let path = path.display();
-                return Err(CliError::Usage(format!(
-                    "{other} and {flag} both name {path}; give each a file of its own"
-                )));
-            }
-            seen.push((flag, path));
             files.push((flag, Target { path: path.to_owned(), format, file: PendingFile::create(path)? }));
         }
         Ok(Self { files })

@@ -1,7 +1,7 @@
 //! Toys that are saved as they are run: the flags, and the way from a run to its file.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +14,7 @@ use ns_inference::toys::{
 };
 
 use crate::error::CliError;
+use crate::output::distinct;
 
 /// Which toys are run and where they are kept.
 #[derive(Debug, Args)]
@@ -59,8 +60,9 @@ impl SaveArgs {
     /// Takes the place of the file, before any work.
     ///
     /// # Errors
-    /// If it cannot be written, or another run is there.
-    pub(crate) fn claim(&self) -> Result<Option<Place>, CliError> {
+    /// If it cannot be written, another run is there, or it is where the result goes, too.
+    pub(crate) fn claim(&self, result: Option<&Path>) -> Result<Option<Place>, CliError> {
+        distinct([("--output", result), ("--save", self.save.as_deref())])?;
         Ok(self.save.as_ref().map(|path| Place::claim(path, self.resume)).transpose()?)
     }
 

@@ -76,7 +76,7 @@ pub enum Precision {
 pub struct Execution {
     /// Which device.
     pub device: Device,
-    /// Threads for independent fits; 0 means all cores.
+    /// Threads for independent fits; 0 means all cores. See [`Execution::resolved_threads`] for the most.
     pub threads: usize,
     /// Arithmetic.
     pub precision: Precision,
@@ -84,13 +84,19 @@ pub struct Execution {
     pub memory_limit: Option<u64>,
 }
 
+/// Most threads on a machine with fewer cores: starting and waking ten times as many takes minutes, and no
+/// number depends on how many there are.
+const MOST_THREADS: usize = 512;
+
 impl Execution {
-    /// The number of threads to use, with 0 resolved to the machine's cores.
+    /// The number of threads to use, with 0 resolved to the machine's cores, and at most 512 or the
+    /// machine's cores, whichever is more.
     #[must_use]
     pub fn resolved_threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
+            0 => cores,
+            n => n.min(MOST_THREADS.max(cores)),
         }
     }
 }
@@ -98,6 +104,15 @@ impl Execution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_million_threads_are_not_started() {
+        let threads = |threads| Execution { threads, ..Execution::default() }.resolved_threads();
+        assert_eq!((threads(1), threads(512)), (1, 512));
+        assert!(threads(0) >= 1);
+        assert_eq!(threads(1_000_000), threads(usize::MAX));
+        assert!(threads(usize::MAX) <= MOST_THREADS.max(threads(0)));
+    }
 
     #[test]
     fn devices_are_read_as_they_are_written() {

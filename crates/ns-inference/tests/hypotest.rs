@@ -81,6 +81,35 @@ fn a_parameter_between_equal_bounds_cannot_be_tested() {
     assert!(matches!(limit(&model), Err(InferenceError::PoiFixed { .. })));
 }
 
+/// A best fit at the bound 0 has the likelihood of the fit at 0; what rounding made of their difference once took
+/// CLs away, and the other p-values to 0.
+#[test]
+fn background_alone_is_not_excluded_by_rounding() {
+    for deficit in 0..60 {
+        let background = [20.0 + 3.1 * f64::from(deficit), 30.7];
+        let data = [0.3 * background[0], (27 - deficit % 20).into()];
+        let model = counting(&[5.0, 2.0], &background, &data, (0.0, 10.0));
+        for statistic in [TestStatistic::Qtilde, TestStatistic::Q] {
+            let result = cls(&model, 0.0, statistic);
+            assert_eq!((result.mu_hat, result.q_obs), (0.0, 0.0), "{deficit}");
+            assert_eq!((result.cls, result.clsb, result.clb), (Some(1.0), Some(0.5), Some(0.5)), "{deficit}");
+            assert_eq!(result.expected_set.cls, [Some(1.0); 5], "{deficit}");
+        }
+    }
+}
+
+/// With q both p-values of background alone against itself are the same number, also where it is small.
+#[test]
+fn q_has_a_cls_of_background_alone_for_any_best_fit() {
+    let model = counting(&[5.0], &[100.0], &[70.0], (-10.0, 10.0));
+    let result = cls(&model, 0.0, TestStatistic::Q);
+    assert!(result.mu_hat < 0.0 && result.q_obs > 1.0);
+    assert_eq!(result.cls, Some(1.0), "{:?}", result.warnings);
+    assert_eq!(result.clsb, result.clb);
+    assert_eq!(result.expected_set.cls, [Some(1.0); 5]);
+    assert_eq!(cls(&model, 0.0, TestStatistic::Qtilde).cls, None);
+}
+
 #[test]
 fn q0_has_a_p_value_and_no_cls() {
     let model = counting(&[5.0], &[50.0], &[60.0], (0.0, 10.0));

@@ -131,7 +131,7 @@ impl Limit {
     }
 
     fn level_label(&self) -> String {
-        format!("α = {}", significant(self.alpha, 1))
+        format!("α = {}", plain(self.alpha))
     }
 
     fn layout(&self, y: Axis) -> Layout<'_> {
@@ -145,7 +145,7 @@ impl Limit {
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_ONE)), "±1 σ"));
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_TWO)), "±2 σ"));
         }
-        let confidence = crate::scan::coverage(1.0 - self.alpha);
+        let confidence = format!("{} %", plain(100.0 * (1.0 - self.alpha)));
         if let Some(limit) = present(self.observed_limit) {
             let text = format!("observed {confidence} limit: {}", significant(limit, 3));
             entries.push(Entry::new(Symbol::Sign("↓"), text));
@@ -205,6 +205,17 @@ impl Limit {
     }
 }
 
+/// A number that somebody chose, with the digits that it was written with.
+fn plain(value: f64) -> String {
+    // 1 - 0.9999 is a little less than 0.0001.
+    let rounded = format!("{value:.6e}").parse().unwrap_or(value);
+    let text = significant(rounded, 7);
+    let (number, power) = text.find(" ×").map_or((text.as_str(), ""), |at| text.split_at(at));
+    let digits =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{digits}{power}")
+}
+
 /// The tip of an arrow that points at a limit on the axis.
 fn arrow(panel: &mut Panel<'_>, limit: f64) {
     let (x, y) = (panel.x.at(limit), panel.area.bottom);
@@ -238,6 +249,30 @@ mod tests {
         let drawing = limit.draw().unwrap();
         assert_eq!(corners(&drawing, BAND_ONE), [8, 8]);
         assert_eq!(corners(&drawing, BAND_TWO), [18], "the other band has all its values");
+    }
+
+    #[test]
+    fn the_confidence_level_is_not_rounded() {
+        for (cl, confidence, level) in [
+            (0.95, "95 %", "α = 0.05"),
+            (0.975, "97.5 %", "α = 0.025"),
+            (0.99, "99 %", "α = 0.01"),
+            (0.9999, "99.99 %", "α = 0.0001"),
+            (0.683, "68.3 %", "α = 0.317"),
+            (0.9999999, "99.99999 %", "α = 1 × 10⁻⁷"),
+        ] {
+            let limit = Limit {
+                mu: vec![0.0, 1.0],
+                observed: vec![Some(1.0), Some(0.01)],
+                observed_limit: Some(0.75),
+                alpha: 1.0 - cl,
+                ..Limit::default()
+            };
+            let labels = limit.draw().unwrap().labels();
+            for text in [format!("observed {confidence} limit: 0.750"), level.to_owned()] {
+                assert!(labels.iter().any(|label| label.text == text), "{text}: {labels:?}");
+            }
+        }
     }
 
     #[test]

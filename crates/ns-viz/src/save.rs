@@ -69,7 +69,14 @@ impl Drawing {
         builder.prefix(".nextstat-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(folder).map_err(failed)?;
+        // Without the passing name that nobody asked for.
+        let mut file = builder.tempfile_in(folder).map_err(|error| {
+            failed(if folder.exists() {
+                error.kind().into()
+            } else {
+                std::io::Error::new(error.kind(), format!("the folder {} does not exist", folder.display()))
+            })
+        })?;
         file.write_all(&bytes).map_err(failed)?;
         file.persist(&target).map(|_| ()).map_err(|error| failed(error.error))
     }

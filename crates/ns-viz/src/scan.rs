@@ -192,10 +192,15 @@ impl Scan {
     }
 }
 
-/// A probability in per cent, as in "68 %".
+/// A probability in per cent, as in "68 %"; near 100 with as many nines as it has, as in "99.994 %".
 pub(crate) fn coverage(probability: f64) -> String {
+    if 1.0 - probability < 1e-9 {
+        return "> 99.999999 %".to_owned();
+    }
     let percent = 100.0 * probability;
-    if percent < 99.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+    let nines = (-(1.0 - probability).log10()).max(1.0);
+    let decimals = if percent < 99.0 { 0 } else { nines.floor() as usize - 1 };
+    format!("{percent:.decimals$} %")
 }
 
 /// Where a curve passes a height.
@@ -211,6 +216,13 @@ fn crossings(curve: &[(f64, Option<f64>)], level: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_level_covers_everything() {
+        let names = [1.0, 4.0, 9.0, 16.0, 25.0].map(|level: f64| coverage(libm::erf((0.5 * level).sqrt())));
+        assert_eq!(names, ["68 %", "95 %", "99.7 %", "99.994 %", "99.99994 %"]);
+        assert_eq!(coverage(1.0), "> 99.999999 %");
+    }
 
     #[test]
     fn levels_are_named_and_crossed_where_the_parabola_crosses_them() {

@@ -158,6 +158,7 @@ fn saving_goes_by_the_extension() {
     assert!(matches!(drawing.save("picture"), Err(PictureError::UnknownExtension { extension: None, .. })));
     let error = drawing.save(folder.path().join("no/such/folder/a.svg")).unwrap_err();
     assert!(matches!(error, PictureError::Write { .. }));
+    assert!(error.to_string().contains("no/such/folder does not exist"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing half-written is left");
 }
 

@@ -862,7 +862,7 @@ def fit(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
-    minos: Sequence[str] | None = None,
+    minos: str | Sequence[str] | None = None,
     covariance: bool = True,
     uncertainties: bool = True,
     crossings: bool = True,

@@ -1,6 +1,6 @@
 //! `nextstat fit`: maximum-likelihood fit with uncertainties.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
-use crate::output::{Output, PendingFile};
+use crate::output::{Output, PendingFile, distinct};
 use crate::plot::Plots;
 use crate::record::{Ran, Record, to_json};
 use crate::{interrupt, load, table};
@@ -29,8 +29,8 @@ pub(crate) struct FitArgs {
     model: ModelArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Find the MINOS intervals of these parameters
-    #[arg(long, help_heading = "Fit", value_name = "NAME,...", value_delimiter = ',')]
+    /// Find the MINOS intervals of these parameters; repeatable, once for a name with commas in it
+    #[arg(long, help_heading = "Fit", value_name = "NAME,...")]
     minos: Vec<String>,
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
@@ -82,6 +82,12 @@ struct CovarianceFile<'a> {
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
+    let result = args.output.output.as_deref();
+    distinct([("--input", Some(args.model.input.as_path())), ("--output", result)])?;
+    let covariance = ("--covariance", args.covariance.as_deref());
+    for (flag, picture) in pictures(args) {
+        distinct([("--output", result), covariance, (flag, picture)])?;
+    }
     let output = Output::open(&args.output)?;
     let plots = plots(args)?;
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
@@ -132,13 +138,18 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
 
 /// Opens the files of all pictures.
 fn plots(args: &FitArgs) -> Result<Plots, CliError> {
+    Plots::open(args.output.output.as_deref(), pictures(args))
+}
+
+/// The flags of all pictures.
+fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     let files = [
         (PULLS, &args.plot),
         (CORRELATION, &args.plot_correlation),
         (PREFIT, &args.plot_prefit),
         (POSTFIT, &args.plot_postfit),
     ];
-    Plots::open(args.output.output.as_deref(), files.map(|(flag, path)| (flag, path.as_deref())))
+    files.map(|(flag, path)| (flag, path.as_deref()))
 }
 
 /// The fit that the flags describe.
@@ -148,7 +159,7 @@ fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, C
         || plots.wanted(POSTFIT)
         || model.parameters.len() <= COVARIANCE_LIMIT;
     let mut options = args.data.options(model)?.covariance(covariance);
-    for name in &args.minos {
+    for name in load::parameters(&args.minos, model) {
         options = options.minos(name);
     }
     Ok(options)

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     if !args.mu.is_finite() {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
-    let place = args.save.claim()?;
+    let place = args.save.claim(args.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: 2 * shard.end.saturating_sub(shard.start), fits: 2 };
     let job = Job::open(&args.model, &args.execution, &args.output, work)?;

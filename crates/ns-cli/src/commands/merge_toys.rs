@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{hypotest_toys, toys};
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
-use crate::output::Output;
+use crate::output::{Output, distinct};
 use crate::record::Record;
 
 /// Flags of `merge-toys`.
@@ -42,6 +42,9 @@ pub(crate) struct MergeToysArgs {
 /// if toys are missing, unless that is allowed.
 pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
+    for file in &args.files {
+        distinct([("FILE", Some(file.as_path())), ("--output", args.output.output.as_deref())])?;
+    }
     let output = Output::open(&args.output)?;
     match ToySet::<ToyRow>::open(&args.files) {
         Ok(set) => {

@@ -14,7 +14,7 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::save::SaveArgs;
-use crate::{start, table};
+use crate::{load, start, table};
 
 /// Flags of `toys`.
 #[derive(Debug, Args)]
@@ -33,8 +33,8 @@ pub(crate) struct ToysArgs {
     /// --init
     #[arg(long, help_heading = "Toys", value_name = "POINT", default_value = "bestfit", value_parser = point)]
     at: Point,
-    /// Parameters to study [default: all free ones]
-    #[arg(long, help_heading = "Toys", value_name = "NAME,...", value_delimiter = ',')]
+    /// Parameters to study; repeatable, once for a name with commas in it [default: all free ones]
+    #[arg(long, help_heading = "Toys", value_name = "NAME,...")]
     params: Vec<String>,
     #[command(flatten)]
     save: SaveArgs,
@@ -82,14 +82,14 @@ impl Point {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
 /// saved run that is another one, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
-    let place = args.save.claim()?;
+    let place = args.save.claim(args.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
     let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let options = FitToysOptions::default()
         .fit(args.data.options(&job.model)?)
         .point(args.at.read(&job.model)?)
-        .params(args.params.clone())
+        .params(load::parameters(&args.params, &job.model))
         .n_toys(args.n_toys)
         .seed(args.execution.seed())
         .shard(args.save.shard())

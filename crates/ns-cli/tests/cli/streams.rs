@@ -44,6 +44,59 @@ fn an_output_file_appears_whole_or_not_at_all() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
 }
 
+/// Of two outputs in one file the first was once lost without a word, and so was a workspace, or toys, that the
+/// result was written over.
+#[test]
+fn no_output_takes_the_place_of_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (workspace, toys, same) = (place("workspace.json"), place("toys.parquet"), place("same.svg"));
+    let also = place("./same.svg");
+    let original = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/simple_workspace.json");
+    fs::copy(original, &workspace).unwrap();
+    let input = ["-i", &workspace];
+    let drawn = ["hypotest-toys", "-i", &workspace, "--mu", "1", "--n-toys", "4"];
+    let saved = run(&[&drawn[..], &["--save", &toys]].concat());
+    assert!(saved.status.success(), "{}", shown(&saved));
+    let before = fs::read(&toys).unwrap();
+    let cases: [(&[&str], &[&str], &str); 8] = [
+        (&["fit"], &["-o", &same, "--covariance", &also], "--output and --covariance both name"),
+        (&["fit"], &["--plot", &same, "--covariance", &also], "--covariance and --plot both name"),
+        (&["scan"], &["-o", &same, "--plot", &also], "--output and --plot both name"),
+        (&["fit"], &["-o", &workspace], "--input and --output both name"),
+        (&["ranking"], &["-o", &workspace], "--input and --output both name"),
+        (&["toys", "--n-toys", "4"], &["-o", &same, "--save", &also], "--output and --save both name"),
+        (&drawn[..1], &["--mu", "1", "--n-toys", "4", "-o", &same, "--save", &also], "--output and --save"),
+        (&["merge-toys", &toys], &["-o", &toys], "FILE and --output both name"),
+    ];
+    for (command, flags, said) in cases {
+        let input: &[&str] = if command[0] == "merge-toys" { &[] } else { &input };
+        let output = run(&[command, input, flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?} {flags:?}: {}", shown(&output));
+        assert!(shown(&output).contains(said), "{command:?} {flags:?}: {}", shown(&output));
+    }
+    assert_eq!(fs::read(&toys).unwrap(), before);
+    assert_eq!(fs::read(&workspace).unwrap(), fs::read(original).unwrap());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else was written");
+}
+
+#[test]
+fn a_parameter_with_commas_in_its_name_can_be_asked_for() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/simple_workspace.json");
+    let text = fs::read_to_string(path).unwrap().replace("jet_scale", "jet, scale");
+    let fit = run_with(&["fit", "-i", "-", "--minos", "jet, scale", "--minos", "mu,lumi"], &text);
+    assert!(fit.status.success(), "{}", shown(&fit));
+    let fit: serde_json::Value = serde_json::from_slice(&fit.stdout).unwrap();
+    let mut asked: Vec<&String> = fit["minos"].as_object().unwrap().keys().collect();
+    asked.sort();
+    assert_eq!(asked, ["jet, scale", "lumi", "mu"]);
+    let study = run_with(&["toys", "-i", "-", "--n-toys", "3", "--params", "jet, scale"], &text);
+    assert!(study.status.success(), "{}", shown(&study));
+    let study: serde_json::Value = serde_json::from_slice(&study.stdout).unwrap();
+    let studied = study["parameters"].as_array().unwrap();
+    assert_eq!((studied.len(), &studied[0]["name"]), (1, &"jet, scale".into()));
+}
+
 #[test]
 fn an_output_that_cannot_be_written_is_told_before_the_work() {
     let output = run(&["fit", "-i", "no/such/file.json", "-o", "no/such/folder/result.json"]);

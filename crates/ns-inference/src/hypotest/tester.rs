@@ -275,14 +275,16 @@ impl<'a> Tester<'a> {
         Tested { value, q, q_asimov, converged }
     }
 
-    /// The one-sided statistic: 0 where the best fit lies on the other side of the tested value.
+    /// The one-sided statistic: 0 where the best fit lies on the other side of the tested value, or on it.
     fn one_sided(&self, profile: &Profile, value: f64) -> f64 {
         let best = profile.best_value();
         let zero = match self.statistic {
             TestStatistic::Q0 => best < value,
             TestStatistic::Q | TestStatistic::Qtilde => best > value,
         };
-        if zero { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
+        // Where the best fit is the tested value (both at a bound) the two fits are one, and the difference of
+        // their likelihoods is rounding, which the p-values of an Asimov statistic of 0 would take for a signal.
+        if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
     /// Why the test of a value has no CLs although both fits are there; `None` if it has one.
@@ -292,7 +294,10 @@ impl<'a> Tester<'a> {
         if self.statistic == TestStatistic::Q0 {
             return Some("cls is null: q0 tests the absence of a signal; its p-value is clsb".to_owned());
         }
-        if tested.q_asimov > 0.0 || (value == asimov && tested.q == 0.0) {
+        // Without a difference between the hypotheses the two p-values of q are equal; those of qtilde are divided
+        // by the Asimov statistic.
+        let equal = tested.q == 0.0 || self.statistic == TestStatistic::Q;
+        if tested.q_asimov > 0.0 || (value == asimov && equal) {
             return None;
         }
         Some(if value == asimov {

@@ -109,7 +109,33 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
             "Add a modifier, such as a normfactor on the signal sample.",
         );
     }
-    sets.into_iter().map(|(declared, ..)| declared).collect()
+    let sets: Vec<Declared> = sets.into_iter().map(|(declared, ..)| declared).collect();
+    warn_of_equal_names(&sets, report);
+    sets
+}
+
+/// A scalar parameter may be called like an element of a vector. Both are in the model, as in pyhf, but whoever
+/// asks for one by name gets the first.
+fn warn_of_equal_names(sets: &[Declared], report: &mut Report) {
+    let vectors: HashMap<&str, usize> =
+        sets.iter().filter(|set| !set.kind.scalar()).map(|set| (set.name.as_str(), set.kind.n())).collect();
+    for set in sets.iter().filter(|set| set.kind.scalar()) {
+        let element = set.name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
+        let Some((vector, index)) = element else { continue };
+        let Some(i) = index.parse::<usize>().ok().filter(|i| i.to_string() == index) else { continue };
+        if vectors.get(vector).is_some_and(|n| i < *n) {
+            report.warn(
+                set.path.clone(),
+                format!(
+                    "The modifier {} has the name of element {i} of the parameter {}: two parameters of the model \
+                     are called the same.",
+                    quoted(&set.name),
+                    quoted(vector),
+                ),
+                "Rename the modifier; fixing, scanning or reading one of the two by name is ambiguous.",
+            );
+        }
+    }
 }
 
 /// Every modifier, walking channels and samples in the order of their names.
