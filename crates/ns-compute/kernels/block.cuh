@@ -1,6 +1,6 @@
 // What a block of threads is: indices, barriers, sums in a fixed order.
 //
-// Everything else is written in terms of these, so that the same sources compile for the processor (processor.cuh): that is
+// Everything else is written in terms of these, so that the same sources compile for the processor (processor.hpp): that is
 // how they are tested on machines without a card.
 #pragma once
 #include <stdint.h>
@@ -80,7 +80,7 @@ NS_DEVICE double reciprocal(double x) {
 }  // namespace ns
 
 #else
-#include "processor.cuh"
+#include "processor.hpp"
 #endif
 
 namespace ns {

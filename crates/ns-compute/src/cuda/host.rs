@@ -30,11 +30,19 @@ struct Kernels {
     draw: unsafe extern "C" fn(*const u8, i32, i32),
 }
 
-const OF_ONE_THREAD: Kernels =
-    Kernels { fit: ns_host_fit, evaluate: ns_host_evaluate, covariance: ns_host_covariance, draw: ns_host_draw };
+const OF_ONE_THREAD: Kernels = Kernels {
+    fit: ns_host_fit,
+    evaluate: ns_host_evaluate,
+    covariance: ns_host_covariance,
+    draw: ns_host_draw,
+};
 
-const OF_MANY: Kernels =
-    Kernels { fit: ns_many_fit, evaluate: ns_many_evaluate, covariance: ns_many_covariance, draw: ns_many_draw };
+const OF_MANY: Kernels = Kernels {
+    fit: ns_many_fit,
+    evaluate: ns_many_evaluate,
+    covariance: ns_many_covariance,
+    draw: ns_many_draw,
+};
 
 /// "Device" memory is the heap.
 #[derive(Debug)]

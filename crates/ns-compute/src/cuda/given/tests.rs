@@ -1,8 +1,8 @@
 //! Fits of given data between kinks by the kernels, compiled for the processor, against the processor's own.
 
 use ns_core::{
-    BinnedData, Channel, Condition, Constraint, Effect, EvaluationRequest, Execution, FitOutcome, FitRequest,
-    Interpolation, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+    BinnedData, Channel, Condition, Constraint, Effect, Execution, FitOutcome, FitRequest, Interpolation,
+    Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
 };
 
 use super::*;

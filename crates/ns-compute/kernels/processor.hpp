@@ -1,5 +1,5 @@
 // What a block of threads is where the kernels are compiled for the processor: one thread, or with NS_MANY_THREADS as many as
-// on a card (many.cuh).
+// on a card (many.hpp).
 #pragma once
 #include <math.h>
 #include <sched.h>
@@ -18,7 +18,7 @@ struct alignas(16) int4 {
 };
 
 #ifdef NS_MANY_THREADS
-#include "many.cuh"
+#include "many.hpp"
 #else
 namespace ns {
 NS_DEVICE int thread() { return 0; }

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "stack.cuh"
+#include "stack.hpp"
 
 // What the detector is told.
 #ifdef __SANITIZE_THREAD__
