@@ -62,7 +62,7 @@ fn a_deficit_that_excludes_every_signal_says_so() {
     let model = counting(&[5.0], &[100.0], &[40.0], (-10.0, 10.0));
     let result = limit(&model).unwrap();
     assert_eq!(result.observed, None);
-    assert!(says(&result.warnings, "CLs is below 0.050 at every value"), "{:?}", result.warnings);
+    assert!(says(&result.warnings, "CLs is below 0.05 at every value"), "{:?}", result.warnings);
     assert!(result.expected.iter().all(Option::is_some));
 }
 

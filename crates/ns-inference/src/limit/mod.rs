@@ -17,6 +17,7 @@ use crate::analysis::Analysis;
 use crate::hypotest::TestStatistic;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::{Tested, Tester};
+use crate::present::significant;
 use crate::{FitOptions, InferenceError};
 use bracket::{Bracket, End};
 
@@ -340,6 +341,7 @@ fn name_result(
     let name = tester.name().to_owned();
     let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+    let level = significant(alpha);
     for wanted in searches {
         let which = match wanted.n_sigma {
             None => "the observed limit".to_owned(),
@@ -359,18 +361,18 @@ fn name_result(
                         format!("{name} has no effect on what is expected; check its samples")
                     }
                     End::NotCrossed { upper } => format!(
-                        "CLs stays above {alpha:.3} up to the upper bound {upper} of {name}; raise that bound in the \
+                        "CLs stays above {level} up to the upper bound {upper} of {name}; raise that bound in the \
                          measurement's \"parameters\""
                     ),
                     End::Below { low } => format!(
-                        "CLs is below {alpha:.3} at every value of {name} above {low}: the data lie too far below the \
+                        "CLs is below {level} at every value of {name} above {low}: the data lie too far below the \
                          background; use the statistic q, or look for what the model lacks"
                     ),
                     End::Wall { below } => format!(
-                        "CLs stays above {alpha:.3} up to {name} = {below}, and beyond it the likelihood is not finite"
+                        "CLs stays above {level} up to {name} = {below}, and beyond it the likelihood is not finite"
                     ),
                     End::Exhausted { below } | End::Found(below) => format!(
-                        "CLs stays above {alpha:.3} up to {name} = {below}, where the search was given up"
+                        "CLs stays above {level} up to {name} = {below}, where the search was given up"
                     ),
                 };
                 match missing.iter_mut().find(|(other, _)| *other == reason) {
@@ -409,7 +411,7 @@ fn name_result(
             && (cls - alpha).abs() > JUMP
         {
             jumps.push(format!(
-                    "CLs jumps from {cls:.6} across {alpha:.3} at {name} = {limit}: the fits of the other parameters have \
+                    "CLs jumps from {cls:.6} across {level} at {name} = {limit}: the fits of the other parameters have \
                      several minima there"
                 ));
         }

@@ -73,7 +73,7 @@ pub enum WorkspaceError {
     #[error(
         "patchset {origin} was made for another workspace: it expects one with {algorithm} digest {expected}, \
          but this one has {actual}. Use the background-only workspace that was published with the patchset, \
-         unchanged, or switch the digest check off if the difference is intended."
+         unchanged, or switch the digest check off (--no-digest-check, digest_check=False) if the difference is intended."
     )]
     DigestMismatch {
         /// The patchset.

@@ -14,6 +14,7 @@ pub use result::{ToyLimitPoint, ToyLimitResult};
 use super::options::check_number;
 use super::{HypotestToysOptions, Summary, ToyTest};
 use crate::limit::bracket::{Bracket, End};
+use crate::present::significant;
 use crate::{InferenceError, LimitOptions, upper_limit};
 
 /// Values tested for one limit at most.
@@ -228,7 +229,7 @@ impl Work<'_> {
         start: crate::LimitResult,
         interrupted: bool,
     ) -> ToyLimitResult {
-        let alpha = 1.0 - self.options.cl;
+        let level = significant(1.0 - self.options.cl);
         let mut limits: Vec<Option<(f64, f64)>> = Vec::with_capacity(searches.len());
         for wanted in searches {
             let which = match wanted.slot {
@@ -241,14 +242,14 @@ impl Work<'_> {
                 Some(End::NotCrossed { upper }) => (
                     None,
                     Some(format!(
-                        "{which} is null: CLs stays above {alpha:.3} up to the upper bound {upper} of {}",
+                        "{which} is null: CLs stays above {level} up to the upper bound {upper} of {}",
                         start.param
                     )),
                 ),
                 Some(End::Wall { below } | End::Exhausted { below }) => (
                     None,
                     Some(format!(
-                        "{which} is null: CLs stays above {alpha:.3} up to {} = {below}, and no toys count beyond",
+                        "{which} is null: CLs stays above {level} up to {} = {below}, and no toys count beyond",
                         start.param
                     )),
                 ),
@@ -257,11 +258,11 @@ impl Work<'_> {
                 None if limit.is_some() => (
                     limit,
                     Some(format!(
-                        "{which} rests on few toys: CLs jumps across {alpha:.3} from one value tested to the next; run \
+                        "{which} rests on few toys: CLs jumps across {level} from one value tested to the next; run \
                          more toys"
                     )),
                 ),
-                _ => (None, Some(format!("{which} is null: no value tested has a CLs near {alpha:.3}"))),
+                _ => (None, Some(format!("{which} is null: no value tested has a CLs near {level}"))),
             };
             self.notes.extend(why);
             limits.push(limit);
