@@ -1,4 +1,5 @@
-//! Fits of given data between kinks by the kernels, compiled for the processor, against the processor's own.
+//! Fits of given data by the kernels, compiled for the processor, against the processor's own: between kinks, on ridges, and with
+//! certificates that do not hold.
 
 use ns_core::{
     BinnedData, Channel, Condition, Constraint, Effect, Execution, FitOutcome, FitRequest, Interpolation,
