@@ -82,12 +82,12 @@ struct CovarianceFile<'a> {
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
-    let result = args.output.output.as_deref();
-    distinct([("--input", Some(args.model.input.as_path())), ("--output", result)])?;
-    let covariance = ("--covariance", args.covariance.as_deref());
-    for (flag, picture) in pictures(args) {
-        distinct([("--output", result), covariance, (flag, picture)])?;
-    }
+    let files = [
+        ("--input", Some(args.model.input.as_path())),
+        ("--output", args.output.output.as_deref()),
+        ("--covariance", args.covariance.as_deref()),
+    ];
+    distinct(files.into_iter().chain(pictures(args)))?;
     let output = Output::open(&args.output)?;
     let plots = plots(args)?;
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;

@@ -59,11 +59,12 @@ fn no_output_takes_the_place_of_another_file() {
     let saved = run(&[&drawn[..], &["--save", &toys]].concat());
     assert!(saved.status.success(), "{}", shown(&saved));
     let before = fs::read(&toys).unwrap();
-    let cases: [(&[&str], &[&str], &str); 8] = [
+    let cases: [(&[&str], &[&str], &str); 9] = [
         (&["fit"], &["-o", &same, "--covariance", &also], "--output and --covariance both name"),
         (&["fit"], &["--plot", &same, "--covariance", &also], "--covariance and --plot both name"),
         (&["scan"], &["-o", &same, "--plot", &also], "--output and --plot both name"),
         (&["fit"], &["-o", &workspace], "--input and --output both name"),
+        (&["fit"], &["--covariance", &workspace], "--input and --covariance both name"),
         (&["ranking"], &["-o", &workspace], "--input and --output both name"),
         (&["toys", "--n-toys", "4"], &["-o", &same, "--save", &also], "--output and --save both name"),
         (&drawn[..1], &["--mu", "1", "--n-toys", "4", "-o", &same, "--save", &also], "--output and --save"),
