@@ -12,7 +12,7 @@ namespace ns {
 enum { MOVES_FREELY = 0, RESTS = 1, HELD_BY_BOUND = 2 };
 
 // A bound beyond which the function would fall by no more than this may as well not hold.
-constexpr double BARELY = 100.0 * EDM_TOLERANCE;
+constexpr double BARELY = 1e-10;
 
 // The parameter of `ns_covariance`.
 struct CovarianceLaunch {

@@ -4,7 +4,6 @@
 
 namespace ns {
 
-constexpr double EDM_TOLERANCE = 1e-12;
 constexpr int MOST_ITERATIONS = 120;
 constexpr int MOST_TRIALS = 8;
 constexpr int MOST_PINS = 4;
@@ -14,7 +13,6 @@ constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
 // A descent of more iterations is a hard one.
 constexpr int HARD = 10;
-constexpr double SURELY = 1e-2 * EDM_TOLERANCE;
 constexpr double FORESEEABLE = 1e-3;
 // An EDM at which the minimum ahead can be recognised, and how close its point must be to the known one, in widths of
 // the constraints. Farther away than lanes look: two minima lie widths apart.
@@ -318,7 +316,7 @@ NS_DEVICE Descent descend(
         }
         if (!(at.edm >= 0.0 && isfinite(at.edm))) at.lost = true;
         if (at.lost) return at;
-        bool certain = at.edm <= SURELY || (at.edm <= EDM_TOLERANCE && at.last_edm <= EDM_TOLERANCE);
+        bool certain = at.edm <= plan.surely || fmax(at.edm, at.last_edm) <= 100.0 * plan.surely;
         if (certain) {
             at.converged = true;
             return at;

@@ -204,6 +204,12 @@ pub trait Session: Send + Sync {
     /// If the data do not fit.
     fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError>;
 
+    /// The processor's session of the same model, which makes a single fit sooner than a device that is made for
+    /// thousands; `None` where this is it.
+    fn processor(&self) -> Option<&dyn Session> {
+        None
+    }
+
     /// How far the fits made so far, since the session was opened, are from what the processor finds at the
     /// same points; `None` where the processor itself made them. With a value or gradient beyond the contract there
     /// is no check to read: the batch ends in [`SessionError::DeviceDisagrees`].

@@ -178,6 +178,8 @@ fn batches_change_no_bit() {
         let (cpu, gpu) = (processor(&model), device(&model, 0));
         let (n, few) = (at_most(2_000), at_most(50));
         let plan = toys::prepare(&model, &cpu, n);
+        // Both devices are then sure to make shards of the same run.
+        assert_eq!(plan.header(), toys::prepare(&model, gpu.as_ref(), n).header(), "{name}");
         let all = toys::run(&plan, &model, gpu.as_ref(), n, Some(n));
         // 777 of 2000.
         let part = (777 * n).div_ceil(2_000);

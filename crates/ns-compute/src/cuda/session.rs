@@ -296,6 +296,10 @@ impl Session for CudaSession {
         self.cpu.saturated_nll(data)
     }
 
+    fn processor(&self) -> Option<&dyn Session> {
+        Some(&self.cpu)
+    }
+
     fn check(&self) -> Option<DeviceCheck> {
         Some(*self.check.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -273,6 +273,10 @@ impl Session for SeveralCuda {
         self.cpu.saturated_nll(data)
     }
 
+    fn processor(&self) -> Option<&dyn Session> {
+        Some(&self.cpu)
+    }
+
     fn check(&self) -> Option<DeviceCheck> {
         let mut all = DeviceCheck::default();
         for check in self.cards.iter().filter_map(Session::check) {

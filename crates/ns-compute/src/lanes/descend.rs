@@ -2,7 +2,8 @@
 //!
 //! Steps are `-H g` with limited-memory BFGS corrections of the Gauss-Newton metric (see `metric`), shortened
 //! at bounds and until the function falls. The stop is that of every fit: the EDM at most 1e-12, measured with
-//! the corrected metric, the step that it implies taken, and again at most 1e-12 there. What does not behave
+//! the corrected metric, the step that it implies taken, and again at most 1e-12 there (less where the metric may be far
+//! from the truth, `Plan::surely`). What does not behave
 //! (a step that cannot be accepted, too many iterations, a factor near zero) is left to the scalar
 //! optimiser.
 
@@ -12,7 +13,7 @@ use super::group::{Bounds, Group, absorb, advance, after, before, reach};
 use super::metric::Metric;
 use super::scratch::Scratch;
 use super::solver::{Solver, factor, solve};
-use crate::optimise::{BELOW_SATURATED, EDM_TOLERANCE};
+use crate::optimise::BELOW_SATURATED;
 use crate::plan::Plan;
 use crate::simd::Level;
 
@@ -27,9 +28,6 @@ const MOST_PINS: usize = 4;
 
 /// While every step shrinks the EDM to less than this part of it, the metric needs no corrections.
 const GOOD_CONTRACTION: f64 = 0.05;
-
-/// An EDM this small needs no further step to confirm it.
-const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
 
 /// An EDM that says how far it is to the minimum, give or take a factor of 10.
 const FORESEEABLE: f64 = 1e-3;
@@ -182,7 +180,8 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             if !lane.busy {
                 continue;
             }
-            let certain = lane.edm <= SURELY || (lane.edm <= EDM_TOLERANCE && lane.last_edm <= EDM_TOLERANCE);
+            let surely = kind.plan.surely;
+            let certain = lane.edm <= surely || lane.edm.max(lane.last_edm) <= 100.0 * surely;
             let converged = certain && lane.trials == 0 && !lost[l];
             let beaten = lane.trials == 0
                 && lane.edm <= FORESEEABLE

@@ -299,3 +299,32 @@ fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
         assert!((left - 1.0).abs() < 0.1 && found[0][1] < -0.5, "{found:?}");
     });
 }
+
+/// A metric from where the signal is a hundred times as large took points for the minimum whose EDM was ten thousand
+/// times what the certificate allows.
+#[test]
+fn a_metric_from_far_away_certifies_nothing_before_a_step_confirms_it() {
+    let modifier = |first| Modifier { name: String::new(), first, effect: Effect::NormFactor };
+    let signal = Sample {
+        name: "signal".into(),
+        nominal: vec![1e4, 0.0],
+        modifiers: vec![modifier(0), modifier(1)],
+    };
+    let control = Sample { name: "control".into(), nominal: vec![0.0, 1e6], modifiers: vec![modifier(1)] };
+    let mut model = valley_model([140.0, 1e4]);
+    model.channels[0].samples = vec![signal, control];
+    model.parameters[1].init = 1.0;
+    model.parameters[1].bounds = (0.0, 10.0);
+    model.parameters[1].constraint = Constraint::None;
+    // mu = 1.4 and shape = 0.01 fit exactly, mu to about 0.12.
+    let (minimum, uncertainty) = ([1.4, 0.01, 0.0], 0.12);
+    with_kind(&model, |kind, _, walk| {
+        for away in [1e-6, 3e-6, 1e-5, 3e-5, 1e-4] {
+            let start = [minimum[0] + away * uncertainty, minimum[1], minimum[2]];
+            let job = Job { main: &model.observed.main, aux: &model.observed.aux, start: &start, beat: None };
+            let arrival = descend(kind, &[job], walk).remove(0);
+            let left = (arrival.theta[0] - minimum[0]).abs() / uncertainty;
+            assert!(arrival.converged && left < 1.5e-6, "{away:e}: {left:e}, {arrival:?}");
+        }
+    });
+}

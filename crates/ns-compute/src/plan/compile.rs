@@ -9,6 +9,7 @@ use ns_core::{
 
 use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
 use crate::interp;
+use crate::optimise::EDM_TOLERANCE;
 
 /// One normsys before the terms are sorted by parameter.
 struct NormTerm {
@@ -66,6 +67,7 @@ impl Plan {
             asymmetric: vec![false; n],
             bendable: vec![false; n],
             bent: false,
+            surely: if multiplies_free_factors(model) { SURELY_OF_PRODUCTS } else { SURELY },
             layout: Layout::default(),
             wide: Layout::default(),
             flat: Layout::default(),
@@ -275,6 +277,27 @@ fn bendable(model: &Model) -> (Vec<bool>, bool) {
         }
     }
     (bend.iter().map(|&x| x > LEAST_BEND).collect(), bend.iter().sum::<f64>() > MUCH_BEND)
+}
+
+/// An EDM that needs no further step to confirm it, two orders below that of a certificate.
+const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
+
+/// The same where free factors multiply each other: the slope by one goes with the other, which may be a thousandth of
+/// what it was where the metric was taken. The EDM is then a millionth of what it should be.
+const SURELY_OF_PRODUCTS: f64 = 1e-6 * SURELY;
+
+/// Whether some sample has two factors that nothing constrains.
+fn multiplies_free_factors(model: &Model) -> bool {
+    let is_free = |index: usize| {
+        model.parameters.get(index).is_some_and(|p| matches!(p.constraint, Constraint::None))
+    };
+    let multiplies = |sample: &Sample| {
+        let factors = sample.modifiers.iter().filter(|modifier| {
+            matches!(modifier.effect, Effect::NormFactor | Effect::ShapeFactor) && is_free(modifier.first)
+        });
+        factors.count() > 1
+    };
+    model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
 fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {

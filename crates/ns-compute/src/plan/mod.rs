@@ -124,6 +124,9 @@ pub struct Plan {
     pub(crate) bendable: Vec<bool>,
     /// Asymmetric effects are so many and strong that second minima are common.
     pub(crate) bent: bool,
+    /// An EDM by a metric from elsewhere that needs no further step to confirm it; one of a hundred times as much
+    /// needs one.
+    pub(crate) surely: f64,
     /// Order of elimination.
     pub(crate) layout: Layout,
     /// Local parameters eliminated, no border: for the covariance of models of moderate size.

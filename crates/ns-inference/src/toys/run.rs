@@ -73,7 +73,7 @@ impl<'a> ToyTest<'a> {
     ) -> Result<Self, InferenceError> {
         check_number(options.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
-        let analysis = Analysis::new(model, session, &options.fit, silent)?;
+        let analysis = Analysis::new(model, of_single_fits(session), &options.fit, silent)?;
         let mut tester = Tester::new(analysis, options.statistic, "a toy-based test", 2)?;
         let name = tester.name().to_owned();
         if !mu.is_finite() {
@@ -140,7 +140,7 @@ impl<'a> ToyTest<'a> {
             return foreign("the statistic", "qtilde, q or q0".into(), header.test_stat.clone());
         };
         let silent = Control { observer: None, cancel: control.cancel };
-        let mut analysis = Analysis::new(model, session, &options, silent)?;
+        let mut analysis = Analysis::new(model, of_single_fits(session), &options, silent)?;
         let poi = analysis.poi("a toy-based test")?;
         let parameter = model.parameters.get(poi);
         let name = parameter.map_or("", |p| p.name.as_str());
@@ -235,6 +235,12 @@ impl<'a> ToyTest<'a> {
     }
 }
 
+/// The session for the few fits before the toys, which wait for each other. The header is then the same, bit by bit,
+/// whichever device the toys run on.
+pub(super) fn of_single_fits(session: &dyn Session) -> &dyn Session {
+    session.processor().unwrap_or(session)
+}
+
 /// The free and the conditional fit of a toy, and what both vary.
 type Requests = (Vec<FitRequest>, FitRequest);
 
@@ -249,7 +255,7 @@ fn requests(
     let [b, sb] = points;
     let asimov = [analysis.session.asimov(b)?, analysis.session.asimov(sb)?];
     let bases = points.map(|point| free_base(analysis, point));
-    // Both at once: a device takes two fits for the time of one.
+    // Both at once, on two threads.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {

@@ -49,6 +49,18 @@ pub fn n_devices() -> usize {
     there
 }
 
+/// Whether a model is asked for: all are, unless `NEXTSTAT_GPU_TEST_MODELS` names some, such as
+/// `tHu,tttt_prod/smooth`, for tools that slow everything down.
+fn is_asked_for(name: &str, codes: Interpolation) -> bool {
+    let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
+    let setting = if codes == Interpolation::SMOOTH { "smooth" } else { "piecewise" };
+    let asked = only.split(',').any(|entry| entry == name || entry == format!("{name}/{setting}"));
+    if !asked {
+        eprintln!("SKIPPED: {name}, {setting}: NEXTSTAT_GPU_TEST_MODELS does not name it");
+    }
+    asked
+}
+
 /// The workspaces of the reference folder with their names, or nothing with a loud skip; `names` picks some.
 pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str, Model)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
@@ -61,7 +73,7 @@ pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str
         let workspace = Workspace::from_path(folder.join(format!("{name}.json"))).unwrap();
         (*name, workspace.model(&options).unwrap())
     };
-    names.iter().map(model).collect()
+    names.iter().filter(|name| is_asked_for(name, codes)).map(model).collect()
 }
 
 /// A session of the processor with all threads.

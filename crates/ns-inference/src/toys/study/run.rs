@@ -11,7 +11,7 @@ use super::{FitToysOptions, GeneratingPoint};
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
-use crate::toys::run::free_request;
+use crate::toys::run::{free_request, of_single_fits};
 use crate::toys::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeating};
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
 use crate::{InferenceError, parameter_index};
@@ -45,7 +45,7 @@ impl<'a> FitToysTest<'a> {
     ) -> Result<Self, InferenceError> {
         check_number(options.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
-        let mut analysis = Analysis::new(model, session, &options.fit, silent)?;
+        let mut analysis = Analysis::new(model, of_single_fits(session), &options.fit, silent)?;
         let mut warnings = model.warnings.clone();
         let mut uncertainties = Vec::new();
         let point = match &options.point {
@@ -113,7 +113,7 @@ impl<'a> FitToysTest<'a> {
         let options = fit_options(model, &header.origin)?;
         check_number(header.origin.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
-        let mut analysis = Analysis::new(model, session, &options, silent)?;
+        let mut analysis = Analysis::new(model, of_single_fits(session), &options, silent)?;
         let source = session.toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)?;
         let asimov = session.asimov(&header.point)?;
         let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
