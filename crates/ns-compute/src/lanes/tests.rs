@@ -305,11 +305,8 @@ fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
 #[test]
 fn a_metric_from_far_away_certifies_nothing_before_a_step_confirms_it() {
     let modifier = |first| Modifier { name: String::new(), first, effect: Effect::NormFactor };
-    let signal = Sample {
-        name: "signal".into(),
-        nominal: vec![1e4, 0.0],
-        modifiers: vec![modifier(0), modifier(1)],
-    };
+    let signal =
+        Sample { name: "signal".into(), nominal: vec![1e4, 0.0], modifiers: vec![modifier(0), modifier(1)] };
     let control = Sample { name: "control".into(), nominal: vec![0.0, 1e6], modifiers: vec![modifier(1)] };
     let mut model = valley_model([140.0, 1e4]);
     model.channels[0].samples = vec![signal, control];

@@ -288,9 +288,8 @@ const SURELY_OF_PRODUCTS: f64 = 1e-6 * SURELY;
 
 /// Whether some sample has two factors that nothing constrains.
 fn multiplies_free_factors(model: &Model) -> bool {
-    let is_free = |index: usize| {
-        model.parameters.get(index).is_some_and(|p| matches!(p.constraint, Constraint::None))
-    };
+    let is_free =
+        |index: usize| model.parameters.get(index).is_some_and(|p| matches!(p.constraint, Constraint::None));
     let multiplies = |sample: &Sample| {
         let factors = sample.modifiers.iter().filter(|modifier| {
             matches!(modifier.effect, Effect::NormFactor | Effect::ShapeFactor) && is_free(modifier.first)
