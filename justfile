@@ -16,6 +16,10 @@ test *arguments:
 test-gpu *arguments:
     scripts/test-gpu {{arguments}}
 
+# The Rust ones of them under compute-sanitizer.
+test-sanitizer *arguments:
+    scripts/test-sanitizer {{arguments}}
+
 # Compile the CUDA kernels into the code that every build embeds; installs the compilers under target/.
 kernels *arguments:
     scripts/kernels {{arguments}}
