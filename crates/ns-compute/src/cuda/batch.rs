@@ -167,9 +167,13 @@ impl Input {
     }
 }
 
-/// Whether a fit has further starts.
-fn searches(request: &layout::Request) -> bool {
-    request.n_first + request.n_second + request.n_bendable + request.n_directions > 0
+/// The most starts of a fit that can be under way at a time (`starts_of` in `kernels/search.cuh`); 0 if it has none but
+/// its own.
+fn starts(request: &layout::Request) -> usize {
+    let (first, second) = (request.n_first + 2 * request.n_directions, request.n_second);
+    let flips = request.n_bendable.min(MOST_FLIPPED);
+    let mirror = i32::from(request.n_bendable > 0);
+    usize::try_from((first + mirror).max(second + mirror).max(flips)).unwrap_or(0)
 }
 
 /// Where a request's box differs from the model's, by parameter.
@@ -216,6 +220,9 @@ pub(super) enum Help {
     /// All of them, to the end: nothing comes after.
     All,
 }
+
+/// Parameters that a round flips one by one, as `kernels/search.cuh` has it.
+const MOST_FLIPPED: i32 = 8;
 
 /// Of so many blocks one waits, where a few do.
 const ONE_WAITS_OF: usize = 8;
@@ -281,13 +288,15 @@ impl Launcher<'_> {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
-        let shared = self.plan.kinked == 0 && requests.iter().any(searches);
-        let help = toys.filter(|_| shared).map_or(Help::No, |toys| toys.help);
+        let starts = requests.iter().map(starts).max().filter(|_| self.plan.kinked == 0).unwrap_or(0);
+        let help = toys.filter(|_| starts > 0).map_or(Help::No, |toys| toys.help);
         let few = self.fit.blocks.min(n_items).max(1);
+        // More could only wait.
+        let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
         let (blocks, waiting) = match help {
             Help::No => (few, 0),
             Help::Few => (few, few.div_ceil(ONE_WAITS_OF)),
-            Help::All => (self.fit.blocks, self.fit.blocks),
+            Help::All => (useful, useful),
         };
         let rounds = (help != Help::No).then(|| arena.put(&vec![layout::Round::default(); blocks]));
         let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
