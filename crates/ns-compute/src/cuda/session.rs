@@ -27,6 +27,8 @@ pub(super) const MOST_GIVEN: usize = 8192;
 /// Tasks that a thread settles in one go, and the least number of such portions.
 const BLOCK: usize = 64;
 const BLOCKS: usize = 32;
+/// Threads that read outcomes which are as the device left them.
+const READERS: usize = 8;
 
 /// A compiled model on one CUDA device, with a session of the processor beside it that finishes what the device
 /// leaves, searches where a request asks for it, and checks.
@@ -173,6 +175,27 @@ impl CudaSession {
         extra: usize,
         other: &(dyn Fn(usize) + Sync),
     ) -> Vec<TaskOutcome> {
+        self.settle_on(usize::MAX, count, one, extra, other)
+    }
+
+    /// The same for `count` tasks that only have to be read: on a few threads, since more take longer to wake than
+    /// there is to do.
+    pub(super) fn settle_short(
+        &self,
+        count: usize,
+        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+    ) -> Vec<TaskOutcome> {
+        self.settle_on(READERS, count, one, 0, &|_| ())
+    }
+
+    fn settle_on(
+        &self,
+        threads: usize,
+        count: usize,
+        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        extra: usize,
+        other: &(dyn Fn(usize) + Sync),
+    ) -> Vec<TaskOutcome> {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         outcomes.resize_with(count, || TaskOutcome { fits: Vec::new() });
         // Tasks that the processor finishes take long: few of them are no reason to stay on one thread.
@@ -196,7 +219,7 @@ impl CudaSession {
         };
         match &self.cpu.pool {
             Some(pool) => pool.in_place_scope(|scope| {
-                for _ in 1..pieces.min(pool.current_num_threads() + 1) {
+                for _ in 1..pieces.min(pool.current_num_threads() + 1).min(threads) {
                     scope.spawn(|_| work());
                 }
                 work();

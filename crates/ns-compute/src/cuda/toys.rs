@@ -239,7 +239,7 @@ impl<'a> Batch<'a> {
             let to = count.min(from + piece);
             let later =
                 |i: usize| if long.binary_search(&(from + i)).is_ok() { none() } else { one(from + i) };
-            let mut outcomes = session.settle_all(to - from, &later, 0, &|_| ());
+            let mut outcomes = session.settle_short(to - from, &later);
             while let Some((i, outcome)) = made.next_if(|(i, _)| *i < to) {
                 if let Some(place) = outcomes.get_mut(i - from) {
                     *place = outcome;
