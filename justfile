@@ -16,7 +16,7 @@ test *arguments:
 test-gpu *arguments:
     scripts/test-gpu {{arguments}}
 
-# The Rust ones of them under compute-sanitizer.
+# The Rust ones of them that need one card under compute-sanitizer.
 test-sanitizer *arguments:
     scripts/test-sanitizer {{arguments}}
 

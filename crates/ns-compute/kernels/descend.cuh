@@ -13,6 +13,8 @@ constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
 // A descent of more iterations is a hard one.
 constexpr int HARD = 10;
+// An EDM of this part of what a certificate allows needs no further step to confirm it.
+constexpr double SURELY = 1e-2;
 constexpr double FORESEEABLE = 1e-3;
 // An EDM at which the minimum ahead can be recognised, and how close its point must be to the known one, in widths of
 // the constraints. Farther away than lanes look: two minima lie widths apart.
@@ -316,7 +318,7 @@ NS_DEVICE Descent descend(
         }
         if (!(at.edm >= 0.0 && isfinite(at.edm))) at.lost = true;
         if (at.lost) return at;
-        bool certain = at.edm <= plan.surely || fmax(at.edm, at.last_edm) <= 100.0 * plan.surely;
+        bool certain = at.edm <= SURELY * plan.edm_tolerance || fmax(at.edm, at.last_edm) <= plan.edm_tolerance;
         if (certain) {
             at.converged = true;
             return at;

@@ -15,8 +15,8 @@ struct Plan {
     int n_binwise, n_factors, histosys, normsys;
     // Entries of `binwise_cell`; whether effects bend so much that fits flip single parameters.
     int n_scaled, bent;
-    // An EDM that needs no further step to confirm it.
-    double surely;
+    // The EDM of a certificate.
+    double edm_tolerance;
     // Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
     // cells from and to; scalar factors from and to, per-bin factors from and to; the channel's first bin.
     const int4* block;

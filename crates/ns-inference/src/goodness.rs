@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
-use crate::toys::goodness::{binomial_error, check_number, count};
+use crate::toys::goodness::{binomial_error, check_number, count, of_single_fits};
 use crate::{FitOptions, InferenceError};
 
 /// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
@@ -95,9 +95,9 @@ pub fn goodness_of_fit_toys(
 ) -> Result<GoodnessResult, InferenceError> {
     check_number(n_toys)?;
     let silent = Control { observer: None, cancel: control.cancel };
-    let mut analysis = Analysis::new(model, session, options, silent)?;
+    let mut analysis = Analysis::new(model, of_single_fits(session), options, silent)?;
     let (mut result, point) = compare(&mut analysis)?;
-    let (counts, above) = count(&mut analysis, &point, result.chi2, n_toys, seed, control)?;
+    let (counts, above) = count(&mut analysis, session, &point, result.chi2, (n_toys, seed), control)?;
     let good = counts.n_toys - counts.n_nonconverged - counts.n_error;
     if good > 0 {
         result.p_value_toys = Some(above as f64 / good as f64);

@@ -10,6 +10,7 @@ use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::kind::Kind;
 use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
 use super::shape::Rooms;
+use crate::lanes::MOST_FLIPS;
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
@@ -167,13 +168,13 @@ impl Input {
     }
 }
 
-/// The most starts of a fit that can be under way at a time (`starts_of` in `kernels/search.cuh`); 0 if it has none but
-/// its own.
-fn starts(request: &layout::Request) -> usize {
-    let (first, second) = (request.n_first + 2 * request.n_directions, request.n_second);
-    let flips = request.n_bendable.min(MOST_FLIPPED);
-    let mirror = i32::from(request.n_bendable > 0);
-    usize::try_from((first + mirror).max(second + mirror).max(flips)).unwrap_or(0)
+/// The most starts of a fit that can be under way at a time: those of its largest round (`starts_of` and `choose_flips` in
+/// `kernels/search.cuh`). 0 if it has none but its own.
+fn starts_of(request: &layout::Request) -> usize {
+    let count = |n: i32| usize::try_from(n).unwrap_or(0);
+    let bendable = count(request.n_bendable);
+    let shared = count(request.n_first + 2 * request.n_directions).max(count(request.n_second));
+    (shared + usize::from(bendable > 0)).max(bendable.min(MOST_FLIPS))
 }
 
 /// Where a request's box differs from the model's, by parameter.
@@ -217,12 +218,9 @@ pub(super) enum Help {
     No,
     /// As long as there is something to do; a few wait for more. The next launch is the last one.
     Few,
-    /// All of them, to the end: nothing comes after.
+    /// As many as there can be starts, to the end: nothing comes after.
     All,
 }
-
-/// Parameters that a round flips one by one, as `kernels/search.cuh` has it.
-const MOST_FLIPPED: i32 = 8;
 
 /// Of so many blocks one waits, where a few do.
 const ONE_WAITS_OF: usize = 8;
@@ -288,7 +286,7 @@ impl Launcher<'_> {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
-        let starts = requests.iter().map(starts).max().filter(|_| self.plan.kinked == 0).unwrap_or(0);
+        let starts = requests.iter().map(starts_of).max().filter(|_| self.plan.kinked == 0).unwrap_or(0);
         let help = toys.filter(|_| starts > 0).map_or(Help::No, |toys| toys.help);
         let few = self.fit.blocks.min(n_items).max(1);
         // More could only wait.
@@ -374,5 +372,32 @@ impl Launcher<'_> {
             slot.lane.launch(self.evaluate.kernel, shape, bytemuck::bytes_of(&launch))?;
         }
         slot.lane.fetch(output, behind + parts.flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_blocks_help_as_the_largest_round_has_starts() {
+        let starts = |n_first, n_second, n_directions, n_bendable| {
+            starts_of(&layout::Request {
+                n_first,
+                n_second,
+                n_directions,
+                n_bendable,
+                ..layout::Request::default()
+            })
+        };
+        assert_eq!(starts(0, 0, 0, 0), 0);
+        // Both places of a direction, and points that all fits share.
+        assert_eq!(starts(3, 4, 2, 0), 7);
+        assert_eq!(starts(3, 9, 1, 0), 9);
+        // The mirror image, or up to eight parameters one by one.
+        assert_eq!(starts(0, 0, 0, 1), 1);
+        assert_eq!(starts(9, 2, 0, 3), 10);
+        assert_eq!(starts(0, 1, 1, 5), 5);
+        assert_eq!(starts(0, 1, 1, 50), 8);
     }
 }

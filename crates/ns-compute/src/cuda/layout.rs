@@ -96,7 +96,7 @@ pub(super) struct Plan {
     pub(super) normsys: i32,
     pub(super) n_scaled: i32,
     pub(super) bent: i32,
-    pub(super) surely: f64,
+    pub(super) edm_tolerance: f64,
     pub(super) block: u64,
     pub(super) factor_param: u64,
     pub(super) binwise_first: u64,

@@ -257,7 +257,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.upper = arena.put(&side(&|p| plan.table.bounds[p].1));
     out.width = arena.put(&width);
     out.bent = i32::from(plan.bent);
-    out.surely = plan.surely;
+    out.edm_tolerance = plan.edm_tolerance;
     out.kinked =
         if plan.has_kinks { arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k))) } else { 0 };
 }

@@ -1,11 +1,10 @@
 //! Eight descents side by side, each to its own certificate; a finished lane takes the next fit.
 //!
 //! Steps are `-H g` with limited-memory BFGS corrections of the Gauss-Newton metric (see `metric`), shortened
-//! at bounds and until the function falls. The stop is that of every fit: the EDM at most 1e-12, measured with
-//! the corrected metric, the step that it implies taken, and again at most 1e-12 there (less where the metric may be far
-//! from the truth, `Plan::surely`). What does not behave
-//! (a step that cannot be accepted, too many iterations, a factor near zero) is left to the scalar
-//! optimiser.
+//! at bounds and until the function falls. The stop: the EDM at most 1e-12, measured with the corrected metric, the
+//! step that it implies taken, and again at most 1e-12 there; less where that metric may be far from the truth
+//! (`Plan::edm_tolerance`). What does not behave (a step that cannot be accepted, too many iterations, a factor near
+//! zero) is left to the scalar optimiser.
 
 use super::WIDTH;
 use super::evaluate::evaluate;
@@ -25,6 +24,9 @@ const MOST_TRIALS: usize = 8;
 
 /// How often bounds may hold further parameters within one step.
 const MOST_PINS: usize = 4;
+
+/// An EDM of this part of what a certificate allows needs no further step to confirm it.
+const SURELY: f64 = 1e-2;
 
 /// While every step shrinks the EDM to less than this part of it, the metric needs no corrections.
 const GOOD_CONTRACTION: f64 = 0.05;
@@ -180,8 +182,8 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             if !lane.busy {
                 continue;
             }
-            let surely = kind.plan.surely;
-            let certain = lane.edm <= surely || lane.edm.max(lane.last_edm) <= 100.0 * surely;
+            let tolerance = kind.plan.edm_tolerance;
+            let certain = lane.edm <= SURELY * tolerance || lane.edm.max(lane.last_edm) <= tolerance;
             let converged = certain && lane.trials == 0 && !lost[l];
             let beaten = lane.trials == 0
                 && lane.edm <= FORESEEABLE

@@ -12,7 +12,7 @@ const MOST_RISE: f64 = 3.0;
 const LEAST_DENT: f64 = 1.5;
 
 /// Flipped points of one minimum, the lowest first, at most.
-const MOST_FLIPS: usize = 8;
+pub(crate) const MOST_FLIPS: usize = 8;
 
 /// The minimum `theta` of `value` with one of the parameters `bendable` flipped, where that is worth a descent.
 pub(super) fn flips(

@@ -300,20 +300,26 @@ fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
     });
 }
 
-/// A metric from where the signal is a hundred times as large took points for the minimum whose EDM was ten thousand
-/// times what the certificate allows.
-#[test]
-fn a_metric_from_far_away_certifies_nothing_before_a_step_confirms_it() {
+/// A signal with two free factors, one of which a control region knows, and data that they fit at 1.4 and 0.01, the first
+/// to about 0.12.
+fn product_model() -> Model {
     let modifier = |first| Modifier { name: String::new(), first, effect: Effect::NormFactor };
-    let signal =
-        Sample { name: "signal".into(), nominal: vec![1e4, 0.0], modifiers: vec![modifier(0), modifier(1)] };
+    let both = vec![modifier(0), modifier(1)];
+    let signal = Sample { name: "signal".into(), nominal: vec![1e4, 0.0], modifiers: both };
     let control = Sample { name: "control".into(), nominal: vec![0.0, 1e6], modifiers: vec![modifier(1)] };
     let mut model = valley_model([140.0, 1e4]);
     model.channels[0].samples = vec![signal, control];
     model.parameters[1].init = 1.0;
     model.parameters[1].bounds = (0.0, 10.0);
     model.parameters[1].constraint = Constraint::None;
-    // mu = 1.4 and shape = 0.01 fit exactly, mu to about 0.12.
+    model
+}
+
+/// A metric from where the signal is a hundred times as large took points for the minimum whose EDM was ten thousand
+/// times what the certificate allows.
+#[test]
+fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
+    let model = product_model();
     let (minimum, uncertainty) = ([1.4, 0.01, 0.0], 0.12);
     with_kind(&model, |kind, _, walk| {
         for away in [1e-6, 3e-6, 1e-5, 3e-5, 1e-4] {
@@ -324,4 +330,18 @@ fn a_metric_from_far_away_certifies_nothing_before_a_step_confirms_it() {
             assert!(arrival.converged && left < 1.5e-6, "{away:e}: {left:e}, {arrival:?}");
         }
     });
+}
+
+#[test]
+fn only_products_of_free_factors_need_a_smaller_edm() {
+    let tolerance =
+        |model: &Model| CpuSession::open(model, &Execution::default()).unwrap().plan().edm_tolerance;
+    let mut model = product_model();
+    assert!(tolerance(&model) < 1.1e-18);
+    model.parameters[1].fixed = true;
+    assert_eq!(tolerance(&model), 1e-12);
+    model.parameters[1].fixed = false;
+    model.channels[0].samples[0].modifiers.pop();
+    assert_eq!(tolerance(&model), 1e-12);
+    assert_eq!(tolerance(&valley_model([500.0, 120.0])), 1e-12);
 }

@@ -10,7 +10,7 @@
 use ns_core::{Covariance, FitStatus};
 
 use super::active::classify;
-use super::descend::{Descent, EDM_TOLERANCE};
+use super::descend::Descent;
 use super::{Problem, Worker};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -31,7 +31,7 @@ pub(super) fn approach(
     start: &[f64],
     metric: &Covariance,
 ) -> Result<Descent, Vec<f64>> {
-    let n = start.len();
+    let (n, tolerance) = (start.len(), problem.plan.edm_tolerance);
     let mut theta: Vec<f64> = start.to_vec();
     for p in 0..n {
         if !problem.fixed[p] {
@@ -58,11 +58,11 @@ pub(super) fn approach(
         for p in 0..n {
             edm -= 0.5 * worker.slope[p] * worker.newton[p];
         }
-        if !(edm >= 0.0) || !(edm <= (CONTRACTION * last).max(0.25 * EDM_TOLERANCE)) {
+        if !(edm >= 0.0) || !(edm <= (CONTRACTION * last).max(0.25 * tolerance)) {
             return Err(theta);
         }
         // The step that a certificate has computed is taken, and the point certified again.
-        if edm <= EDM_TOLERANCE && last <= EDM_TOLERANCE {
+        if edm <= tolerance && last <= tolerance {
             return Ok(Descent {
                 theta,
                 likelihood: here,

@@ -67,7 +67,7 @@ impl Plan {
             asymmetric: vec![false; n],
             bendable: vec![false; n],
             bent: false,
-            surely: if multiplies_free_factors(model) { SURELY_OF_PRODUCTS } else { SURELY },
+            edm_tolerance: if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE },
             layout: Layout::default(),
             wide: Layout::default(),
             flat: Layout::default(),
@@ -279,17 +279,15 @@ fn bendable(model: &Model) -> (Vec<bool>, bool) {
     (bend.iter().map(|&x| x > LEAST_BEND).collect(), bend.iter().sum::<f64>() > MUCH_BEND)
 }
 
-/// An EDM that needs no further step to confirm it, two orders below that of a certificate.
-const SURELY: f64 = 1e-2 * EDM_TOLERANCE;
-
-/// The same where free factors multiply each other: the slope by one goes with the other, which may be a thousandth of
-/// what it was where the metric was taken. The EDM is then a millionth of what it should be.
-const SURELY_OF_PRODUCTS: f64 = 1e-6 * SURELY;
+/// The EDM of a certificate where free factors multiply each other: the slope by one goes with the other, which may be a
+/// thousandth of what it was where the metric was taken. The EDM is then a millionth of what it should be.
+const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
 /// Whether some sample has two factors that nothing constrains.
 fn multiplies_free_factors(model: &Model) -> bool {
-    let is_free =
-        |index: usize| model.parameters.get(index).is_some_and(|p| matches!(p.constraint, Constraint::None));
+    let is_free = |index: usize| {
+        model.parameters.get(index).is_some_and(|p| !p.fixed && matches!(p.constraint, Constraint::None))
+    };
     let multiplies = |sample: &Sample| {
         let factors = sample.modifiers.iter().filter(|modifier| {
             matches!(modifier.effect, Effect::NormFactor | Effect::ShapeFactor) && is_free(modifier.first)

@@ -124,9 +124,8 @@ pub struct Plan {
     pub(crate) bendable: Vec<bool>,
     /// Asymmetric effects are so many and strong that second minima are common.
     pub(crate) bent: bool,
-    /// An EDM by a metric from elsewhere that needs no further step to confirm it; one of a hundred times as much
-    /// needs one.
-    pub(crate) surely: f64,
+    /// The EDM of a certificate, where it is measured with a metric from elsewhere.
+    pub(crate) edm_tolerance: f64,
     /// Order of elimination.
     pub(crate) layout: Layout,
     /// Local parameters eliminated, no border: for the covariance of models of moderate size.

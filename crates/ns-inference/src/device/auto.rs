@@ -10,7 +10,7 @@ use ns_core::Device;
 use serde::Serialize;
 
 use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
-use super::work::Work;
+use super::work::{Load, Work};
 use crate::present::duration;
 
 /// What the time of a fit depends on.
@@ -84,6 +84,11 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
+/// Seconds of what the processor makes one after the other, whatever the device.
+fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
+    load.before * costs.first.seconds(size.operations as f64)
+}
+
 /// Seconds on so many threads of the processor.
 fn on_processor(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
@@ -92,7 +97,8 @@ fn on_processor(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> 
     // Fits of one batch run side by side.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
     let others = load.near * costs.near.seconds(operations) + load.toys * costs.toy.seconds(operations);
-    load.first * costs.first.seconds(operations) / share(load.first) + others / share(load.near + load.toys)
+    let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
+    first + others / share(load.near + load.toys)
 }
 
 /// Seconds on a GPU. A fit of another kind is as much longer than a toy's as it is on the processor.
@@ -107,7 +113,7 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, card: &Card) -> f64 {
     let start = if card.warm { 0.0 } else { costs.gpu_start };
     let waiting = load.batches * (costs.gpu_launch + costs.gpu_latency * operations * length);
     let busy = load.fits() * costs.gpu_fit + lengths * costs.gpu_operation * operations;
-    start + waiting + busy * costs.gpu_lanes / card.lanes
+    start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / card.lanes
 }
 
 /// Chooses. `look` finds a GPU, or says why there is none; it is called only if one could be worth its
@@ -212,6 +218,17 @@ mod tests {
         assert!(choice.reason.starts_with("one fit: about ") && choice.reason.contains("to start"));
         // Nor is a card that is ready worth it for one fit.
         assert_eq!(choose(&size(100_000), Work::Fit, 1, true, || Ok(h200(true))).device, Device::Cpu);
+    }
+
+    #[test]
+    fn fits_before_toys_take_as_long_whichever_device_makes_the_toys() {
+        let (cpu, gpu) = (
+            on_processor(&COSTS, &size(300_000), TOYS(0), 16),
+            on_gpu(&COSTS, &size(300_000), TOYS(0), &h200(true)),
+        );
+        assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0));
+        // One launch more.
+        assert!(cpu < gpu && gpu < cpu + COSTS.gpu_launch + 1e-3, "{cpu} {gpu}");
     }
 
     #[test]

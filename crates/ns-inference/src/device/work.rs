@@ -39,6 +39,8 @@ pub enum Work {
 /// The same in numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
+    /// The same as `first`, on the processor even if the others are made on a GPU.
+    pub(super) before: f64,
     /// Fits from the model's start values, with uncertainties.
     pub(super) first: f64,
     /// Fits that start from the minimum of a neighbour.
@@ -50,7 +52,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Fits in all.
+    /// Fits that a GPU would make.
     pub(super) fn fits(self) -> f64 {
         self.first + self.near + self.toys
     }
@@ -78,7 +80,7 @@ impl Work {
 
     /// Counts fits for a model with so many free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
-        let load = |first, near, toys, batches| Load { first, near, toys, batches };
+        let load = |first, near, toys, batches| Load { before: 0.0, first, near, toys, batches };
         match self {
             Self::Fit => load(1.0, 0.0, 0.0, 1.0),
             Self::Scan { points } => {
@@ -87,7 +89,9 @@ impl Work {
             Self::Ranking { per_parameter } => load(1.0, per_parameter as f64 * n_free as f64, 0.0, 2.0),
             Self::Test => load(FITS_OF_A_TEST, 0.0, 0.0, 3.0),
             Self::Limit => load(FITS_OF_A_TEST, FITS_OF_A_LIMIT, 0.0, 3.0 + ROUNDS_OF_A_LIMIT),
-            Self::Toys { toys, fits } => load(FITS_OF_A_TEST, 0.0, toys as f64 * fits as f64, 5.0),
+            Self::Toys { toys, fits } => {
+                Load { before: FITS_OF_A_TEST, ..load(0.0, 0.0, toys as f64 * fits as f64, 1.0) }
+            }
             Self::Batch { fits } => load(fits as f64, 0.0, 0.0, 1.0),
         }
     }

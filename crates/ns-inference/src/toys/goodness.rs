@@ -6,6 +6,7 @@ use std::time::Instant;
 use ns_core::{Control, Data, FitRequest, Search, Session, TaskOutcome, ToySource, Wanted};
 
 pub(crate) use super::options::check_number;
+pub(crate) use super::run::of_single_fits;
 pub(crate) use super::summary::binomial_error;
 
 use super::run::free_request;
@@ -18,17 +19,16 @@ use crate::goodness::GoodnessToys;
 /// Number of the hypothesis in the random numbers: apart from those of tests and studies.
 const HYPOTHESIS: u8 = 3;
 
-/// Counts toys drawn at `point` whose chi2 is not below `chi2`.
+/// Counts toys drawn at `point` whose chi2 is not below `chi2`, fitted by `session`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
+    session: &dyn Session,
     point: &[f64],
     chi2: f64,
-    n_toys: u64,
-    seed: u64,
+    (n_toys, seed): (u64, u64),
     control: Control<'_>,
 ) -> Result<(GoodnessToys, u64), InferenceError> {
     let started = Instant::now();
-    let session = analysis.session;
     let source = session.toy_source(point, seed, HYPOTHESIS)?;
     let asimov = session.asimov(point)?;
     let (free, _) = free_request(analysis, &asimov, point)?;

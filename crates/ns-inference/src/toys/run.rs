@@ -237,7 +237,7 @@ impl<'a> ToyTest<'a> {
 
 /// The session for the few fits before the toys, which wait for each other. The header is then the same, bit by bit,
 /// whichever device the toys run on.
-pub(super) fn of_single_fits(session: &dyn Session) -> &dyn Session {
+pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.processor().unwrap_or(session)
 }
 
@@ -255,7 +255,7 @@ fn requests(
     let [b, sb] = points;
     let asimov = [analysis.session.asimov(b)?, analysis.session.asimov(sb)?];
     let bases = points.map(|point| free_base(analysis, point));
-    // Both at once, on two threads.
+    // Both at once.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {

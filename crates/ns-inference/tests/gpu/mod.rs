@@ -53,6 +53,8 @@ pub fn n_devices() -> usize {
 /// `tHu,tttt_prod/smooth`, for tools that slow everything down.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
+    let named = |entry: &str| WORKSPACES.contains(&entry.split('/').next().unwrap_or(entry));
+    assert!(only.split(',').all(named), "NEXTSTAT_GPU_TEST_MODELS={only}: no such workspace");
     let setting = if codes == Interpolation::SMOOTH { "smooth" } else { "piecewise" };
     let asked = only.split(',').any(|entry| entry == name || entry == format!("{name}/{setting}"));
     if !asked {

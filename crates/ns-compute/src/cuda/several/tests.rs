@@ -231,6 +231,13 @@ fn values_and_checks_of_all_devices_are_put_together() {
     }
     assert!(several.evaluate(&Data::Observed, &points[1..], request).is_err());
 
+    // A single fit is for the processor, which takes the same data and counts for no device.
+    for session in [&several as &dyn Session, &study.one] {
+        let processor = session.processor().unwrap();
+        assert_eq!((processor.device(), processor.check()), (Device::Cpu, None));
+        assert!(processor.processor().is_none());
+        run(processor, &[study.toys(0..2)]);
+    }
     assert_eq!(several.check().map(|check| check.n_fits), Some(0));
     run(&several, &[study.toys(0..40)]);
     run(&study.one, &[study.toys(0..40)]);

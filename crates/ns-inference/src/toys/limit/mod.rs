@@ -12,6 +12,7 @@ pub use options::ToyLimitOptions;
 pub use result::{ToyLimitPoint, ToyLimitResult};
 
 use super::options::check_number;
+use super::run::of_single_fits;
 use super::{HypotestToysOptions, Summary, ToyTest};
 use crate::limit::bracket::{Bracket, End};
 use crate::present::significant;
@@ -78,7 +79,7 @@ pub fn upper_limit_toys(
         .statistic(options.statistic)
         .cl(options.cl)
         .observed_only(!options.expected);
-    let start = upper_limit(model, session, &asymptotic, silent)?;
+    let start = upper_limit(model, of_single_fits(session), &asymptotic, silent)?;
     let (lower, upper) = model
         .poi
         .and_then(|i| model.parameters.get(i))
