@@ -128,19 +128,24 @@ fn quiet_keeps_warnings_to_the_result() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_in_130() {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    let mut command = command(&["fit", "-i", "-"]);
+    // These tests may run in the background, where a shell has interrupts ignored, and children inherit that.
+    // SAFETY: between fork and exec nothing is called but `signal`, which is safe there.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
     // Waiting for standard input: nothing is finished, so nothing is written.
-    let mut child = command(&["fit", "-i", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     // Waiting closes standard input, whose end must not come before the signal.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let status = child.wait().unwrap();
-    use std::os::unix::process::ExitStatusExt;
     assert!(status.code() == Some(130) || status.signal() == Some(2), "{status:?}");
 }
