@@ -2,9 +2,13 @@
 
 import os
 import pathlib
+import signal
 import warnings
 
 import pytest
+
+# In the background a shell has interrupts ignored, and so would be those of the tests and of their children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # pyhf's schema validator uses a deprecated class of its own dependency.
 warnings.filterwarnings("ignore", category=DeprecationWarning, module="pyhf")
