@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import numpy as np
 import pyhf
@@ -128,6 +130,32 @@ class TestArguments:
             nextstat.fit(model, fixed={"mu": "1.0x"})
         with pytest.raises(TypeError, match="keys of fixed must be names of parameters, not 3"):
             nextstat.fit(model, fixed={3: 1.0})
+
+    @pytest.mark.parametrize(
+        ("call", "name", "says"),
+        [
+            (lambda m: nextstat.fit(m, threads=-1), "threads", "-1 is negative: give a whole number from 0"),
+            (lambda m: nextstat.hypotest_toys(1.0, m, n_toys=-5), "n_toys", "-5 is negative"),
+            (lambda m: nextstat.hypotest_toys(1.0, m, seed=2**64), "seed", "18446744073709551616 is too large"),
+            (lambda m: nextstat.upper_limit(m, toys=-1), "toys", "-1 is negative"),
+            (lambda m: nextstat.profile_scan(m, points=np.int64(-3)), "points", "-3 is negative"),
+            (lambda m: nextstat.profile_scan(m, points2=-3), "points2", "-3 is negative"),
+            (lambda m: nextstat.ranking(m, top=-2), "top", "-2 is negative"),
+            (lambda m: m.toy_data(m.suggested_init(), 3, first=-1), "first", "-1 is negative"),
+        ],
+    )
+    def test_whole_numbers_out_of_range_are_named(self, model, call, name, says):
+        # Once an OverflowError about unsigned numbers.
+        with pytest.raises(ValueError, match=re.escape(says)) as caught:
+            call(model)
+        assert f"'{name}'" in "".join(traceback.format_exception_only(caught.value))
+        with pytest.raises(TypeError, match="float"):
+            nextstat.fit(model, threads=1.5)
+
+    def test_whole_numbers_of_numpy_are_numbers(self, model):
+        assert nextstat.fit(model, threads=np.int64(1)).twice_nll == nextstat.fit(model, threads=1).twice_nll
+        assert len(nextstat.ranking(model, top=np.uint8(2)).ranking) == 2
+        assert len(nextstat.ranking(model, top=None).ranking) > 2
 
     def test_json_text_is_no_path(self, fixtures):
         with pytest.raises(TypeError, match=r"not JSON text; make a dictionary of it with json\.loads"):

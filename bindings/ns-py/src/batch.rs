@@ -12,6 +12,7 @@ use crate::arrays::{array, datasets as read_datasets, or_nan};
 use crate::device::{Ran, execution};
 use crate::error::inference_error;
 use crate::model::Model;
+use crate::whole::whole;
 use crate::work::{Progress, run};
 use crate::{load, options, table};
 
@@ -58,7 +59,7 @@ pub(crate) fn fit_batch(
     uncertainties: bool,
     covariance: bool,
     search: &str,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<BatchResult> {
     let started = Instant::now();

@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::result::FitResult;
+use crate::whole::whole;
 use crate::work::{Progress, SHORT_FIT, run, run_short};
 use crate::{load, options};
 
@@ -41,7 +42,7 @@ pub(crate) fn fit(
     uncertainties: bool,
     crossings: bool,
     search: &str,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     strict: bool,
 ) -> PyResult<FitResult> {
     let started = Instant::now();

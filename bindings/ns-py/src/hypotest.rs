@@ -20,6 +20,7 @@ use crate::load;
 use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
 use crate::toys::toy_limit;
+use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
 
 result_class! {
@@ -39,6 +40,7 @@ result_class! {
             &self,
             py: Python<'_>,
             path: Option<PathBuf>,
+            #[pyo3(from_py_with = whole)]
             points: usize,
             log_y: bool,
             title: Option<String>,
@@ -130,7 +132,7 @@ pub(crate) fn hypotest(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<HypotestResult> {
     let model = load::model(py, model)?;
@@ -186,14 +188,14 @@ pub(crate) fn upper_limit<'py>(
     expected_only: bool,
     observed_only: bool,
     scan_values: Option<&Bound<'_, PyAny>>,
-    toys: Option<u64>,
-    seed: u64,
+    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    #[pyo3(from_py_with = whole)] seed: u64,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if expected_only && observed_only {
@@ -269,7 +271,7 @@ pub(crate) fn significance(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SignificanceResult> {
     let model = load::model(py, model)?;
@@ -303,14 +305,14 @@ pub(crate) fn significance(
 pub(crate) fn goodness_of_fit(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
-    toys: Option<u64>,
-    seed: u64,
+    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    #[pyo3(from_py_with = whole)] seed: u64,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<GoodnessResult>> {
     let model = load::model(py, model)?;

@@ -20,6 +20,7 @@ mod study;
 mod surgery;
 mod table;
 mod toys;
+mod whole;
 mod work;
 mod yields;
 

@@ -13,6 +13,7 @@ use crate::arrays::array;
 use crate::device::Opened;
 use crate::error::session_error;
 use crate::evaluate::{evaluate, shape};
+use crate::whole::whole;
 
 /// One measurement of a workspace. Arrays follow the order of `parameter_names()`, which is pyhf's.
 #[pyclass(frozen, module = "nextstat")]
@@ -265,9 +266,9 @@ impl Model {
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
-        n_toys: usize,
-        seed: u64,
-        first: u64,
+        #[pyo3(from_py_with = whole)] n_toys: usize,
+        #[pyo3(from_py_with = whole)] seed: u64,
+        #[pyo3(from_py_with = whole)] first: u64,
         hypothesis: Option<&str>,
         include_auxdata: bool,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {

@@ -14,6 +14,7 @@ use crate::analysis::{Common, Record};
 use crate::load;
 use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
+use crate::whole::{perhaps_whole, whole};
 
 /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON of
 /// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
@@ -146,7 +147,7 @@ impl RankingResult {
         &self,
         py: Python<'_>,
         path: Option<PathBuf>,
-        max_rows: Option<usize>,
+        #[pyo3(from_py_with = perhaps_whole)] max_rows: Option<usize>,
         title: Option<String>,
         subtitle: Option<String>,
     ) -> PyResult<Picture> {
@@ -188,11 +189,11 @@ pub(crate) fn ranking(
     model: &Bound<'_, PyAny>,
     impact: Option<&Bound<'_, PyAny>>,
     prefit: bool,
-    top: Option<usize>,
+    #[pyo3(from_py_with = perhaps_whole)] top: Option<usize>,
     groups: Option<&Bound<'_, PyDict>>,
     param: Option<String>,
     device: &str,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,

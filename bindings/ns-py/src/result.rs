@@ -19,6 +19,7 @@ use crate::error::inference_error;
 use crate::model::Model;
 use crate::picture::{self, Picture, check, replace};
 use crate::table;
+use crate::whole::perhaps_whole;
 
 /// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
 /// not before a bound.
@@ -297,8 +298,8 @@ impl FitResult {
         threshold: Option<f64>,
         channels: Option<Vec<String>>,
         log_y: bool,
-        columns: Option<usize>,
-        max_samples: Option<usize>,
+        #[pyo3(from_py_with = perhaps_whole)] columns: Option<usize>,
+        #[pyo3(from_py_with = perhaps_whole)] max_samples: Option<usize>,
         title: Option<String>,
         subtitle: Option<String>,
     ) -> PyResult<Picture> {

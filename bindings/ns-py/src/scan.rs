@@ -17,6 +17,7 @@ use crate::device::{Ran, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::picture::{self, Picture, check, replace};
+use crate::whole::whole;
 use crate::work::{Progress, run};
 use crate::{load, options, table};
 
@@ -352,10 +353,10 @@ pub(crate) fn profile_scan(
     model: &Bound<'_, PyAny>,
     mu_values: Option<&Bound<'_, PyAny>>,
     param: Option<String>,
-    points: usize,
+    #[pyo3(from_py_with = whole)] points: usize,
     param2: Option<String>,
     mu2_values: Option<&Bound<'_, PyAny>>,
-    points2: usize,
+    #[pyo3(from_py_with = whole)] points2: usize,
     intervals: bool,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
@@ -363,7 +364,7 @@ pub(crate) fn profile_scan(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ScanResult> {
     let started = Instant::now();

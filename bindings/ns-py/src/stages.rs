@@ -18,6 +18,7 @@ use crate::hypotest::statistic;
 use crate::load;
 use crate::table::Table;
 use crate::toys::{HypotestToysResult, shard as read_shard, table, work};
+use crate::whole::whole;
 use crate::work::{Progress, run};
 
 /// A toy-based test whose observed fits are done. `header` is JSON text that `toys_from_header` takes up in
@@ -77,8 +78,8 @@ impl ToyTest {
         &self,
         py: Python<'py>,
         hypothesis: &str,
-        start: u64,
-        stop: u64,
+        #[pyo3(from_py_with = whole)] start: u64,
+        #[pyo3(from_py_with = whole)] stop: u64,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Columns<'py>> {
         let which = self::hypothesis(hypothesis)?;
@@ -130,8 +131,8 @@ pub(crate) fn toys_prepare(
     py: Python<'_>,
     mu: f64,
     model: &Bound<'_, PyAny>,
-    n_toys: u64,
-    seed: u64,
+    #[pyo3(from_py_with = whole)] n_toys: u64,
+    #[pyo3(from_py_with = whole)] seed: u64,
     test_stat: &str,
     shard: Option<&str>,
     device: &str,
@@ -139,7 +140,7 @@ pub(crate) fn toys_prepare(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model)?;
     let model = model.get();
@@ -168,7 +169,7 @@ pub(crate) fn toys_from_header(
     model: &Bound<'_, PyAny>,
     header: &str,
     device: &str,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model)?;
     let model = model.get();

@@ -16,6 +16,7 @@ use crate::hypotest::number;
 use crate::model::Model;
 use crate::options;
 use crate::table::Table;
+use crate::whole::whole;
 use crate::{load, toys};
 
 result_class! {
@@ -53,8 +54,8 @@ pub(crate) fn fit_toys(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     params: Option<&Bound<'_, PyAny>>,
-    n_toys: u64,
-    seed: u64,
+    #[pyo3(from_py_with = whole)] n_toys: u64,
+    #[pyo3(from_py_with = whole)] seed: u64,
     parameters: Option<Vec<String>>,
     shard: Option<&str>,
     device: &str,
@@ -62,7 +63,7 @@ pub(crate) fn fit_toys(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<FitToysResult>> {
     let model = load::model(py, model)?;

@@ -12,6 +12,7 @@ use crate::hypotest::{SIGMAS, number, statistic};
 use crate::load;
 use crate::model::Model;
 use crate::table::Table;
+use crate::whole::whole;
 
 result_class! {
     /// A toy-based test: attributes are the keys of `nextstat hypotest-toys`'s JSON. None stands for a
@@ -89,8 +90,8 @@ pub(crate) fn hypotest_toys(
     py: Python<'_>,
     mu: f64,
     model: &Bound<'_, PyAny>,
-    n_toys: u64,
-    seed: u64,
+    #[pyo3(from_py_with = whole)] n_toys: u64,
+    #[pyo3(from_py_with = whole)] seed: u64,
     test_stat: &str,
     expected_set: bool,
     shard: Option<&str>,
@@ -99,7 +100,7 @@ pub(crate) fn hypotest_toys(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
     let model = load::model(py, model)?;

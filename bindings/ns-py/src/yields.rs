@@ -13,6 +13,7 @@ use crate::analysis::{Common, result_class};
 use crate::load;
 use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
+use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// Expected and observed events of every channel; `channels` is a list of dictionaries with `name`,
@@ -30,7 +31,9 @@ result_class! {
             path: Option<PathBuf>,
             channels: Option<Vec<String>>,
             log_y: bool,
+            #[pyo3(from_py_with = perhaps_whole)]
             columns: Option<usize>,
+            #[pyo3(from_py_with = perhaps_whole)]
             max_samples: Option<usize>,
             title: Option<String>,
             subtitle: Option<String>,
@@ -65,7 +68,7 @@ pub(crate) fn yields(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<YieldsResult> {
     let model = load::model(py, model)?;
     let model = model.get();

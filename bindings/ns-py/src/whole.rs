@@ -1,0 +1,34 @@
+//! Whole numbers among the arguments: what is none gets an error that names the argument.
+
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+
+/// A number of things, or a seed.
+///
+/// # Errors
+/// `ValueError` if it is negative or too large, `TypeError` if it is no whole number: PyO3 adds which argument it is.
+pub(crate) fn whole<'py, T>(object: &Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    object.extract().map_err(|error: PyErr| {
+        if !error.is_instance_of::<PyOverflowError>(object.py()) {
+            return error;
+        }
+        let shown = object.str().map_or_else(|_| "this".to_owned(), |text| text.to_string());
+        let negative = object.lt(0).unwrap_or(false);
+        let why = if negative { "is negative" } else { "is too large" };
+        PyValueError::new_err(format!("{shown} {why}: give a whole number from 0 to 2**64 - 1"))
+    })
+}
+
+/// The same where there may be none.
+///
+/// # Errors
+/// As [`whole`].
+pub(crate) fn perhaps_whole<'py, T>(object: &Bound<'py, PyAny>) -> PyResult<Option<T>>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    if object.is_none() { Ok(None) } else { whole(object).map(Some) }
+}
