@@ -1,7 +1,10 @@
 """The package's surface: loading, model methods, devices, errors, result objects."""
 
+import copy
 import json
+import multiprocessing
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -16,6 +19,11 @@ import pytest
 import nextstat
 
 SIMPLE = "simple_workspace.json"
+
+
+def best_fit(model):
+    """In another process too, which imports this module."""
+    return nextstat.fit(model).bestfit.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +274,35 @@ class TestModel:
         assert repr(model) == (
             "<nextstat.Model: measurement 'bump', 2 channels, 7 bins, 13 parameters, POI 'mu'>"
         )
+
+
+class TestPickles:
+    """Models go to other processes, as of `multiprocessing` and `joblib`."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"interp_defaults": "piecewise"},
+            {"histosys_code": "code2"},
+            {"poi": "jet_scale"},
+            {"mask": "CR"},
+            {"patch": [{"op": "replace", "path": "/observations/0/data/0", "value": 33.3}]},
+        ],
+    )
+    def test_a_model_comes_back_as_it_was(self, fixtures, options):
+        model = nextstat.load_workspace(fixtures / SIMPLE, **options)
+        back = pickle.loads(pickle.dumps(model))
+        assert back.model_digest == model.model_digest and back.warnings == model.warnings
+        assert back.parameter_names() == model.parameter_names() and back.poi_index == model.poi_index
+        point = model.suggested_init() * 1.01
+        assert back.nll(point) == model.nll(point)
+        assert copy.copy(model) is model and copy.deepcopy(model) is model
+
+    def test_models_go_to_other_processes(self, model):
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            fits = pool.map(best_fit, [model, model])
+        assert fits == [best_fit(model)] * 2
 
 
 class TestDevices:

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::error::workspace_error;
-use crate::model::Model;
+use crate::model::{Model, Origin};
 
 /// Reads a pyhf workspace and builds the model of one measurement.
 ///
@@ -51,12 +51,31 @@ pub(crate) fn load_workspace(
         let bytes = text.bytes()?;
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
         let workspace = Workspace::from_slice_patched(&bytes, &patches, check)?;
-        if selection.is_everything() {
-            return workspace.model(&options);
-        }
-        workspace.select_channels(&selection)?.model(&options)
+        let all = selection.is_everything();
+        Origin { workspace: if all { workspace } else { workspace.select_channels(&selection)? }, options }
+            .model()
     });
-    let model = model.map(Model::new).map_err(|error| workspace_error(py, &error))?;
+    ready(py, model)
+}
+
+/// A pickled model, from the arguments that `Model.__reduce__` names.
+#[pyfunction]
+pub(crate) fn _restored(
+    py: Python<'_>,
+    text: &[u8],
+    measurement: Option<String>,
+    codes: (&str, &str),
+    poi: Option<String>,
+) -> PyResult<Model> {
+    let interpolation = interpolation("smooth", Some(codes.0), Some(codes.1))?;
+    let options = ModelOptions { measurement, interpolation, poi };
+    let model = py.detach(|| Origin { workspace: Workspace::from_slice(text)?, options }.model());
+    ready(py, model)
+}
+
+/// The model, ready for its first call.
+fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
+    let model = model.map_err(|error| workspace_error(py, &error))?;
     // Compiled and identified here, so that the first call does not pay for it.
     py.detach(|| model.digest());
     model.session(py, &ns_core::Execution::default())?;
@@ -189,6 +208,20 @@ fn interpolation(defaults: &str, normsys: Option<&str>, histosys: Option<&str>) 
         Some(other) => return Err(unknown("histosys_code", other, "\"code0\", \"code2\" or \"code4p\"")),
     };
     Ok(codes)
+}
+
+/// The spellings of two codes.
+pub(crate) fn spelt(codes: Interpolation) -> (&'static str, &'static str) {
+    let normsys = match codes.normsys {
+        NormsysCode::Code1 => "code1",
+        NormsysCode::Code4 => "code4",
+    };
+    let histosys = match codes.histosys {
+        HistosysCode::Code0 => "code0",
+        HistosysCode::Code2 => "code2",
+        HistosysCode::Code4p => "code4p",
+    };
+    (normsys, histosys)
 }
 
 /// A model from whatever an analysis was given: a model, a path or a dictionary.

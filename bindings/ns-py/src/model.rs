@@ -5,20 +5,25 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ns_core::{Device, EvaluationRequest, Execution, Model as CoreModel, Session, SessionError};
 use ns_inference::device::{compiled_session, resolve};
 use ns_inference::{CpuSession, Work};
+use ns_translate::pyhf::{ModelOptions, Workspace, WorkspaceError};
 use numpy::{PyArray1, PyArrayDyn};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::array;
 use crate::device::Opened;
 use crate::error::session_error;
 use crate::evaluate::{evaluate, shape};
+use crate::load::spelt;
 use crate::whole::whole;
 
 /// One measurement of a workspace. Arrays follow the order of `parameter_names()`, which is pyhf's.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
+    /// For pickles.
+    origin: Origin,
     /// Hashing a large model takes as long as a good part of its fit: done once.
     digest: OnceLock<String>,
     /// Compiled once, whatever the thread counts.
@@ -27,11 +32,32 @@ pub(crate) struct Model {
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
 }
 
+/// What a model is made of.
+pub(crate) struct Origin {
+    pub(crate) workspace: Workspace,
+    pub(crate) options: ModelOptions,
+}
+
+impl Origin {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// If the workspace makes no sense.
+    pub(crate) fn model(self) -> Result<Model, WorkspaceError> {
+        Ok(Model::new(self.workspace.model(&self.options)?, self))
+    }
+}
+
+/// What `pickle` keeps of a model: the function that restores it, and its arguments.
+type Reduced<'py> =
+    (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>));
+
 impl Model {
     /// Wraps a model.
-    pub(crate) fn new(inner: CoreModel) -> Self {
+    fn new(inner: CoreModel, origin: Origin) -> Self {
         Self {
             inner: Arc::new(inner),
+            origin,
             digest: OnceLock::new(),
             compiled: OnceLock::new(),
             sessions: Mutex::default(),
@@ -147,6 +173,30 @@ impl Model {
     #[getter]
     fn poi_name(&self) -> Option<String> {
         self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
+    }
+
+    /// Pickles hold the workspace; whoever restores one compiles it anew.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let Origin { workspace, options } = &self.origin;
+        let text =
+            serde_json::to_vec(workspace).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let arguments = (
+            PyBytes::new(py, &text),
+            options.measurement.clone(),
+            spelt(options.interpolation),
+            options.poi.clone(),
+        );
+        Ok((py.import("nextstat._native")?.getattr("_restored")?, arguments))
+    }
+
+    /// The model itself: nothing in it changes.
+    fn __copy__(model: PyRef<'_, Self>) -> Py<Self> {
+        model.into()
+    }
+
+    /// The model itself: nothing in it changes.
+    fn __deepcopy__(model: PyRef<'_, Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        model.into()
     }
 
     /// Name of the measurement.
