@@ -3,6 +3,9 @@
 mod arena;
 mod backend;
 mod batch;
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used)]
+mod beside;
 mod check;
 mod covariance;
 mod dealing;

@@ -6,6 +6,7 @@ use ns_core::{
 };
 
 use super::super::SeveralCuda;
+use super::super::beside::{both, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -19,16 +20,6 @@ mod cancelled;
 const HESSIAN: EvaluationRequest =
     EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
 const ALL: Wanted = Wanted { uncertainties: true, covariance: true };
-
-fn execution() -> Execution {
-    Execution { threads: 2, ..Execution::default() }
-}
-
-fn both(model: &Model) -> (CpuSession, CudaSession) {
-    let (here, there) =
-        (CpuSession::open(model, &execution()), CudaSession::open_on_host(model, &execution()));
-    (here.unwrap(), there.unwrap())
-}
 
 fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> Vec<TaskOutcome> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();

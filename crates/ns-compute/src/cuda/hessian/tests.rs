@@ -1,10 +1,10 @@
 //! Hessians of the kernels, compiled for the processor, against the processor's own.
 
-use ns_core::{Data, EvaluationRequest, Execution, Model, Session};
+use ns_core::{Data, EvaluationRequest, Session};
 
 use super::super::SeveralCuda;
+use super::super::beside::{both, execution};
 use super::*;
-use crate::cpu::CpuSession;
 
 // Its functions are for the module above it alone, so that others cannot share it.
 #[allow(dead_code, clippy::duplicate_mod)]
@@ -13,16 +13,6 @@ mod models;
 
 const HESSIAN: EvaluationRequest =
     EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
-
-fn execution() -> Execution {
-    Execution { threads: 2, ..Execution::default() }
-}
-
-fn both(model: &Model) -> (CpuSession, CudaSession) {
-    let (here, there) =
-        (CpuSession::open(model, &execution()), CudaSession::open_on_host(model, &execution()));
-    (here.unwrap(), there.unwrap())
-}
 
 /// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
 /// expectation adds to them through its slope.

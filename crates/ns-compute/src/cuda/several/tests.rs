@@ -7,8 +7,9 @@ use ns_core::{
     BinnedData, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start, TaskOutcome,
 };
 
-use super::super::backend::{Kernel, Lane, Properties, Shape};
-use super::super::host::{AtOnce, Host};
+use super::super::backend::{Kernel, Properties, Shape};
+use super::super::beside::{answered_by_host, execution};
+use super::super::host::Host;
 use super::super::part::fits_of;
 use super::super::prepared::Prepared;
 use super::*;
@@ -27,10 +28,6 @@ struct Study {
     one: CudaSession,
     source: Arc<ToySource>,
     fits: Vec<FitRequest>,
-}
-
-fn execution() -> Execution {
-    Execution { threads: 2, ..Execution::default() }
 }
 
 impl Study {
@@ -353,17 +350,7 @@ impl Backend for Failing {
         self.host.release(address, bytes);
     }
 
-    fn write(&self, to: u64, from: &[u8]) -> Result<(), SessionError> {
-        self.host.write(to, from)
-    }
-
-    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError> {
-        self.host.read(from, to)
-    }
-
-    fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
-        self.host.occupancy(kernel, threads, shared)
-    }
+    answered_by_host!();
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let evaluates = matches!(kernel, Kernel::Evaluate | Kernel::EvaluateFar);
@@ -371,10 +358,6 @@ impl Backend for Failing {
             return Err(lost());
         }
         self.host.launch(kernel, shape, parameter)
-    }
-
-    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
-        Ok(Box::new(AtOnce::new(self)))
     }
 }
 

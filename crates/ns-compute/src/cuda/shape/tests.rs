@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use ns_core::{
-    BinnedData, Constraint, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitRequest, FitTask,
-    Interpolation, Model, Search, Session, SessionError, Start, TaskOutcome, ToySource, Wanted,
+    BinnedData, Control, Data, Device, Drawn, EvaluationRequest, FitRequest, FitTask, Interpolation, Model,
+    Search, Session, SessionError, Start, TaskOutcome, ToySource, Wanted,
 };
 
 use super::super::CudaSession;
-use super::super::backend::{Backend, Kernel, Lane, Shape};
-use super::super::host::{AtOnce, Host};
+use super::super::backend::{Backend, Kernel, Shape};
+use super::super::beside::{answered_by_host, execution};
+use super::super::host::Host;
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -61,24 +62,10 @@ impl Backend for Little {
         self.host.release(address, bytes);
     }
 
-    fn write(&self, to: u64, from: &[u8]) -> Result<(), SessionError> {
-        self.host.write(to, from)
-    }
-
-    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError> {
-        self.host.read(from, to)
-    }
-
-    fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
-        self.host.occupancy(kernel, threads, shared)
-    }
+    answered_by_host!();
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         self.host.launch(kernel, shape, parameter)
-    }
-
-    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
-        Ok(Box::new(AtOnce::new(self)))
     }
 }
 
@@ -90,21 +77,12 @@ struct Study {
     source: Arc<ToySource>,
 }
 
-fn execution() -> Execution {
-    Execution { threads: 2, ..Execution::default() }
-}
-
 impl Study {
     fn new() -> Self {
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
         let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         let session = CpuSession::open(&model, &execution()).unwrap();
-        let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-        let slopes = session.evaluate(&Data::Observed, &point, request).unwrap().gradient;
-        for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
-            // Fits with a free factor without effect are the processor's.
-            parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
-        }
+        models::hold_idle(&mut model, &session, &point);
         let much = CudaSession::open_on_host(&model, &execution()).unwrap();
         let cpu = CpuSession::open(&model, &execution()).unwrap();
         let little = CudaSession::on(cpu, Little::backend(), Device::Cuda(0)).unwrap();
