@@ -105,8 +105,18 @@ pub(crate) struct ExecutionArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// Seed of random numbers, for commands that draw some; a fit draws none
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole)]
     seed: u64,
+}
+
+/// Beyond this not every whole number is an f64.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A whole number, such as 100000 or 1e5.
+pub(crate) fn whole(text: &str) -> Result<u64, String> {
+    let exact = |x: &f64| x.fract() == 0.0 && (0.0..=MOST_EXACT).contains(x);
+    let number = text.parse().ok().or_else(|| text.parse().ok().filter(exact).map(|x| x as u64));
+    number.ok_or_else(|| "give a whole number from 0 on, such as 100000 or 1e5".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

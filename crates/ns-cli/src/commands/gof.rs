@@ -5,7 +5,7 @@ use ns_inference::present::significant;
 use ns_inference::{GoodnessResult, Work, goodness_of_fit, goodness_of_fit_toys};
 
 use super::hypotest_toys::with_error;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -17,7 +17,7 @@ pub(crate) struct GofArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Find the p-value with so many toys too
-    #[arg(long, help_heading = "Toys", value_name = "N")]
+    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole)]
     toys: Option<u64>,
     #[command(flatten)]
     data: DataArgs,

@@ -6,7 +6,7 @@ use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, Work};
 
 use super::hypotest::StatisticName;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -40,7 +40,7 @@ pub(crate) struct HypotestToysArgs {
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
     /// Toys of each hypothesis
-    #[arg(long, help_heading = "Toys", value_name = "N")]
+    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole)]
     n_toys: u64,
     #[command(flatten)]
     save: SaveArgs,

@@ -9,7 +9,7 @@ use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
 use ns_inference::{FitToysOptions, FitToysResult, Work};
 
 use super::hypotest_toys::with_error;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -27,7 +27,7 @@ pub(crate) struct ToysArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// How many toys
-    #[arg(long, help_heading = "Toys", value_name = "N")]
+    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole)]
     n_toys: u64,
     /// Where they are drawn: bestfit, init (the initial parameters), or values in a JSON file as for
     /// --init

@@ -7,7 +7,7 @@ use ns_inference::{LimitOptions, LimitResult, ToyLimitOptions, Work, picture, up
 
 use super::hypotest::StatisticName;
 use super::upper_limit_toys;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -38,7 +38,7 @@ pub(crate) struct UpperLimitArgs {
     #[arg(long, help_heading = "Limit", conflicts_with = "expected")]
     observed: bool,
     /// Test values with so many toys of each hypothesis instead of asymptotic formulae
-    #[arg(long, help_heading = "Limit", value_name = "N",
+    #[arg(long, help_heading = "Limit", value_name = "N", allow_negative_numbers = true, value_parser = whole,
           conflicts_with_all = ["expected", "scan_start", "scan_stop", "plot"])]
     toys: Option<u64>,
     /// Give CLs along a grid too: its first value

@@ -81,6 +81,31 @@ fn upper_limit_with_toys() {
     assert!(all["observed_error"].as_f64().unwrap() > 0.0);
 }
 
+/// Numbers of toys are often written so; negative ones were an unknown flag.
+#[test]
+fn whole_numbers_may_have_powers_of_ten_and_no_sign() {
+    let counts = |n: &str| {
+        let value = json(&simple("hypotest-toys", &["--mu", "1", "--n-toys", n, "--seed", "1e1"]));
+        (value["n_toys"].clone(), value["cls"].clone(), value["seed"].clone())
+    };
+    let written_out = counts("200");
+    assert_eq!((&written_out.0["b"], &written_out.2), (&Value::from(200), &Value::from(10)));
+    assert_eq!(counts("2e2"), written_out);
+    for (command, flag, value) in [
+        ("toys", "--n-toys", "1.5"),
+        ("hypotest-toys", "--n-toys", "many"),
+        ("gof", "--toys", "-1"),
+        ("upper-limit", "--toys", "1e400"),
+        ("fit", "--seed", "-1"),
+    ] {
+        let output = simple(command, &[flag, value]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let wrong = format!("invalid value '{value}' for '{flag} <N>': give a whole number from 0 on");
+        assert!(said.contains(&wrong), "{said}");
+    }
+}
+
 #[test]
 fn wrong_questions() {
     let background = fixture("background_only.json");
