@@ -34,6 +34,9 @@ pub enum Inactive {
     UpperBound,
     /// Sits on the kink of a piecewise interpolation at 0.
     Kink,
+    /// Sits on a kink at which both one-sided slopes vanish, as in Asimov data: the curvature differs between the sides. In the
+    /// covariance the mean of both stands for it.
+    TwoSided,
     /// The likelihood does not depend on it (or only together with others).
     Flat,
 }

@@ -264,20 +264,15 @@ impl CpuSession {
         let problem = self.problem(frame, data, drawn);
         let further = match request.search {
             Search::Local => Vec::new(),
-            effort => self.further_starts(&problem, &start, effort),
+            Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
         };
         let cold = matches!(request.start, Start::Init);
         let metric = request.metric.as_deref();
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// Start points besides the given one.
-    pub(crate) fn further_starts(
-        &self,
-        problem: &Problem<'_>,
-        start: &[f64],
-        effort: Search,
-    ) -> Vec<Vec<f64>> {
+    /// The start point that only a session knows: the minimum under smooth codes, for a model with kinks.
+    pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);
@@ -288,35 +283,6 @@ impl CpuSession {
                 starts.push(outcome.parameters);
             }
         }
-        let small = problem.plan.n_parameters() <= SMALL_MODEL;
-        if effort == Search::Thorough || small {
-            for shift in [1.0, -1.0] {
-                let mut other = start.to_vec();
-                for p in 0..other.len() {
-                    if !problem.fixed[p] && problem.plan.asymmetric[p] {
-                        other[p] = (other[p] + shift).clamp(problem.lower[p], problem.upper[p]);
-                    }
-                }
-                if other != start {
-                    starts.push(other);
-                }
-            }
-            // Free factors lower and higher: products of them have several valleys.
-            for scale in [0.3, 3.0] {
-                let mut other = start.to_vec();
-                for p in 0..other.len() {
-                    if !problem.fixed[p] && !problem.plan.constrained[p] {
-                        other[p] = (other[p] * scale).clamp(problem.lower[p], problem.upper[p]);
-                    }
-                }
-                if other != start {
-                    starts.push(other);
-                }
-            }
-        }
         starts
     }
 }
-
-/// Models so small that a few more descents cost microseconds.
-const SMALL_MODEL: usize = 24;

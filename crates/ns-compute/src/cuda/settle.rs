@@ -232,7 +232,7 @@ impl<'a> Settling<'a> {
         let effort = self.to_search(request);
         let further = match effort {
             Search::Local => Vec::new(),
-            effort => self.cpu.further_starts(&problem, converged.parameters, effort),
+            Search::Standard | Search::Thorough => self.cpu.further_starts(&problem, converged.parameters),
         };
         let point = converged.parameters;
         let mut outcome = fit(worker, &problem, point, &further, effort, false, None, wanted)?;

@@ -47,7 +47,7 @@ const BENT_TRIALS: usize = 3;
 pub(crate) const BELOW_SATURATED: f64 = -10.0;
 
 /// An EDM that says how far it is to the minimum, give or take a factor of 10.
-const FORESEEABLE: f64 = 1e-3;
+const FORESEEABLE: f64 = 0.1;
 
 /// A minimum counts as lower if it is by more than this.
 const LOWER_BY: f64 = 1e-10;

@@ -17,9 +17,19 @@ pub(crate) const DENSE_LIMIT: usize = 400;
 /// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
+/// The same where a pivot has vanished already: what a flat direction comes to by rounding.
+const FLAT_FLOOR: f64 = 1e-13;
+
+/// Part of a flat direction, squared and in units of the direction, from which a parameter has no uncertainty of its own.
+const LEAST_SHARE: f64 = 1e-6;
+
 /// A certificate of 1e-12 leaves open whether a parameter so close to its kink at 0 is on it, and the curvatures of
 /// the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
+
+/// Bend (statistical errors, summed over bins) from which the curvatures on the two sides of a kink differ by more than an
+/// uncertainty shows.
+const LEAST_DIFFERENCE: f64 = 1e-2;
 
 /// A smaller jump of the slope at a kink decides nothing.
 const LEAST_JUMP: f64 = 1e-6;
@@ -53,6 +63,19 @@ pub(crate) fn fit(
             best = other;
         }
     }
+    // Parameters without effect stay where they started, and everything else is found with them held there.
+    let idle = without_effect(worker, problem, start, &mut best);
+    let held;
+    let problem = if idle.is_empty() {
+        problem
+    } else {
+        let mut fixed = problem.fixed.clone();
+        for &p in &idle {
+            fixed[p] = true;
+        }
+        held = Problem { fixed, ..problem.clone() };
+        &held
+    };
     let mut outcome = describe(worker, problem, &best, found.improved);
     if wanted.uncertainties || wanted.covariance {
         // The last steps may have used an older factor: where the Hessian of the point itself does
@@ -79,9 +102,47 @@ pub(crate) fn fit(
             outcome.uncertainties.clear();
         }
     }
+    outcome.inactive.extend(idle.into_iter().map(|p| (p, Inactive::Flat)));
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
     Ok(outcome)
+}
+
+/// Parameters that ended at a bound although `-ln L` is the same, within rounding, where they started: puts them back there.
+fn without_effect(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    best: &mut Descent,
+) -> Vec<usize> {
+    let at_bound = |p: usize, x: f64| x <= problem.lower[p] || x >= problem.upper[p];
+    let noise = 8.0 * f64::EPSILON * best.likelihood.scale;
+    let mut back = Vec::new();
+    for p in 0..start.len() {
+        let (from, to) = (start[p].clamp(problem.lower[p], problem.upper[p]), best.theta[p]);
+        if problem.fixed[p] || from == to || !at_bound(p, to) {
+            continue;
+        }
+        if back.is_empty() {
+            worker.evaluate(problem, &best.theta, 0.0);
+            worker.gradient(problem, &best.theta);
+        }
+        if (worker.scratch.gradient[p] * (from - to)).abs() <= noise {
+            back.push(p);
+        }
+    }
+    back.retain(|&p| {
+        let end = std::mem::replace(&mut best.theta[p], start[p].clamp(problem.lower[p], problem.upper[p]));
+        let there = worker.evaluate(problem, &best.theta, 0.0);
+        let same = (there.value() - best.value()).abs() <= noise;
+        if same {
+            best.likelihood = there;
+        } else {
+            best.theta[p] = end;
+        }
+        same
+    });
+    back
 }
 
 /// The point with all parameters that are next to their kink on it; `None` if there are none.
@@ -135,9 +196,14 @@ fn uncertainties(
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
     // At a kink where the slope does not jump both sides count alike.
-    for (side, jump) in worker.side.iter_mut().zip(&worker.scratch.jump) {
-        if jump.abs() < LEAST_JUMP {
-            *side = 0.0;
+    let mut two_sides = Vec::new();
+    for p in 0..n {
+        if worker.scratch.jump[p].abs() < LEAST_JUMP {
+            worker.side[p] = 0.0;
+            let on_kink = plan.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
+            if on_kink && plan.bends.amount[p] > LEAST_DIFFERENCE {
+                two_sides.push(p);
+            }
         }
     }
     let dense = wanted.covariance || n <= DENSE_LIMIT;
@@ -181,6 +247,11 @@ fn uncertainties(
 
     let flat = flat_directions(worker, problem, &outcome.parameters, &flat);
     report(worker, wanted, &flat, &variance, values, outcome);
+    for p in two_sides {
+        if outcome.uncertainties[p].take().is_some() {
+            outcome.inactive.push((p, Inactive::TwoSided));
+        }
+    }
     confirmed
 }
 
@@ -264,7 +335,7 @@ fn saddle_uncertainties(
     if edm <= EDM_TOLERANCE && slope_left <= 1e-6 {
         outcome.status = FitStatus::Converged;
     }
-    let flat: Vec<usize> = (0..n).filter(|&p| worker.active[p] && share[p] > 1e-6).collect();
+    let flat: Vec<usize> = (0..n).filter(|&p| worker.active[p] && share[p] > LEAST_SHARE).collect();
     report(worker, wanted, &flat, &variance, values, outcome);
 }
 
@@ -281,15 +352,24 @@ fn flat_directions(
         return pivots.to_vec();
     }
     let mut whole = worker.whole_hessian(problem, theta);
-    let mut found: Vec<usize> = match factor(problem.level, &plan.flat, &mut whole) {
-        Factored::Positive { flat } => {
-            flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)).collect()
-        }
-        Factored::Indefinite => pivots.to_vec(),
-    };
+    // A pivot that vanishes depends on the order of elimination: all that this one and that of the nested order find count.
+    let mut found = pivots.to_vec();
+    if let Factored::Positive { flat } = factor(problem.level, &plan.flat, &mut whole) {
+        found.extend(flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)));
+    }
+    worker.flat = Some(whole);
     found.sort_unstable();
     found.dedup();
-    worker.flat = Some(whole);
+    // Several flat directions hide each other's parts from the elimination. The spectrum does not.
+    if let Some(spectrum) = spectrum(worker, problem, theta) {
+        for (k, _) in spectrum.values.iter().enumerate().take_while(|(_, value)| **value <= FLAT_FLOOR) {
+            let vector = &spectrum.vectors[k * n..(k + 1) * n];
+            let takes_part = |p: usize| (vector[p] * spectrum.scale[p]).powi(2) > LEAST_SHARE;
+            found.extend((0..n).filter(|&p| worker.active[p] && takes_part(p)));
+        }
+        found.sort_unstable();
+        found.dedup();
+    }
     found
 }
 

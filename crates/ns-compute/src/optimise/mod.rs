@@ -9,6 +9,7 @@ mod bend;
 mod descend;
 mod escape;
 mod finish;
+mod lines;
 mod memory;
 mod neighbour;
 mod scatter;

@@ -51,17 +51,28 @@ pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
         })
 }
 
-/// The scattered start of number `index` around `start`; it depends on nothing else.
-pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> Vec<f64> {
-    let mut state = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mut uniform = || {
-        // SplitMix64; the top 53 bits.
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = state;
+/// Numbers that choose start points: SplitMix64, a function of its seed alone.
+pub(super) struct Scatter(u64);
+
+impl Scatter {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// Uniform in [-1, 1), from the top 53 bits.
+    pub(super) fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((z ^ (z >> 31)) >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0
-    };
+    }
+}
+
+/// The scattered start of number `index` around `start`; it depends on nothing else.
+pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> Vec<f64> {
+    let mut scatter = Scatter::new(index as u64 + 1);
+    let mut uniform = || scatter.uniform();
     let spread = SPREADS[index % SPREADS.len()];
     (0..start.len())
         .map(|p| {

@@ -2,10 +2,14 @@
 
 use ns_core::{Covariance, FitFailure, FitStatus, Reason, Search};
 
-use super::descend::{Descent, Mode, descend};
+use super::descend::{BELOW_SATURATED, Descent, Mode, descend};
+use super::lines::Surroundings;
 use super::neighbour::approach;
-use super::scatter::{Census, MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
+use super::scatter::{Census, MOST_FREE, MOST_STARTS, Scatter, may_have_several_minima, scattered};
 use super::{Problem, Worker};
+
+/// Models so small that a few more descents cost microseconds.
+const SMALL_MODEL: usize = 24;
 
 /// Iterations of all scattered descents, about.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
@@ -62,15 +66,220 @@ pub(super) fn search(
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
+    let small = !problem.physical && start.len() <= SMALL_MODEL;
+    if small {
+        attempt_shifted(worker, problem, start, &mut found);
+    }
+    if runaway(&found.best) && !problem.physical {
+        back(worker, problem, start, &mut found);
+    }
     if runaway(&found.best) {
         return Ok(found);
     }
-    if !problem.plan.has_kinks {
-        mirror_strong_pulls(worker, problem, &mut found);
+    look_around(worker, problem, start, Search::Standard, &mut found);
+    // What the default search does comes first, so that a thorough one is never above it.
+    if effort == Search::Thorough {
+        if !small {
+            attempt_shifted(worker, problem, start, &mut found);
+        }
+        look_around(worker, problem, start, Search::Thorough, &mut found);
     }
-    flips(worker, problem, &mut found, effort);
-    everywhere(worker, problem, start, &mut found);
     Ok(found)
+}
+
+/// Looks for a minimum that is one, where the descents so far ran away.
+fn back(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
+    for index in 0..MOST_STARTS {
+        let start = scattered(problem, start, index);
+        short_attempt(worker, problem, &start, found);
+        if !runaway(&found.best) {
+            return;
+        }
+    }
+}
+
+/// Looks for lower minima around the best one, by every means that `effort` allows.
+fn look_around(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], effort: Search, found: &mut Found) {
+    if !problem.plan.has_kinks {
+        mirror_strong_pulls(worker, problem, found);
+    }
+    flips(worker, problem, found, effort);
+    if !problem.physical {
+        let (most_rise, most) = match effort {
+            Search::Thorough => (10.0, 400),
+            _ => (5.0, 100),
+        };
+        lines(worker, problem, effort == Search::Thorough, most_rise, most, found);
+        if problem.plan.bent {
+            hops(worker, problem, effort == Search::Thorough, found);
+        }
+    }
+    everywhere(worker, problem, start, found);
+}
+
+/// Free parameters whose bend gives the data something to gain at `theta`; `all`: everything that bends.
+///
+/// The curvature of `-ln L` along a parameter is 1 from its constraint, something positive from the data, and
+/// `f''(alpha) sum_b r_b A_b` from its bend. The second derivative `f''` of code 4p lies between 3.75 and -1.25: without a sum below
+/// -0.27 or above 0.8 no parameter has a second minimum by itself, and none of them is worth a look. Where one is, others
+/// may go with it that gain half as much. Kinks have barriers of any height.
+fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
+    let plan = problem.plan;
+    let able = |p: usize| plan.bendable[p] && !problem.fixed[p];
+    if !(0..theta.len()).any(able) {
+        return Vec::new();
+    }
+    worker.evaluate(problem, theta, 0.0);
+    let slopes = &worker.scratch.slope;
+    let beyond = |p: usize, share: f64| {
+        let pull = plan.bends.pull(p, slopes);
+        let (least, most) = if plan.has_kinks { (-0.15, 0.15) } else { (-0.25, 0.75) };
+        pull < share * least || pull > share * most
+    };
+    if !all && !(0..theta.len()).any(|p| able(p) && beyond(p, 1.0)) {
+        return Vec::new();
+    }
+    (0..theta.len()).filter(|&p| able(p) && ((all && plan.bends.amount[p] > 0.2) || beyond(p, 0.5))).collect()
+}
+
+/// Descends from the lowest points along single parameters, again around every new minimum.
+fn lines(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    all: bool,
+    most_rise: f64,
+    most: usize,
+    found: &mut Found,
+) {
+    let mut descents = 0;
+    let mut failed: Vec<(usize, bool)> = Vec::new();
+    loop {
+        let minimum = found.best.theta.clone();
+        let chosen = promising(worker, problem, &minimum, all);
+        if chosen.is_empty() {
+            return;
+        }
+        let Some(mut around) = Surroundings::new(worker, problem, &minimum) else { return };
+        let mut candidates = Vec::new();
+        for p in chosen {
+            around.look_along(worker, problem, p, most_rise, &mut candidates);
+        }
+        candidates.sort_by(|a, b| a.rise.total_cmp(&b.rise));
+        let mut improved = false;
+        for candidate in candidates {
+            let key =
+                (candidate.parameter, candidate.theta[candidate.parameter] > minimum[candidate.parameter]);
+            if descents >= most {
+                return;
+            }
+            if failed.contains(&key) {
+                continue;
+            }
+            descents += 1;
+            if attempt_below(worker, problem, &candidate.theta, found) {
+                improved = true;
+                break;
+            }
+            failed.push(key);
+        }
+        if !improved {
+            return;
+        }
+    }
+}
+
+/// Hops without success before the default search ends, and a thorough one.
+const FEW_HOPS: usize = 40;
+const HOPS: usize = 80;
+
+/// How far above the best minimum the end of a hop may lie to be followed along single parameters, and descents made there.
+const NEAR: f64 = 8.0;
+const AROUND_A_HOP: usize = 12;
+
+/// Moves many bent parameters at once and goes down from there; stays where that is lower (basin hopping: Wales and Doye,
+/// J. Phys. Chem. A 101 (1997) 5111). A thorough search follows single parameters from the end of every hop as well.
+fn hops(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut Found) {
+    let most = if thorough || problem.plan.has_kinks { HOPS } else { FEW_HOPS };
+    let mut draw = Scatter::new(0xB0F);
+    let mut failures = 0;
+    let mut chosen = promising(worker, problem, &found.best.theta, thorough);
+    while failures < most && chosen.len() > 1 {
+        let trial = hop(problem, &found.best.theta, &chosen, failures, &mut draw);
+        failures += 1;
+        let lower = if thorough {
+            let Ok(end) = descend(worker, problem, &trial, SHORT) else { continue };
+            if end.value() > found.best.value() + NEAR {
+                found.iterations += end.iterations;
+                continue;
+            }
+            let mut local = Found::new(end);
+            lines(worker, problem, false, 4.0, AROUND_A_HOP, &mut local);
+            let (iterations, last) = (local.iterations, local.best.iterations);
+            let lower = take(local.best, found);
+            found.iterations += iterations - last;
+            lower
+        } else {
+            attempt_below(worker, problem, &trial, found)
+        };
+        if lower {
+            failures = 0;
+            chosen = promising(worker, problem, &found.best.theta, thorough);
+        }
+    }
+}
+
+/// Where hop number `index` around `theta` goes: two or three of the chosen parameters mirrored, or a share of them mirrored
+/// or drawn anew, free factors with them.
+fn hop(problem: &Problem<'_>, theta: &[f64], chosen: &[usize], index: usize, draw: &mut Scatter) -> Vec<f64> {
+    let mut trial = theta.to_vec();
+    let mut put = |p: usize, to: f64| trial[p] = to.clamp(problem.lower[p], problem.upper[p]);
+    let mut unit = || 0.5 * (draw.uniform() + 1.0);
+    let share = match index % 4 {
+        0 | 2 => {
+            for _ in 0..2 + index / 4 % 2 {
+                let p = chosen[((chosen.len() as f64 * unit()) as usize).min(chosen.len() - 1)];
+                put(p, -theta[p]);
+            }
+            return trial;
+        }
+        1 => 0.25,
+        _ => 0.8,
+    };
+    for &p in chosen {
+        let (number, to) = (unit(), 4.0 * unit() - 2.0);
+        if number < share {
+            put(p, if number < 0.5 * share { -theta[p] } else { to });
+        }
+    }
+    for p in 0..theta.len() {
+        if !problem.fixed[p] && !problem.plan.constrained[p] && unit() < share {
+            put(p, problem.plan.table.init[p] * (4.0 * unit() - 2.0).exp());
+        }
+    }
+    trial
+}
+
+/// From all asymmetric parameters moved by a width up and down, and from free factors lower and higher: products of them
+/// have several valleys.
+fn attempt_shifted(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
+    let plan = problem.plan;
+    let ways: [(&[bool], bool, f64, f64); 4] = [
+        (&plan.asymmetric, true, 1.0, 1.0),
+        (&plan.asymmetric, true, 1.0, -1.0),
+        (&plan.constrained, false, 0.3, 0.0),
+        (&plan.constrained, false, 3.0, 0.0),
+    ];
+    for (marked, wanted, factor, shift) in ways {
+        let mut other = start.to_vec();
+        for p in 0..other.len() {
+            if !problem.fixed[p] && marked[p] == wanted {
+                other[p] = (factor * other[p] + shift).clamp(problem.lower[p], problem.upper[p]);
+            }
+        }
+        if other != start {
+            attempt(worker, problem, &other, found);
+        }
+    }
 }
 
 /// Small models: beyond the other side of each asymmetric parameter, and all over the box.
@@ -156,9 +365,10 @@ fn attempt_below(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], foun
     take(other, found)
 }
 
-/// Whether a descent left for where there is no minimum.
+/// Whether a descent left for where there is no minimum, or for one that only bins with a negative expected yield make
+/// (it lies below the saturated model).
 fn runaway(descent: &Descent) -> bool {
-    descent.status == FitStatus::NotConverged(Reason::Unbounded)
+    descent.status == FitStatus::NotConverged(Reason::Unbounded) || descent.value() < BELOW_SATURATED
 }
 
 /// Keeps the end of a descent if it is lower than the best one.

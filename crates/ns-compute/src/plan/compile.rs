@@ -7,6 +7,7 @@ use ns_core::{
     SessionError,
 };
 
+use super::bend::Bends;
 use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
 use crate::interp;
 use crate::optimise::EDM_TOLERANCE;
@@ -66,6 +67,7 @@ impl Plan {
             has_kinks: false,
             asymmetric: vec![false; n],
             bendable: vec![false; n],
+            bends: Bends::default(),
             bent: false,
             edm_tolerance: if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE },
             layout: Layout::default(),
@@ -85,7 +87,9 @@ impl Plan {
         used.dedup();
         plan.hist_params = used;
         plan.has_kinks = plan.kinked.iter().any(|&k| k);
-        (plan.bendable, plan.bent) = bendable(model);
+        plan.bends = Bends::new(model);
+        plan.bendable = (0..n).map(|p| plan.bends.is_bendable(p)).collect();
+        plan.bent = plan.bends.is_much();
         let incidence = Incidence::new(&plan);
         plan.layout = Layout::nested(&plan, &incidence);
         plan.wide = Layout::wide(&plan, &incidence);
@@ -236,47 +240,6 @@ impl Plan {
             }
         }
     }
-}
-
-/// A second minimum along a parameter needs negative curvature from the data that beats the
-/// curvature of its constraint. Residuals are a few standard deviations at most, so the
-/// asymmetric part of its effect, summed over bins in units of the statistical error,
-/// must reach at least this.
-const LEAST_BEND: f64 = 0.05;
-
-/// From this sum over all parameters on, in the same units, second minima are common: tens of parameters can bend
-/// together.
-const MUCH_BEND: f64 = 8.0;
-
-/// Which parameters bend the expectation enough for a second minimum, and whether all together bend it much.
-fn bendable(model: &Model) -> (Vec<bool>, bool) {
-    let mut bend = vec![0.0; model.parameters.len()];
-    let mut shift: HashMap<usize, Vec<f64>> = HashMap::new();
-    for channel in &model.channels {
-        shift.clear();
-        let mut total = vec![0.0; channel.n_bins];
-        for sample in &channel.samples {
-            for (t, x) in total.iter_mut().zip(&sample.nominal) {
-                *t += x.abs();
-            }
-            for modifier in &sample.modifiers {
-                let nominal = &sample.nominal;
-                let by_bin = shift.entry(modifier.first).or_insert_with(|| vec![0.0; channel.n_bins]);
-                for b in 0..channel.n_bins {
-                    by_bin[b] += match &modifier.effect {
-                        Effect::HistoSys { lo, hi } => 0.5 * (hi[b] + lo[b]) - nominal[b],
-                        Effect::NormSys { lo, hi } => (0.5 * (hi + lo) - 1.0) * nominal[b],
-                        _ => 0.0,
-                    };
-                }
-            }
-        }
-        for (&p, by_bin) in &shift {
-            // Ordered by bin, so the sum does not depend on the map's order.
-            bend[p] += by_bin.iter().zip(&total).map(|(s, t)| s.abs() / t.max(1.0).sqrt()).sum::<f64>();
-        }
-    }
-    (bend.iter().map(|&x| x > LEAST_BEND).collect(), bend.iter().sum::<f64>() > MUCH_BEND)
 }
 
 /// The EDM of a certificate where free factors multiply each other: the slope by one goes with the other, which may be a

@@ -4,12 +4,14 @@
 //! multiple of [`LANES`] with zeros, so that kernels never need a remainder loop;
 //! padded lanes contribute exactly zero.
 
+mod bend;
 mod compile;
 mod count;
 mod structure;
 
 use ns_core::{HistosysCode, NormsysCode, ParameterTable};
 
+pub(crate) use bend::Bends;
 pub(crate) use structure::{Component, Incidence, Layout, Place};
 
 /// Width of the padding of per-bin arrays.
@@ -122,6 +124,8 @@ pub struct Plan {
     pub(crate) asymmetric: Vec<bool>,
     /// Those whose asymmetric effect is strong enough for a second minimum between smooth pieces.
     pub(crate) bendable: Vec<bool>,
+    /// The asymmetric parts of all effects.
+    pub(crate) bends: Bends,
     /// Asymmetric effects are so many and strong that second minima are common.
     pub(crate) bent: bool,
     /// The EDM of a certificate, where it is measured with a metric from elsewhere.

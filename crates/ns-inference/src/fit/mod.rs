@@ -163,7 +163,9 @@ fn name_result(
         outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(*i)).collect()
     };
     let at_bound = inactive(|why| matches!(why, Inactive::LowerBound | Inactive::UpperBound));
-    let at_kink = inactive(|why| why == Inactive::Kink);
+    let at_kink = inactive(|why| matches!(why, Inactive::Kink | Inactive::TwoSided));
+    let two_sided = inactive(|why| why == Inactive::TwoSided);
+    let on_kink = inactive(|why| why == Inactive::Kink);
     let interrupted = control.is_cancelled();
 
     let mut warnings = model.warnings.clone();
@@ -178,7 +180,7 @@ fn name_result(
         warnings.push("edm is null: the curvature at the returned point allows no estimate".to_owned());
     }
     if options.uncertainties {
-        warnings.extend(missing_uncertainties(&fixed, &at_bound, &at_kink));
+        warnings.extend(missing_uncertainties(&fixed, &at_bound, &on_kink, &two_sided));
         warnings.extend(diagnosis::flat_directions(model, session, data, &outcome));
         warnings.extend(diagnosis::hardly_determined(model, &outcome));
     }
@@ -271,7 +273,12 @@ pub(crate) fn pulls(
 }
 
 /// One line for each kind of gap among the uncertainties.
-fn missing_uncertainties(fixed: &[String], at_bound: &[String], at_kink: &[String]) -> Vec<String> {
+fn missing_uncertainties(
+    fixed: &[String],
+    at_bound: &[String],
+    at_kink: &[String],
+    two_sided: &[String],
+) -> Vec<String> {
     let line = |names: &[String], why: &str| {
         let names_text = diagnosis::list(names.iter().map(String::as_str));
         (!names.is_empty()).then(|| format!("no uncertainty for {names_text}: {why}"))
@@ -279,6 +286,7 @@ fn missing_uncertainties(fixed: &[String], at_bound: &[String], at_kink: &[Strin
     [
         line(fixed, "fixed"),
         line(at_bound, "at a bound; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
+        line(two_sided, "on a kink where both slopes vanish, and the curvature differs between its sides; `crossings` has the points where twice_nll rises by 1; in the other uncertainties and the covariance the mean of both curvatures stands for it"),
         line(at_kink, "on the kink of a piecewise interpolation; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
     ]
     .into_iter()

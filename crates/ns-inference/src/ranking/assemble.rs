@@ -40,7 +40,7 @@ pub(super) fn assemble(
             pull: pulls.get(i).copied().flatten(),
             constraint: uncertainty.zip(width).map(|(sigma, width)| sigma / width).filter(|c| c.is_finite()),
             at_bound: matches!(study.inactive(i), Some(Inactive::LowerBound | Inactive::UpperBound)),
-            at_kink: study.inactive(i) == Some(Inactive::Kink),
+            at_kink: matches!(study.inactive(i), Some(Inactive::Kink | Inactive::TwoSided)),
             impacts: impacts.first().and_then(|(_, list)| list.get(k).cloned()).unwrap_or_default(),
             refit: by(Impact::Refit, k),
             covariance: by(Impact::Covariance, k),

@@ -278,11 +278,12 @@ fn reason(model: &Model, fit: &Fitted) -> Option<String> {
 
 /// Why the best fit has no symmetric uncertainty.
 fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
-    use ns_core::Inactive::{Flat, Kink, LowerBound, UpperBound};
+    use ns_core::Inactive::{Flat, Kink, LowerBound, TwoSided, UpperBound};
     match parent.inactive.iter().find(|(i, _)| *i == scanned.index).map(|(_, why)| why) {
         Some(LowerBound) => "it is at its lower bound",
         Some(UpperBound) => "it is at its upper bound",
         Some(Kink) => "it is on the kink of a piecewise interpolation",
+        Some(TwoSided) => "it is on a kink whose two sides have different curvature",
         Some(Flat) => "the data do not determine it",
         None => "the curvature there gives none",
     }

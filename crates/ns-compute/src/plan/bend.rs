@@ -1,0 +1,92 @@
+//! How much each parameter bends the expected yields.
+//!
+//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, is what makes second minima: the likelihood along a parameter
+//! is a parabola without it.
+
+use std::collections::HashMap;
+
+use ns_core::{Effect, Model};
+
+/// A second minimum along a parameter needs negative curvature from the data that beats the
+/// curvature of its constraint. Residuals are a few standard deviations at most, so the
+/// asymmetric part of its effect, summed over bins in units of the statistical error,
+/// must reach at least this.
+const LEAST_BEND: f64 = 0.05;
+
+/// From this sum over all parameters on, in the same units, second minima are common: tens of parameters can bend
+/// together.
+const MUCH_BEND: f64 = 8.0;
+
+/// The asymmetric parts of all effects.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bends {
+    /// Per parameter, summed over bins in units of the statistical error.
+    pub(crate) amount: Vec<f64>,
+    /// Per parameter, the range of its `shifts`; empty below [`LEAST_BEND`].
+    ranges: Vec<(usize, usize)>,
+    /// Bin and asymmetric part in events, summed over samples, all other factors at 1.
+    shifts: Vec<(u32, f64)>,
+}
+
+impl Bends {
+    pub(super) fn new(model: &Model) -> Self {
+        let n = model.parameters.len();
+        let mut amount = vec![0.0; n];
+        let mut shifts: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n];
+        let mut by_parameter: HashMap<usize, Vec<f64>> = HashMap::new();
+        for channel in &model.channels {
+            by_parameter.clear();
+            let mut total = vec![0.0; channel.n_bins];
+            for sample in &channel.samples {
+                for (t, x) in total.iter_mut().zip(&sample.nominal) {
+                    *t += x.abs();
+                }
+                for modifier in &sample.modifiers {
+                    let nominal = &sample.nominal;
+                    let by_bin =
+                        by_parameter.entry(modifier.first).or_insert_with(|| vec![0.0; channel.n_bins]);
+                    for b in 0..channel.n_bins {
+                        by_bin[b] += match &modifier.effect {
+                            Effect::HistoSys { lo, hi } => 0.5 * (hi[b] + lo[b]) - nominal[b],
+                            Effect::NormSys { lo, hi } => (0.5 * (hi + lo) - 1.0) * nominal[b],
+                            _ => 0.0,
+                        };
+                    }
+                }
+            }
+            // Each parameter by itself and by bin, so the sums do not depend on the map's order.
+            for (&p, by_bin) in &by_parameter {
+                amount[p] += by_bin.iter().zip(&total).map(|(s, t)| s.abs() / t.max(1.0).sqrt()).sum::<f64>();
+                let bins = by_bin.iter().enumerate().filter(|(_, s)| **s != 0.0);
+                shifts[p].extend(bins.map(|(b, s)| ((channel.first_bin + b) as u32, *s)));
+            }
+        }
+        let mut bends = Self { amount, ..Self::default() };
+        for (shifts, amount) in shifts.into_iter().zip(&bends.amount) {
+            let from = bends.shifts.len();
+            if *amount > LEAST_BEND {
+                bends.shifts.extend(shifts);
+            }
+            bends.ranges.push((from, bends.shifts.len()));
+        }
+        bends
+    }
+
+    /// Whether a parameter bends enough for a second minimum between smooth pieces.
+    pub(super) fn is_bendable(&self, p: usize) -> bool {
+        self.amount[p] > LEAST_BEND
+    }
+
+    /// Whether all parameters together bend much.
+    pub(super) fn is_much(&self) -> bool {
+        self.amount.iter().sum::<f64>() > MUCH_BEND
+    }
+
+    /// What the data have to gain from the bend of a parameter: `sum_b r_b A_b` with the derivative `r_b` of `-ln L` by the
+    /// expected yield and the asymmetric part `A_b`. Times the second derivative of the interpolation this is
+    /// the curvature that may beat that of the constraint, 1.
+    pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
+        let (from, to) = self.ranges[p];
+        self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()
+    }
+}

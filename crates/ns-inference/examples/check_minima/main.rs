@@ -1,0 +1,234 @@
+//! Whether searches find the lowest minimum of random, much bent models:
+//! `cargo run --release -p ns-inference --example check_minima -- [FIRST] [COUNT] [--starts N] [--threads N]
+//! [--search NAME] [--show] [--workspace FILE] [--write INDEX]`.
+//!
+//! Every model is fitted with each search (local, standard, thorough), under smooth and under piecewise codes, and by local
+//! descents from 50 random starts. Printed: each fit that ends above the best of these descents, or above a
+//! lesser search, and by how much in `-ln L`; then counts and times. `--search` makes only the named searches, `--show` prints the
+//! parameters that differ most, `--workspace` takes a file in place of random models, and `--write` writes a random model's workspace.
+//! Starts that end below the saturated model, in bins with a negative expected yield, do not count.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bent_models;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use bent_models::{Draw, workspace};
+use ns_core::{
+    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start, TaskOutcome,
+    Wanted,
+};
+use ns_inference::open_session;
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// A minimum lower by this in `-ln L` is another one: 1e-6 in `twice_nll`.
+const LOWER: f64 = 5e-7;
+
+/// The searches, from the least.
+const SEARCHES: [(Search, &str); 3] =
+    [(Search::Local, "local"), (Search::Standard, "standard"), (Search::Thorough, "thorough")];
+
+/// What came of one model.
+struct Row {
+    /// Names: search, and what it is above; by how much.
+    above: Vec<(&'static str, &'static str, f64)>,
+    /// Which searches end above the best of the starts.
+    missed: [bool; 3],
+    n_parameters: usize,
+    seconds: [f64; 3],
+}
+
+fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<FitOutcome>, Box<dyn Error>> {
+    let request = FitRequest { start, search, ..FitRequest::default() };
+    let task = FitTask { data: Data::Observed, fits: vec![request] };
+    let mut out: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(&[task], Wanted::default(), Control::default(), &mut out)?;
+    let fit = out.pop().and_then(|mut outcome| outcome.fits.pop());
+    Ok(fit.and_then(Result::ok).filter(|fit| fit.converged()))
+}
+
+/// A start point: constrained parameters moved by up to three widths, free ones scaled.
+fn scattered(model: &Model, draw: &mut Draw) -> Vec<f64> {
+    let spread = draw.between(0.3, 3.0);
+    let point = model.parameters.iter().map(|p| {
+        let x = if p.init.abs() < 0.5 {
+            p.init + draw.between(-spread, spread)
+        } else if p.constraint.aux().is_none() {
+            p.init * draw.between(-1.5, 1.5).exp()
+        } else {
+            p.init * draw.between(0.8, 1.2)
+        };
+        x.clamp(p.bounds.0, p.bounds.1)
+    });
+    point.collect()
+}
+
+fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dyn Error>> {
+    let Settings { starts, show, path, searches, .. } = settings;
+    let (starts, show) = (*starts, *show);
+    let mut options = ModelOptions::default();
+    if piecewise {
+        options.interpolation = ns_core::Interpolation::PIECEWISE;
+    }
+    let model = match path {
+        Some(path) => Workspace::from_path(path)?,
+        None => Workspace::from_value(workspace(index))?,
+    };
+    let model = model.model(&options)?;
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() })?;
+    let mut seconds = [0.0; 3];
+    let mut found = [f64::INFINITY; 3];
+    let mut points: [Vec<f64>; 3] = Default::default();
+    let least = session.saturated_nll(&Data::Observed)? - 10.0;
+    for (k, (search, name)) in SEARCHES.iter().enumerate() {
+        if !searches.is_empty() && !searches.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        let clock = Instant::now();
+        let outcome = fit(session.as_ref(), Start::Init, *search)?;
+        seconds[k] = clock.elapsed().as_secs_f64();
+        if let Some(outcome) = outcome.filter(|outcome| outcome.nll >= least) {
+            found[k] = outcome.nll;
+            points[k] = outcome.parameters;
+        }
+    }
+    let mut draw = Draw::new(index ^ 0xABCD_EF00);
+    let (mut best, mut at, mut ends) = (f64::INFINITY, Vec::new(), Vec::new());
+    for _ in 0..starts {
+        let start = Start::At(Arc::from(scattered(&model, &mut draw)));
+        let Some(outcome) = fit(session.as_ref(), start, Search::Local)? else { continue };
+        if outcome.nll < least {
+            continue;
+        }
+        ends.push(outcome.nll);
+        if outcome.nll < best {
+            best = outcome.nll;
+            at = outcome.parameters;
+        }
+    }
+    let mut row =
+        Row { above: Vec::new(), missed: [false; 3], n_parameters: model.parameters.len(), seconds };
+    for (k, (_, name)) in SEARCHES.iter().enumerate() {
+        row.missed[k] = found[k] > best + LOWER;
+        if k > 0 && row.missed[k] {
+            row.above.push((name, "starts", found[k] - best));
+            if show && points[k].len() == at.len() {
+                let hits = ends.iter().filter(|e| **e < best + LOWER).count();
+                let mut differences: Vec<(f64, usize)> =
+                    at.iter().zip(&points[k]).map(|(a, b)| (a - b).abs()).zip(0..).collect();
+                differences.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let far = differences.iter().filter(|d| d.0 > 0.5).count();
+                println!(
+                    "{index} {name}: {:.3e} above, found by {hits} of {} starts; {far} of {} parameters differ by more than 0.5:",
+                    found[k] - best,
+                    ends.len(),
+                    at.len()
+                );
+                for (_, p) in differences.iter().take(8) {
+                    let bounds = model.parameters[*p].bounds;
+                    println!(
+                        "    {:>12} {:8.3} -> {:8.3}  {bounds:?}",
+                        model.parameters[*p].name, points[k][*p], at[*p]
+                    );
+                }
+            }
+        }
+        for lesser in 0..k {
+            if found[k] > found[lesser] + LOWER {
+                row.above.push((name, SEARCHES[lesser].1, found[k] - found[lesser]));
+            }
+        }
+    }
+    Ok(row)
+}
+
+/// What the command line asks for.
+struct Settings {
+    first: u64,
+    count: u64,
+    starts: usize,
+    threads: usize,
+    show: bool,
+    /// A workspace in place of random models.
+    path: Option<String>,
+    /// Names of the searches to make; all if empty.
+    searches: Vec<String>,
+}
+
+/// Reads the command line; `None` if a model was written instead.
+fn settings() -> Result<Option<Settings>, Box<dyn Error>> {
+    let mut settings = Settings {
+        first: 0,
+        count: 200,
+        starts: 50,
+        threads: 1,
+        show: false,
+        path: None,
+        searches: Vec::new(),
+    };
+    let (mut given, mut all) = (Vec::new(), std::env::args().skip(1));
+    while let Some(arg) = all.next() {
+        let mut value = || all.next().ok_or(format!("{arg} lacks its value"));
+        match arg.as_str() {
+            "--starts" => settings.starts = value()?.parse()?,
+            "--threads" => settings.threads = value()?.parse::<usize>()?.max(1),
+            "--show" => settings.show = true,
+            "--search" => settings.searches.push(value()?),
+            "--workspace" => settings.path = Some(value()?),
+            "--write" => {
+                println!("{}", workspace(value()?.parse()?));
+                return Ok(None);
+            }
+            other => given.push(other.parse::<u64>()?),
+        }
+    }
+    settings.first = given.first().copied().unwrap_or(settings.first);
+    settings.count = given.get(1).copied().unwrap_or(settings.count);
+    if settings.path.is_some() {
+        settings.count = 1;
+    }
+    Ok(Some(settings))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let Some(settings) = settings()? else { return Ok(()) };
+    for piecewise in [false, true] {
+        let codes = if piecewise { "piecewise" } else { "smooth" };
+        let next = AtomicU64::new(settings.first);
+        let rows: Vec<Row> = std::thread::scope(|scope| {
+            let work = || {
+                let mut rows = Vec::new();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= settings.first + settings.count {
+                        return rows;
+                    }
+                    match check(&settings, index, piecewise) {
+                        Ok(row) => {
+                            for (search, what, by) in &row.above {
+                                println!("{codes} {index}: {search} is above {what} by {by:.3e}");
+                            }
+                            rows.push(row);
+                        }
+                        Err(error) => eprintln!("{codes} {index}: {error}"),
+                    }
+                }
+            };
+            let handles: Vec<_> = (0..settings.threads).map(|_| scope.spawn(work)).collect();
+            handles.into_iter().flat_map(|h| h.join().unwrap_or_default()).collect()
+        });
+        let n = rows.len() as f64;
+        let mean = rows.iter().map(|r| r.n_parameters as f64).sum::<f64>() / n;
+        println!("{codes}: {} models, {mean:.0} parameters on average", rows.len());
+        for (k, (_, name)) in SEARCHES.iter().enumerate() {
+            let missed = rows.iter().filter(|r| r.missed[k]).count();
+            let milliseconds = 1e3 * rows.iter().map(|r| r.seconds[k]).sum::<f64>() / n;
+            let share = 1e2 * missed as f64 / n;
+            println!("  {name:9} above the starts: {missed:5} ({share:.2} %), {milliseconds:.3} ms a fit");
+        }
+    }
+    Ok(())
+}
