@@ -141,8 +141,11 @@ pub(crate) fn flat_directions(
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
     let n = outcome.parameters.len();
     let hessian = session.evaluate(data, &outcome.parameters, request).map(|e| e.hessian).unwrap_or_default();
-    let no_effect =
-        |i: usize| hessian.chunks(n.max(1)).nth(i).is_some_and(|row| row.iter().all(|h| *h == 0.0));
+    // Nothing over the whole width of the bounds that rounding would show.
+    let no_effect = |i: usize| {
+        let width = model.parameters.get(i).map_or(1.0, |p| p.bounds.1 - p.bounds.0);
+        hessian.get(i * (n + 1)).is_some_and(|curvature| curvature.abs() * width * width < 1e-12)
+    };
     let (alone, together): (Vec<usize>, Vec<usize>) = flat.into_iter().partition(|i| no_effect(*i));
     let mut notes = Vec::new();
     if !alone.is_empty() {
