@@ -43,6 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         for violation in &report.violations {
             println!("{} | {} | {}", case.index, violation.property, violation.numbers);
         }
+        for violation in &report.below_nothing {
+            println!("{} | below nothing: {} | {}", case.index, violation.property, violation.numbers);
+        }
         if refused {
             for refusal in &report.refused {
                 println!("{} | refused: {} | {}", case.index, refusal.property, refusal.numbers);
@@ -68,9 +71,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:<52} {n:>9}", format!("refused: {analysis}"));
     }
     println!(
-        "{} of {} models with a violation, {:.1} s",
+        "{} of {} models with a violation, {} more with one where a minimum expects less than nothing, {:.1} s",
         summary.models_violated,
         summary.models,
+        summary.below_nothing,
         begin.elapsed().as_secs_f64()
     );
     Ok(())

@@ -4,8 +4,8 @@ use ns_core::{FitRequest, Model, Search};
 
 use crate::analysis::Analysis;
 
-/// Free parameters up to which a search takes microseconds to a millisecond.
-const SMALL: usize = 48;
+/// Free parameters up to which a search takes a millisecond or a few.
+const SMALL: usize = 120;
 
 /// Whether a search costs so little that every conditional fit gets the one that the free fit had. False where that
 /// had none.

@@ -22,6 +22,9 @@ pub struct Finding {
 pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
+    /// The same where a minimum expects less than nothing in some bin: such a likelihood falls towards the corners of
+    /// its box, and what is found there says nothing of models that can be drawn.
+    pub below_nothing: Vec<Finding>,
     /// Analyses that had a reason to refuse.
     pub refused: Vec<Finding>,
     /// How often each property was looked at.
@@ -136,6 +139,7 @@ pub fn check(case: &Case) -> Report {
     tests::significance(&mut subject);
     tests::limit(&mut subject);
     let Subject { mut report, reference, .. } = subject;
+    let below_nothing = reference.below_nothing;
     report.looked.extend(std::iter::repeat_n("the thorough search misses nothing", reference.n_fits));
     for missed in reference.missed {
         report.violations.push(Finding {
@@ -154,6 +158,9 @@ pub fn check(case: &Case) -> Report {
                 missed.point,
             ),
         });
+    }
+    if below_nothing {
+        report.below_nothing = std::mem::take(&mut report.violations);
     }
     report
 }

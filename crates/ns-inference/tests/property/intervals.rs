@@ -1,6 +1,6 @@
 //! Everything that follows the profile likelihood of one parameter: MINOS, uncertainties, scans, rankings.
 
-use ns_core::Control;
+use ns_core::{Control, Interpolation};
 use ns_inference::minos::Interval;
 use ns_inference::ranking::Side;
 use ns_inference::{RankingOptions, ScanAxis, ScanOptions, ranking as rank, scan as profile};
@@ -99,24 +99,30 @@ pub fn uncertainties(s: &mut Subject<'_>) {
                 let step = 1e-3 * (1.0 + best.abs());
                 let values: Vec<f64> =
                     [best - step, best + step].into_iter().filter(|x| *x >= lower && *x <= upper).collect();
-                for x in values {
-                    let at = rise(s, parameter, x);
-                    s.report.check("uncertainty: a flat direction is flat", at < 1e-5, at, || {
-                        format!("{name} = {x}: {at}")
-                    });
-                }
+                // Where others are at a bound of the direction it goes one way only.
+                let rises: Vec<f64> = values.iter().map(|x| rise(s, parameter, *x)).collect();
+                let least = rises.iter().copied().fold(f64::INFINITY, f64::min);
+                s.report.check("uncertainty: a flat direction is flat", least < 1e-5, least, || {
+                    format!("{name} at {values:?}: {rises:?}")
+                });
             }
             continue;
         };
         s.report.check("uncertainty: positive", sigma > 1e-12, 1.0, || format!("{name}: {sigma}"));
         for side in [-1.0, 1.0] {
             // Two distances: the curvature may change with what becomes active on the way.
+            // Beyond a kink the curvature is another one.
+            let kinked = s.model.interpolation != Interpolation::SMOOTH;
             let ratio = |s: &mut Subject<'_>, fraction: f64| {
                 let x = best + side * fraction * sigma;
-                (x >= lower && x <= upper).then(|| rise(s, parameter, x) / (fraction * fraction))
+                let beyond = kinked && best.abs() > 1e-9 && x * best < 0.0;
+                (x >= lower && x <= upper && !beyond).then(|| rise(s, parameter, x) / (fraction * fraction))
             };
             let Some(far) = ratio(s, 0.1) else { continue };
-            let fine = |r: f64| (0.4..=2.5).contains(&r);
+            // Others that the fit holds at kinks or bounds may let go: the uncertainty is said to be conditional.
+            let conditional = !s.best.at_kink.is_empty() || !s.best.at_bound.is_empty();
+            let least = if conditional { -1e-6 } else { 0.4 };
+            let fine = |r: f64| (least..=2.5).contains(&r);
             let close = if fine(far) { None } else { ratio(s, 0.01) };
             let holds = close.is_none_or(fine);
             let size = (close.unwrap_or(1.0).max(1e-9)).ln().abs();

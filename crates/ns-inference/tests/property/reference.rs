@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use ns_core::{
-    Control, Data, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start, TaskOutcome, Wanted,
+    Control, Data, EvaluationRequest, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start,
+    TaskOutcome, Wanted,
 };
 
 /// How much lower, in `-ln L`, another minimum must be to count.
@@ -39,11 +40,22 @@ pub struct Reference<'a> {
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
     pub n_fits: usize,
+    /// Whether some minimum of the observed data expects less than nothing in a bin. Without an event there the
+    /// likelihood rewards that without end, and its lowest point lies wherever the box of the bounds lets it.
+    pub below_nothing: bool,
 }
 
 impl<'a> Reference<'a> {
     pub fn new(model: &'a Model, session: &'a dyn Session) -> Self {
-        Self { model, session, asimov: None, known: HashMap::new(), missed: Vec::new(), n_fits: 0 }
+        Self {
+            model,
+            session,
+            asimov: None,
+            known: HashMap::new(),
+            missed: Vec::new(),
+            n_fits: 0,
+            below_nothing: false,
+        }
     }
 
     /// Takes an Asimov set; fits of an earlier one are forgotten.
@@ -81,7 +93,18 @@ impl<'a> Reference<'a> {
             point: fit.parameters,
         });
         self.known.insert(key, found.clone());
+        if let Some(found) = &found {
+            self.look_at(asimov, &found.point);
+        }
         found
+    }
+
+    /// Looks whether a minimum expects less than nothing somewhere.
+    fn look_at(&mut self, asimov: bool, point: &[f64]) {
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        if let Ok(found) = self.session.evaluate(&self.data(asimov), point, request) {
+            self.below_nothing |= found.expected.iter().take(self.model.n_bins()).any(|x| *x < -1e-6);
+        }
     }
 
     /// The same, and descents from the minima of neighbours.
@@ -124,6 +147,7 @@ impl<'a> Reference<'a> {
             }
             let lowest = Lowest { nll, point: point.to_vec(), converged: true };
             self.known.insert(key(asimov, held), Some(lowest));
+            self.look_at(asimov, point);
         }
     }
 }
