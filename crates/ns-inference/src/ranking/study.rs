@@ -175,7 +175,7 @@ impl<'a> Study<'a> {
             Ok(fit) => !fit.converged(),
             Err(failure) => *failure != FitFailure::Cancelled,
         };
-        let effort = self.analysis.variation_search();
+        let effort = self.analysis.nearby_search();
         let kinked = effort != Search::Local;
         let chosen: Vec<usize> =
             fits.iter().enumerate().filter(|(_, fit)| kinked || without(fit)).map(|(k, _)| k).collect();
