@@ -132,6 +132,7 @@ impl<'a> Study<'a> {
             outcome: &self.parent,
             control: self.analysis.silent(),
             tolerance: if self.may_restart() { self.tolerance } else { f64::INFINITY },
+            asked: &[],
         };
         match minos::crossings(self.analysis.session, &parent, &parameters).map_err(InferenceError::from)? {
             CrossingSearch::Done(found) => {

@@ -9,6 +9,7 @@ use super::order::{Along, waves};
 use super::predict::{MOST, Node, interpolate};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
+use crate::effort::is_small;
 
 /// The free fit around which a scan goes.
 pub(super) struct Centre<'a> {
@@ -75,7 +76,7 @@ pub(super) fn profile(
         let starts = fits.starts(analysis, &wave)?;
         // At the ends, far from the best fit, other valleys are looked for as well; what is found there
         // spreads to the points between.
-        let search = if round == 0 { analysis.base.search } else { analysis.nearby_search() };
+        let search = if round == 0 { analysis.base.search } else { analysis.variation_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
             .zip(starts)
@@ -242,9 +243,10 @@ impl Fits<'_> {
 
     /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different
     /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
-    /// nothing changes. Smooth profiles cost nothing here.
+    /// nothing changes. Smooth profiles cost nothing here. In small models a slight bend is enough to ask.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
-        let mut pairs = self.rough_pairs(analysis);
+        let smooth = if is_small(analysis.model, &analysis.base) { SMOOTHER } else { SMOOTH };
+        let mut pairs = self.rough_pairs(analysis, smooth);
         for _ in 0..self.grid.len() {
             if pairs.is_empty() || analysis.is_cancelled() {
                 break;
@@ -280,7 +282,7 @@ impl Fits<'_> {
     }
 
     /// Pairs `(to, from)` of neighbours among three in a row that are not on a smooth curve.
-    fn rough_pairs(&self, analysis: &Analysis<'_>) -> Vec<(usize, Option<usize>)> {
+    fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
         let columns = (0..n1).map(|i| (i, Along::Second)).filter(|_| self.grid.second.is_some());
@@ -289,7 +291,7 @@ impl Fits<'_> {
             let nodes = self.nodes(self.grid.line(k, along), along);
             for window in nodes.windows(3) {
                 let [a, b, c] = window else { continue };
-                if self.bend(analysis, [a.1, b.1, c.1]) > SMOOTH {
+                if self.bend(analysis, [a.1, b.1, c.1]) > smooth {
                     for (to, from) in [(a, b), (b, a), (b, c), (c, b)] {
                         pairs.extend(to.0.map(|to| (to, from.0)));
                     }
@@ -327,6 +329,9 @@ impl Fits<'_> {
 
 /// Bends of up to so many uncertainties belong to one valley.
 const SMOOTH: f64 = 0.25;
+
+/// The same where a fit costs next to nothing.
+const SMOOTHER: f64 = 0.02;
 
 /// Whether a fit is to replace another one of the same point.
 fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
