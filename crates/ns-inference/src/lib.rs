@@ -31,6 +31,7 @@
 
 mod analysis;
 pub mod device;
+mod effort;
 mod error;
 pub mod fit;
 pub mod goodness;

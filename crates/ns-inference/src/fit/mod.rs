@@ -53,8 +53,15 @@ pub fn fit(
     let intervals = loop {
         let parameters = interval_parameters(&outcome, &minos, options);
         let control = silent(control);
-        let parent =
-            Parent { model, data: &task.data, request: &request, outcome: &outcome, control, tolerance };
+        let parent = Parent {
+            model,
+            data: &task.data,
+            request: &request,
+            outcome: &outcome,
+            control,
+            tolerance,
+            asked: &minos,
+        };
         let (point, depth) = match minos::crossings(session, &parent, &parameters)? {
             CrossingSearch::Done(intervals) => break minos::with_distances(intervals, &outcome.parameters),
             CrossingSearch::Lower(point, depth) => (point, depth),

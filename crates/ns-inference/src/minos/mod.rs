@@ -13,6 +13,7 @@ use ns_core::{
 };
 use serde::Serialize;
 
+use crate::effort::is_small;
 use side::{End, Probe, Side};
 
 /// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
@@ -72,6 +73,9 @@ pub(crate) struct Parent<'a> {
     pub(crate) control: Control<'a>,
     /// How far below the minimum a conditional fit may come out without meaning anything.
     pub(crate) tolerance: f64,
+    /// Parameters whose crossings are a result: each end is looked at once more, by a search of its own. In small
+    /// models all probes are searched.
+    pub(crate) asked: &'a [usize],
 }
 
 /// What a search gives.
@@ -90,6 +94,10 @@ struct Open {
     side: Side,
     /// How the other parameters follow this one, per unit of distance.
     slope: Option<Vec<f64>>,
+    /// Whether probes are searched for lower minima than the one that the search follows.
+    searched: bool,
+    /// The end that is being looked at once more.
+    doubted: Option<End>,
 }
 
 /// Finds the crossings of `parameters` around the minimum of `parent`.
@@ -126,8 +134,17 @@ pub(crate) fn crossings(
             if probe.rise < -parent.tolerance && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
                 lowest = Some((probe.rise, probe.point.clone()));
             }
-            match side.side.accept(probe) {
+            let end = match side.doubted.take() {
+                None => side.side.accept(probe),
+                Some(end) => side.side.reconsider(end, probe, parent.tolerance),
+            };
+            match end {
                 None => still_open.push(side),
+                Some(end) if doubtful(parent, &side, &end) => {
+                    // What the steps followed may have been left behind by a lower valley.
+                    (side.searched, side.doubted) = (true, Some(end));
+                    still_open.push(side);
+                }
                 Some(end) => {
                     let answer = describe(parent, &side, &end);
                     record(&mut intervals, side.parameter, side.direction, answer);
@@ -168,7 +185,16 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
         Some(row.iter().map(|x| if x.is_finite() { direction * x / variance } else { 0.0 }).collect())
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
-    Ok(Open { parameter, direction, side, slope })
+    let searched = is_small(parent.model, parent.request);
+    Ok(Open { parameter, direction, side, slope, searched, doubted: None })
+}
+
+/// Whether an end needs another look: its probes were not searched, and it is a result.
+fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
+    !side.searched
+        && parent.request.search != HowHard::Local
+        && parent.asked.contains(&side.parameter)
+        && !matches!(end, End::Wall(_))
 }
 
 /// The value of the parameter at a distance, exactly the bound at the bound.
@@ -177,10 +203,28 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
     (value + side.direction * distance).clamp(lower, upper)
 }
 
-/// The conditional fit that a search asks for next.
+/// The conditional fits that a search asks for next: from where the probes so far say; where lower minima are looked
+/// for also from the probes on either side, so that the profile cannot rise above what they have moved to.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
-    let mut start = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
+    let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
+    let search = if side.searched { parent.request.search } else { HowHard::Local };
+    let mut fits = vec![conditional(parent, side, value, predicted, search)];
+    if side.searched {
+        let near = side.side.neighbours().map(|point| point.to_vec());
+        fits.extend(near.map(|point| conditional(parent, side, value, point, HowHard::Local)));
+    }
+    FitTask { data: parent.data.clone(), fits }
+}
+
+/// A conditional fit from a point that is made to fit what is held.
+fn conditional(
+    parent: &Parent<'_>,
+    side: &Open,
+    value: f64,
+    mut start: Vec<f64>,
+    search: HowHard,
+) -> FitRequest {
     for (x, p) in start.iter_mut().zip(&parent.model.parameters) {
         if !p.fixed {
             *x = x.clamp(p.bounds.0, p.bounds.1);
@@ -196,21 +240,20 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     }
     let mut request = FitRequest {
         start: Start::At(Arc::from(start)),
-        search: HowHard::Local,
+        search,
         metric: parent.outcome.covariance.clone(),
         ..parent.request.clone()
     };
     request.fixed.push((side.parameter, value));
-    FitTask { data: parent.data.clone(), fits: vec![request] }
+    request
 }
 
-/// A conditional minimum relative to the parent's.
-fn read_probe(parent: &Parent<'_>, distance: f64, mut outcome: TaskOutcome) -> Probe {
-    match outcome.fits.pop() {
-        Some(Ok(fit)) if fit.nll.is_finite() => {
-            Probe { distance, rise: 2.0 * (fit.nll - parent.outcome.nll), point: fit.parameters }
-        }
-        _ => Probe { distance, rise: f64::INFINITY, point: Vec::new() },
+/// The lowest conditional minimum, relative to the parent's.
+fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe {
+    let found = outcome.fits.into_iter().flatten().filter(|fit| fit.nll.is_finite());
+    match found.min_by(|a, b| b.converged().cmp(&a.converged()).then(a.nll.total_cmp(&b.nll))) {
+        Some(fit) => Probe { distance, rise: 2.0 * (fit.nll - parent.outcome.nll), point: fit.parameters },
+        None => Probe { distance, rise: f64::INFINITY, point: Vec::new() },
     }
 }
 

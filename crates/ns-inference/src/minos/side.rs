@@ -126,6 +126,36 @@ impl Side {
         }
     }
 
+    /// The points nearest to the next probe, on either side of the level.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = &[f64]> {
+        let outer = self.outer.as_ref().map(|outer| outer.point.as_slice());
+        [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
+    }
+
+    /// Takes a second probe at the place where the search has ended. If it lies lower, the search goes on from there,
+    /// without what the higher valley has shown.
+    pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
+        let before = match end {
+            End::Found(_) => self.level,
+            End::Bound { rise } => rise,
+            _ => f64::INFINITY,
+        };
+        if !(probe.rise < before - tolerance.min(1e-6)) || probe.rise >= self.level {
+            return Some(end);
+        }
+        (self.outer, self.replaced, self.n_probes) = (None, None, 0);
+        self.last_is_inner = true;
+        let (distance, rise) = (probe.distance, probe.rise.max(0.0));
+        self.inner = probe;
+        if distance >= self.limit {
+            return Some(End::Bound { rise });
+        }
+        // As on a parabola that goes through the new point.
+        let stretch = (self.level / rise).sqrt();
+        self.next = (distance * stretch.clamp(1.0 + 1e-6, 2.0)).min(self.limit);
+        None
+    }
+
     /// Takes the probe at [`Self::next`]; returns the end of the search if it is reached.
     pub(crate) fn accept(&mut self, probe: Probe) -> Option<End> {
         self.n_probes += 1;

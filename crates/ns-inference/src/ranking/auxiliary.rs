@@ -58,7 +58,7 @@ fn chunk(
             }
             let request = FitRequest {
                 start: Start::At(Arc::from(follow(study, parameter, moved.force))),
-                search: study.analysis.nearby_search(),
+                search: study.analysis.variation_search(),
                 metric: study.parent.covariance.clone(),
                 ..study.analysis.base.clone()
             };

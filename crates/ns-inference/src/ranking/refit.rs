@@ -69,7 +69,7 @@ fn round(
                 Ok(held) => {
                     let near = known.get(place).map_or(&[][..], Vec::as_slice);
                     let start = along(study, parameter, held.value, near);
-                    let search = study.analysis.nearby_search();
+                    let search = study.analysis.variation_search();
                     let request = study.analysis.conditional(&[(parameter, held.value)], start);
                     let request = FitRequest { search, ..request };
                     tasks.push(study.task(&study.analysis.data, request));

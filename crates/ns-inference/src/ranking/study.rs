@@ -132,6 +132,7 @@ impl<'a> Study<'a> {
             outcome: &self.parent,
             control: self.analysis.silent(),
             tolerance: if self.may_restart() { self.tolerance } else { f64::INFINITY },
+            asked: &[],
         };
         match minos::crossings(self.analysis.session, &parent, &parameters).map_err(InferenceError::from)? {
             CrossingSearch::Done(found) => {
@@ -174,7 +175,7 @@ impl<'a> Study<'a> {
             Ok(fit) => !fit.converged(),
             Err(failure) => *failure != FitFailure::Cancelled,
         };
-        let effort = self.analysis.nearby_search();
+        let effort = self.analysis.variation_search();
         let kinked = effort != Search::Local;
         let chosen: Vec<usize> =
             fits.iter().enumerate().filter(|(_, fit)| kinked || without(fit)).map(|(k, _)| k).collect();

@@ -151,6 +151,7 @@ fn widths(
         control: analysis.silent(),
         // What lies lower is found by the scan itself.
         tolerance: f64::INFINITY,
+        asked: &[],
     };
     let found = match minos::crossings(analysis.session, &search, &[index])? {
         Search::Done(intervals) => minos::with_distances(intervals, &parent.parameters),

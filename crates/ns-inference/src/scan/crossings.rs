@@ -6,7 +6,7 @@
 //! parameter alone. Newton's step with both lands on the crossing. Where the fit is farther off, the bracket
 //! is narrowed by further fits.
 
-use ns_core::{EvaluationRequest, FitRequest, FitTask, Wanted};
+use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, Search, Wanted};
 
 use super::Tally;
 use super::grid::Grid;
@@ -16,6 +16,7 @@ use super::profile::{Centre, starting_at};
 use super::result::ScanInterval;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
+use crate::effort::is_small;
 use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::significant;
@@ -75,22 +76,25 @@ pub(super) fn crossings(
         }
     }
     while !open.is_empty() && !analysis.is_cancelled() {
-        let requests: Vec<FitRequest> =
-            open.iter().map(|search| request(analysis, centre, index, best, &known, search)).collect();
+        // One search, and in small models a descent from either end of the bracket, so that the profile cannot rise
+        // above what those minima have moved to.
+        let requests: Vec<Vec<FitRequest>> =
+            open.iter().map(|search| requests(analysis, centre, index, best, &known, search)).collect();
+        let sizes: Vec<usize> = requests.iter().map(Vec::len).collect();
         let tasks: Vec<FitTask> = requests
             .into_iter()
+            .flatten()
             .map(|request| FitTask { data: analysis.data.clone(), fits: vec![request] })
             .collect();
-        let outcomes = analysis.run(&tasks, Wanted::default())?;
+        let mut fitted = analysis.run(&tasks, Wanted::default())?.into_iter();
         if analysis.is_cancelled() {
             break;
         }
+        let outcomes: Vec<Fitted> =
+            sizes.into_iter().map(|n| lowest(fitted.by_ref().take(n).collect(), tally)).collect();
         let mut still_open = Vec::with_capacity(open.len());
         for (mut search, outcome) in open.into_iter().zip(outcomes) {
             let distance = search.side.next();
-            if let Ok(fit) = &outcome {
-                tally.count(fit);
-            }
             let (rise, point) = match outcome {
                 Ok(fit) if fit.nll.is_finite() => (centre.rise(fit.nll), fit.parameters),
                 _ => (f64::INFINITY, Vec::new()),
@@ -205,20 +209,39 @@ fn bracket(
     Ok(Side::between(level, inner, outer, direction * (guess - best)))
 }
 
-/// The conditional fit that a search asks for next.
-fn request(
+/// The conditional fits that a search asks for next.
+fn requests(
     analysis: &Analysis<'_>,
     centre: &Centre<'_>,
     index: usize,
     best: f64,
     known: &[Known],
     search: &Open,
-) -> FitRequest {
+) -> Vec<FitRequest> {
     let x = best + search.direction * search.side.next();
     let held = [(index, x)];
     let nodes: Vec<Node<'_>> = known.iter().map(|p| Node { x: p.x, point: &p.point, slope: None }).collect();
     let guess = interpolate(&nodes, x).unwrap_or_else(|| centre.fit.parameters.clone());
-    let start = analysis.admit(centre.fit, &held, guess);
-    let search = analysis.nearby_search();
-    FitRequest { search, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
+    let from = |point: Vec<f64>, effort: Search| {
+        let start = analysis.admit(centre.fit, &held, point);
+        FitRequest { search: effort, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
+    };
+    let mut requests = vec![from(guess, analysis.variation_search())];
+    if is_small(analysis.model, &analysis.base) {
+        requests.extend(search.side.neighbours().map(|point| from(point.to_vec(), Search::Local)));
+    }
+    requests
+}
+
+/// The lowest of several fits of one point.
+fn lowest(fits: Vec<Fitted>, tally: &mut Tally) -> Fitted {
+    for fit in fits.iter().flatten() {
+        tally.count(fit);
+    }
+    let rank = |fit: &Fitted| match fit {
+        Ok(fit) => (!fit.converged(), fit.nll),
+        Err(_) => (true, f64::INFINITY),
+    };
+    let order = |a: &Fitted, b: &Fitted| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
+    fits.into_iter().min_by(order).unwrap_or(Err(FitFailure::Cancelled))
 }

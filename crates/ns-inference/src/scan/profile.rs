@@ -9,6 +9,7 @@ use super::order::{Along, waves};
 use super::predict::{MOST, Node, interpolate};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
+use crate::effort::is_small;
 
 /// The free fit around which a scan goes.
 pub(super) struct Centre<'a> {
@@ -75,7 +76,7 @@ pub(super) fn profile(
         let starts = fits.starts(analysis, &wave)?;
         // At the ends, far from the best fit, other valleys are looked for as well; what is found there
         // spreads to the points between.
-        let search = if round == 0 { analysis.base.search } else { analysis.nearby_search() };
+        let search = if round == 0 { analysis.base.search } else { analysis.variation_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
             .zip(starts)
@@ -209,7 +210,7 @@ impl Fits<'_> {
         analysis: &mut Analysis<'_>,
         wave: &[(usize, Along)],
     ) -> Result<(), InferenceError> {
-        let kinked = analysis.nearby_search() != Search::Local;
+        let kinked = analysis.variation_search() != Search::Local;
         let failed = |k: &usize| match self.done.get(*k) {
             Some(Some(Ok(fit))) => !fit.converged(),
             Some(Some(Err(failure))) => *failure != FitFailure::Cancelled,
@@ -242,9 +243,13 @@ impl Fits<'_> {
 
     /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different
     /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
-    /// nothing changes. Smooth profiles cost nothing here.
+    /// nothing changes. Smooth profiles cost nothing here. In small models all neighbours are asked.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
-        let mut pairs = self.rough_pairs(analysis);
+        let mut pairs = if is_small(analysis.model, &analysis.base) {
+            (0..self.grid.len()).flat_map(|k| self.around(k)).collect()
+        } else {
+            self.rough_pairs(analysis)
+        };
         for _ in 0..self.grid.len() {
             if pairs.is_empty() || analysis.is_cancelled() {
                 break;

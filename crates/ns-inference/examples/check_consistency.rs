@@ -1,0 +1,84 @@
+//! Whether the analyses of random models agree with each other and with single fits:
+//! `cargo run --release -p ns-inference --example check_consistency -- FIRST COUNT [--threads N] [--save FOLDER]
+//! [--write INDEX] [--refused]`.
+//!
+//! Prints a line per violated property (model, property, numbers), then a table of counts per property. `--save`
+//! writes the workspaces of models with a violation, `--write INDEX` prints the workspace of one model instead of
+//! checking any, `--refused` also lists analyses that had a reason to give no answer.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+#[path = "../tests/property/mod.rs"]
+mod property;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use property::run::run;
+use property::workspace::{Case, draw};
+
+const USAGE: &str =
+    "usage: check_consistency FIRST COUNT [--threads N] [--save FOLDER] [--write INDEX] [--refused]";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (mut threads, mut save, mut refused) = (2, None, false);
+    let (mut numbers, mut args) = (Vec::new(), std::env::args().skip(1));
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(USAGE);
+        match arg.as_str() {
+            "--threads" => threads = value()?.parse()?,
+            "--save" => save = Some(PathBuf::from(value()?)),
+            "--write" => {
+                let case = draw(value()?.parse()?);
+                eprintln!("{}", case.flags());
+                println!("{}", serde_json::to_string(&case.workspace)?);
+                return Ok(());
+            }
+            "--refused" => refused = true,
+            number => numbers.push(number.parse::<u64>()?),
+        }
+    }
+    let [first, count] = numbers[..] else { return Err(USAGE.into()) };
+    let begin = std::time::Instant::now();
+    let summary = run(first, count, threads, &|case, report| {
+        for violation in &report.violations {
+            println!("{} | {} | {}", case.index, violation.property, violation.numbers);
+        }
+        if refused {
+            for refusal in &report.refused {
+                println!("{} | refused: {} | {}", case.index, refusal.property, refusal.numbers);
+            }
+        }
+        if let Some(folder) = save.as_deref().filter(|_| !report.violations.is_empty())
+            && let Err(error) = write(folder, case)
+        {
+            eprintln!("{}: {error}", folder.display());
+        }
+    });
+    println!();
+    println!(
+        "{:<52} {:>9} {:>9} {:>7} {:>10}  worst model",
+        "property", "looked", "violated", "models", "worst"
+    );
+    for (property, c) in &summary.properties {
+        let worst =
+            if c.violated > 0 { format!("{:>10.2e}  {}", c.worst, c.worst_model) } else { String::new() };
+        println!("{property:<52} {:>9} {:>9} {:>7} {worst}", c.looked, c.violated, c.models);
+    }
+    for (analysis, n) in &summary.refused {
+        println!("{:<52} {n:>9}", format!("refused: {analysis}"));
+    }
+    println!(
+        "{} of {} models with a violation, {:.1} s",
+        summary.models_violated,
+        summary.models,
+        begin.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn write(folder: &Path, case: &Case) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(format!("{}.json", case.index)), serde_json::to_string(&case.workspace)?)?;
+    std::fs::write(folder.join(format!("{}.flags", case.index)), case.flags())?;
+    Ok(())
+}

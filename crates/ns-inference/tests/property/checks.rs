@@ -1,0 +1,173 @@
+//! Properties of one model, and the list of those that it violates.
+
+use ns_core::{Control, Execution, Model, Session};
+use ns_inference::{FitOptions, FitResult, fit, open_session};
+
+use super::random::Draw;
+use super::reference::{Reference, SAME, noise};
+use super::workspace::Case;
+use super::{intervals, tests};
+
+/// A property that does not hold, or an analysis that gave no answer.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub property: &'static str,
+    pub numbers: String,
+    /// By how much, in the property's own units, to find the worst.
+    pub size: f64,
+}
+
+/// What came of one model.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Properties that do not hold.
+    pub violations: Vec<Finding>,
+    /// Analyses that had a reason to refuse.
+    pub refused: Vec<Finding>,
+    /// How often each property was looked at.
+    pub looked: Vec<&'static str>,
+}
+
+impl Report {
+    /// Records that a property was looked at, and the numbers if it does not hold.
+    pub fn check(
+        &mut self,
+        property: &'static str,
+        holds: bool,
+        size: f64,
+        numbers: impl FnOnce() -> String,
+    ) {
+        self.looked.push(property);
+        if !holds {
+            self.violations.push(Finding { property, numbers: numbers(), size });
+        }
+    }
+
+    pub fn refuse(&mut self, analysis: &'static str, reason: String) {
+        self.refused.push(Finding { property: analysis, numbers: reason, size: 0.0 });
+    }
+}
+
+/// The model under test with what all checks need.
+pub struct Subject<'a> {
+    pub model: &'a Model,
+    pub session: &'a dyn Session,
+    pub reference: Reference<'a>,
+    pub report: Report,
+    /// Choices of parameters to look at.
+    pub draw: Draw,
+    /// The default fit.
+    pub best: FitResult,
+}
+
+impl Subject<'_> {
+    pub fn name(&self, parameter: usize) -> &str {
+        &self.model.parameters[parameter].name
+    }
+
+    /// Minimum of the observed data with parameters held, as `-ln L`; infinite where there is none.
+    pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
+        self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
+    }
+
+    /// Some free parameters, the parameter of interest first.
+    pub fn choose(&mut self, n: usize) -> Vec<usize> {
+        let poi = self.model.poi;
+        let free: Vec<usize> = (0..self.model.parameters.len())
+            .filter(|i| Some(*i) != poi && !self.best.fixed.contains(&self.model.parameters[*i].name))
+            .filter(|i| self.model.parameters[*i].bounds.0 < self.model.parameters[*i].bounds.1)
+            .collect();
+        let poi = poi.filter(|i| !self.best.fixed.contains(&self.model.parameters[*i].name));
+        let mut chosen: Vec<usize> = poi.into_iter().collect();
+        chosen.extend(self.draw.some(&free, n));
+        chosen
+    }
+}
+
+/// Checks every property of one model.
+pub fn check(case: &Case) -> Report {
+    let mut report = Report::default();
+    let model = match case.model() {
+        Ok(model) => model,
+        Err(error) => {
+            report.check("the workspace is read", false, 1.0, || error);
+            return report;
+        }
+    };
+    let execution = Execution { threads: 1, ..Execution::default() };
+    let session = match open_session(&model, &execution) {
+        Ok(session) => session,
+        Err(error) => {
+            report.check("the session opens", false, 1.0, || error.to_string());
+            return report;
+        }
+    };
+    let session = session.as_ref();
+    let mut draw = Draw::new(case.index ^ 0xC0FF_EE00_0000);
+    let mut reference = Reference::new(&model, session);
+    // The intervals of some parameters come with the fit.
+    let free: Vec<&str> = model
+        .parameters
+        .iter()
+        .filter(|p| !p.fixed && p.bounds.0 < p.bounds.1)
+        .map(|p| p.name.as_str())
+        .collect();
+    let mut names: Vec<&str> = model.poi.map(|i| model.parameters[i].name.as_str()).into_iter().collect();
+    names.retain(|n| free.contains(n));
+    names.extend(draw.some(&free, 2));
+    let options = names.iter().fold(FitOptions::default(), |options, name| options.minos(*name));
+    let best = match fit(&model, session, &options, Control::default()) {
+        Ok(best) => best,
+        Err(error) => {
+            // There is no finite likelihood: the thorough search must say the same.
+            let refused = reference.lowest(false, &[]).is_none();
+            report.check("a fit is made where there is one", refused, 1.0, || error.to_string());
+            report.refuse("fit", error.to_string());
+            return report;
+        }
+    };
+    let mut subject = Subject { model: &model, session, reference, report, draw, best };
+    free_fit(&mut subject);
+    intervals::minos(&mut subject);
+    intervals::uncertainties(&mut subject);
+    intervals::scan(&mut subject);
+    intervals::ranking(&mut subject);
+    tests::hypotest(&mut subject);
+    tests::significance(&mut subject);
+    tests::limit(&mut subject);
+    let Subject { mut report, reference, .. } = subject;
+    report.looked.extend(std::iter::repeat_n("the thorough search misses nothing", reference.n_fits));
+    for missed in reference.missed {
+        report.violations.push(Finding {
+            property: "the thorough search misses nothing",
+            size: missed.depth,
+            numbers: format!(
+                "{} with {} held ends {:.3e} above; lower point {:?}",
+                if missed.asimov { "Asimov fit" } else { "fit" },
+                missed
+                    .held
+                    .iter()
+                    .map(|(i, x)| format!("{}={x}", model.parameters[*i].name))
+                    .collect::<Vec<_>>()
+                    .join(","),
+                missed.depth,
+                missed.point,
+            ),
+        });
+    }
+    report
+}
+
+/// The free fit is converged and not above the thorough one.
+fn free_fit(s: &mut Subject<'_>) {
+    let (nll, point) = (s.best.nll, s.best.bestfit.clone());
+    s.report.check("the free fit converges", s.best.converged, 1.0, || s.best.termination_reason.clone());
+    if s.best.converged {
+        s.reference.learn(false, &[], nll, &point);
+    }
+    let lowest = s.held(&[], &[]);
+    let above = nll - lowest;
+    s.report.check("the free fit is not above the thorough one", above <= SAME + noise(nll), above, || {
+        format!("by {above:.3e} in nll")
+    });
+}

@@ -1,0 +1,222 @@
+//! Everything that follows the profile likelihood of one parameter: MINOS, uncertainties, scans, rankings.
+
+use ns_core::Control;
+use ns_inference::minos::Interval;
+use ns_inference::ranking::Side;
+use ns_inference::{RankingOptions, ScanAxis, ScanOptions, ranking as rank, scan as profile};
+
+use super::checks::Subject;
+use super::reference::{SAME, noise};
+use super::tests::thorough_is_above;
+
+/// Rise of `twice_nll` above the default fit with one parameter held, by thorough fits.
+fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
+    let near = [s.best.bestfit.clone()];
+    2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
+}
+
+/// MINOS intervals and crossings: `twice_nll` has risen by 1 at each end, for the first time.
+pub fn minos(s: &mut Subject<'_>) {
+    if !s.best.converged {
+        return;
+    }
+    let intervals: Vec<Interval> = s.best.minos.iter().chain(&s.best.crossings).cloned().collect();
+    for interval in intervals.iter().take(4) {
+        let Some(parameter) = s.model.parameter_index(&interval.parameter) else { continue };
+        let ends = [
+            (-1.0, interval.lower_crossing, &interval.lower_reason),
+            (1.0, interval.upper_crossing, &interval.upper_reason),
+        ];
+        for (direction, crossing, reason) in ends {
+            match crossing {
+                Some(value) => crossed(s, parameter, value, "MINOS"),
+                None => not_crossed(s, parameter, direction, reason.as_deref().unwrap_or("")),
+            }
+        }
+    }
+}
+
+/// The profile has risen by 1 at `value`, and not between it and the best fit.
+fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str) {
+    let best = s.best.bestfit[parameter];
+    let name = s.name(parameter).to_owned();
+    let mut worst: Option<(f64, f64)> = None;
+    for fraction in [0.3, 0.6, 0.9] {
+        let x = best + fraction * (value - best);
+        let between = rise(s, parameter, x);
+        if between > 1.0 + 1e-4 && worst.is_none_or(|(_, r)| between > r) {
+            worst = Some((x, between));
+        }
+    }
+    let at = rise(s, parameter, value);
+    // Beyond the end the profile may be in another minimum, which is then known for the end too.
+    let off = (at - 1.0).abs();
+    s.report.check("MINOS: twice_nll has risen by 1", off <= 1e-4, off, || {
+        format!("{what} {name} = {value}: {at}")
+    });
+    s.report.check("MINOS: the crossing is the first", worst.is_none(), 1.0, || {
+        let (x, between) = worst.unwrap_or_default();
+        format!("{what} {name} = {value}, but {between} already at {x}")
+    });
+}
+
+/// There is no crossing on a side that has none.
+fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &str) {
+    let name = s.name(parameter).to_owned();
+    s.report.check("MINOS: a missing side has a reason", !reason.is_empty(), 1.0, || name.clone());
+    // The profile of the global minimum is continuous.
+    s.report.check("MINOS: the profile does not jump", !reason.contains("jumps"), 1.0, || {
+        format!("{name} {direction}: {reason}")
+    });
+    let (lower, upper) = s.model.parameters[parameter].bounds;
+    let (best, bound) = (s.best.bestfit[parameter], if direction < 0.0 { lower } else { upper });
+    if reason.contains("only at the") {
+        for fraction in [0.33, 0.67, 1.0] {
+            let x = best + fraction * (bound - best);
+            let at = rise(s, parameter, x);
+            s.report.check("MINOS: no crossing within the bounds", at <= 1.0 + 1e-4, at - 1.0, || {
+                format!("{name} = {x}: {at}, but: {reason}")
+            });
+        }
+    }
+}
+
+/// An uncertainty is that of the profile beside the minimum; one that is missing has a reason.
+pub fn uncertainties(s: &mut Subject<'_>) {
+    if !s.best.converged {
+        return;
+    }
+    for parameter in s.choose(3) {
+        let (lower, upper) = s.model.parameters[parameter].bounds;
+        let best = s.best.bestfit[parameter];
+        let name = s.name(parameter).to_owned();
+        let Some(sigma) = s.best.uncertainties[parameter] else {
+            let listed = s.best.at_bound.contains(&name) || s.best.at_kink.contains(&name);
+            let said = listed || s.best.warnings.iter().any(|w| w.contains(&name));
+            s.report.check("uncertainty: a missing one has a reason", said, 1.0, || name.clone());
+            if said && !listed {
+                // Flat: nothing near tells the values apart.
+                let step = 1e-3 * (1.0 + best.abs());
+                let values: Vec<f64> =
+                    [best - step, best + step].into_iter().filter(|x| *x >= lower && *x <= upper).collect();
+                for x in values {
+                    let at = rise(s, parameter, x);
+                    s.report.check("uncertainty: a flat direction is flat", at < 1e-5, at, || {
+                        format!("{name} = {x}: {at}")
+                    });
+                }
+            }
+            continue;
+        };
+        s.report.check("uncertainty: positive", sigma > 1e-12, 1.0, || format!("{name}: {sigma}"));
+        for side in [-1.0, 1.0] {
+            // Two distances: the curvature may change with what becomes active on the way.
+            let ratio = |s: &mut Subject<'_>, fraction: f64| {
+                let x = best + side * fraction * sigma;
+                (x >= lower && x <= upper).then(|| rise(s, parameter, x) / (fraction * fraction))
+            };
+            let Some(far) = ratio(s, 0.1) else { continue };
+            let fine = |r: f64| (0.4..=2.5).contains(&r);
+            let close = if fine(far) { None } else { ratio(s, 0.01) };
+            let holds = close.is_none_or(fine);
+            let size = (close.unwrap_or(1.0).max(1e-9)).ln().abs();
+            s.report.check("uncertainty: the profile rises as it says", holds, size, || {
+                format!(
+                    "{name} = {best} +- {sigma}, side {side}: {far:.4} of the parabola at 0.1 sigma, {:.4} at 0.01",
+                    close.unwrap_or(f64::NAN)
+                )
+            });
+        }
+    }
+}
+
+/// Points and crossings of a scan lie on the profile of thorough fits.
+pub fn scan(s: &mut Subject<'_>) {
+    let Some(poi) = s.model.poi else { return };
+    let options = ScanOptions::new(ScanAxis::default().points(5));
+    let result = match profile(s.model, s.session, &options, Control::default()) {
+        Ok(result) => result,
+        Err(error) => {
+            s.report.refuse("scan", error.to_string());
+            return;
+        }
+    };
+    let mut near = vec![s.best.bestfit.clone()];
+    for (value, delta) in result.mu_values.iter().zip(&result.twice_delta_nll) {
+        let Some(delta) = delta else { continue };
+        let nll = s.held(&[(poi, *value)], &near);
+        let off = 0.5 * (result.twice_nll + delta) - nll;
+        if -off > SAME + noise(nll) {
+            thorough_is_above(s, &format!("scan at {value}"), -off);
+        }
+        s.report.check("scan: points agree", off <= SAME + noise(nll), off, || {
+            format!("at {value} above by {off:.3e} in nll")
+        });
+        if let Some(lowest) = s.reference.lowest(false, &[(poi, *value)]) {
+            near = vec![lowest.point];
+        }
+    }
+    for interval in &result.intervals {
+        for crossing in [interval.lower, interval.upper].into_iter().flatten() {
+            let at = 2.0 * s.held(&[(poi, crossing)], &near) - result.twice_nll;
+            let off = (at - interval.level).abs();
+            s.report.check("scan: crossings agree", off <= 1e-4 * interval.level, off, || {
+                format!("level {} at {crossing}: {at}", interval.level)
+            });
+        }
+        for reason in [&interval.lower_reason, &interval.upper_reason].into_iter().flatten() {
+            s.report.check("scan: the profile does not jump", !reason.contains("jumps"), 1.0, || {
+                format!("level {}: {reason}", interval.level)
+            });
+        }
+    }
+}
+
+/// Refits of a ranking are conditional minima: with the target held where the refit put it, nothing is lost.
+pub fn ranking(s: &mut Subject<'_>) {
+    let Some(poi) = s.model.poi else { return };
+    let prefit = s.draw.chance(0.5);
+    let options = RankingOptions::default().prefit(prefit);
+    let result = match rank(s.model, s.session, &options, Control::default()) {
+        Ok(result) => result,
+        Err(error) => {
+            s.report.refuse("ranking", error.to_string());
+            return;
+        }
+    };
+    let entries: Vec<usize> = (0..result.ranking.len()).collect();
+    for k in s.draw.some(&entries, 3) {
+        let entry = &result.ranking[k];
+        let Some(parameter) = s.model.parameter_index(&entry.name) else { continue };
+        for side in Side::ALL {
+            let shift = entry.impacts.get(side);
+            if !prefit && matches!(side, Side::PrefitUp | Side::PrefitDown) {
+                continue;
+            }
+            let (Some(delta), Some(value)) = (shift.delta, shift.value) else {
+                let reason = shift.reason.clone().unwrap_or_default();
+                s.report.check("ranking: a missing impact has a reason", !reason.is_empty(), 1.0, || {
+                    format!("{} {side:?}", entry.name)
+                });
+                continue;
+            };
+            let (lower, upper) = s.model.parameters[poi].bounds;
+            let target = (result.mu_hat + delta).clamp(lower, upper);
+            let lowest = s.held(&[(parameter, value)], &[s.best.bestfit.clone()]);
+            let near: Vec<Vec<f64>> = s
+                .reference
+                .lowest(false, &[(parameter, value)])
+                .map(|found| found.point)
+                .into_iter()
+                .collect();
+            let both = s.held(&[(parameter, value), (poi, target)], &near);
+            let above = both - lowest;
+            s.report.check("ranking: refits agree", above <= SAME + noise(lowest), above, || {
+                format!(
+                    "{} {side:?} = {value}: {} = {target} is {above:.3e} in nll above the thorough fit",
+                    entry.name, result.param
+                )
+            });
+        }
+    }
+}

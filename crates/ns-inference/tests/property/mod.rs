@@ -1,0 +1,19 @@
+//! Random models, and what must hold of every analysis of them. Shared by the test `consistency` and the example
+//! `check_consistency`.
+#![allow(
+    unreachable_pub,
+    dead_code,
+    missing_docs,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::expect_used
+)]
+
+pub mod checks;
+pub mod intervals;
+pub mod random;
+pub mod reference;
+pub mod run;
+pub mod tests;
+pub mod workspace;

@@ -1,0 +1,76 @@
+//! Many models over threads.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::checks::{Report, check};
+use super::workspace::{Case, draw};
+
+/// Counts of one property.
+#[derive(Debug, Default, Clone)]
+pub struct Count {
+    pub looked: usize,
+    pub violated: usize,
+    /// Models with a violation.
+    pub models: usize,
+    pub worst: f64,
+    pub worst_model: u64,
+}
+
+/// Sums over models.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub models: usize,
+    pub models_violated: usize,
+    pub properties: BTreeMap<&'static str, Count>,
+    pub refused: BTreeMap<&'static str, usize>,
+}
+
+impl Summary {
+    fn add(&mut self, case: &Case, report: &Report) {
+        self.models += 1;
+        self.models_violated += usize::from(!report.violations.is_empty());
+        for property in &report.looked {
+            self.properties.entry(property).or_default().looked += 1;
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for finding in &report.violations {
+            let count = self.properties.entry(finding.property).or_default();
+            count.violated += 1;
+            if !seen.contains(&finding.property) {
+                seen.push(finding.property);
+                count.models += 1;
+            }
+            if finding.size >= count.worst {
+                (count.worst, count.worst_model) = (finding.size, case.index);
+            }
+        }
+        for refused in &report.refused {
+            *self.refused.entry(refused.property).or_default() += 1;
+        }
+    }
+}
+
+/// Checks models `first` to `first + count`, and hands every report to `each` as it comes.
+pub fn run(first: u64, count: u64, threads: usize, each: &(dyn Fn(&Case, &Report) + Sync)) -> Summary {
+    let next = AtomicU64::new(0);
+    let summary = Mutex::new(Summary::default());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= count {
+                        return;
+                    }
+                    let case = draw(first + at);
+                    let report = check(&case);
+                    each(&case, &report);
+                    summary.lock().unwrap().add(&case, &report);
+                }
+            });
+        }
+    });
+    summary.into_inner().unwrap()
+}

@@ -1,0 +1,164 @@
+//! Hypothesis tests, significance and limits.
+
+use ns_core::Control;
+use ns_inference::{
+    FitOptions, HypotestOptions, HypotestResult, LimitOptions, hypotest as test, significance as discover,
+    upper_limit,
+};
+
+use super::checks::Subject;
+use super::reference::{SAME, noise};
+
+/// One hypothesis test, whose fits are compared with thorough ones.
+fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
+    let options = HypotestOptions::default();
+    match test(s.model, s.session, mu, &options, Control::default()) {
+        Ok(result) => Some(result),
+        Err(error) => {
+            s.report.refuse("hypotest", error.to_string());
+            None
+        }
+    }
+}
+
+/// Free, conditional and Asimov fits at two values.
+pub fn hypotest(s: &mut Subject<'_>) {
+    let Some(poi) = s.model.poi else { return };
+    let upper = s.model.parameters[poi].bounds.1;
+    let sigma = s.best.uncertainties[poi].unwrap_or(0.5);
+    let near = s.best.bestfit[poi].max(0.0) + s.draw.between(0.5, 3.0) * sigma;
+    for mu in [1.0, near.clamp(0.05, upper)] {
+        let Some(result) = tested(s, mu) else { continue };
+        compare(s, poi, mu, &result);
+    }
+}
+
+fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
+    let free = s.held(&[], &[]);
+    let above = 0.5 * result.twice_nll_free - free;
+    s.report.check("hypotest: the free fit is not above", above <= SAME + noise(free), above, || {
+        format!("mu={mu}: by {above:.3e} in nll")
+    });
+    let best = s.best.bestfit.clone();
+    let conditional = s.held(&[(poi, mu)], &[best]);
+    if let Some(twice) = result.twice_nll_conditional {
+        let above = 0.5 * twice - conditional;
+        if -above > SAME + noise(free) {
+            thorough_is_above(s, &format!("hypotest at mu={mu}"), -above);
+        }
+        s.report.check(
+            "hypotest: the conditional fit is not above",
+            above <= SAME + noise(free),
+            above,
+            || format!("mu={mu}: by {above:.3e} in nll"),
+        );
+    }
+    s.report.check("hypotest converges", result.converged, 1.0, || format!("mu={mu}: {:?}", result.warnings));
+    // The Asimov set, made in the same way.
+    let at_zero = s.reference.lowest(false, &[(poi, 0.0)]);
+    let Some(at_zero) = at_zero else { return };
+    let Ok(data) = s.session.asimov(&at_zero.point) else { return };
+    s.reference.set_asimov(data);
+    let bounds = s.model.parameters[poi].bounds;
+    let (Some(zero), Some(one)) = (
+        s.reference.lowest_among(true, &[(poi, 0.0)], &[at_zero.point.clone()]),
+        s.reference.lowest_among(true, &[(poi, mu)], &[at_zero.point.clone()]),
+    ) else {
+        return;
+    };
+    if bounds.0 > 0.0 || result.warnings.iter().any(|w| w.contains("flat") || w.contains("not unique")) {
+        return;
+    }
+    let expected = 2.0 * (one.nll - zero.nll).max(0.0);
+    let off = (result.q_asimov - expected).abs();
+    // The set follows the minimum at 0, which is known to its certificate.
+    s.report.check("hypotest: the Asimov statistic agrees", off <= 1e-5 * (1.0 + expected), off, || {
+        format!("mu={mu}: {} and {expected} from thorough fits", result.q_asimov)
+    });
+}
+
+/// Notes that an analysis found a lower minimum than the thorough fit.
+pub fn thorough_is_above(s: &mut Subject<'_>, what: &str, depth: f64) {
+    s.report.check("an analysis is not below the thorough fit", false, depth, || {
+        format!("{what}: lower by {depth:.3e} in nll")
+    });
+}
+
+/// q0 is twice the rise from the best fit to 0.
+pub fn significance(s: &mut Subject<'_>) {
+    let Some(poi) = s.model.poi else { return };
+    let result = match discover(s.model, s.session, &FitOptions::default(), Control::default()) {
+        Ok(result) => result,
+        Err(error) => {
+            s.report.refuse("significance", error.to_string());
+            return;
+        }
+    };
+    let (free, best) = (s.held(&[], &[]), s.best.bestfit.clone());
+    let rise = 2.0 * (s.held(&[(poi, 0.0)], &[best]) - free);
+    let expected = if result.mu_hat < 0.0 { 0.0 } else { rise.max(0.0) };
+    let off = (result.q0 - expected).abs();
+    s.report.check("significance: q0 agrees", off <= 4.0 * (SAME + noise(free)), off, || {
+        format!("{} and {expected} from thorough fits", result.q0)
+    });
+}
+
+/// The CLs that a test at a limit has must be `1 - cl`, for all six limits.
+pub fn limit(s: &mut Subject<'_>) {
+    let Some(poi) = s.model.poi else { return };
+    let options = LimitOptions::default();
+    let result = match upper_limit(s.model, s.session, &options, Control::default()) {
+        Ok(result) => result,
+        Err(error) => {
+            s.report.refuse("upper-limit", error.to_string());
+            return;
+        }
+    };
+    let (lower, upper) = s.model.parameters[poi].bounds;
+    let alpha = 1.0 - result.cl;
+    let known: Vec<f64> = result.expected.iter().copied().flatten().collect();
+    let ascend = known.windows(2).all(|w| w[0] <= w[1]);
+    s.report.check("limit: expected limits ascend", ascend, 1.0, || format!("{:?}", result.expected));
+    let inside = known.iter().chain(&result.observed).all(|x| *x >= lower && *x <= upper);
+    s.report.check("limit: limits lie inside the bounds", inside, 1.0, || {
+        format!("{:?} {:?} in [{lower}, {upper}]", result.observed, result.expected)
+    });
+    s.report.check("limit converges", result.converged, 1.0, || format!("{:?}", result.warnings));
+    let limits = std::iter::once((None, result.observed))
+        .chain(result.expected.iter().enumerate().map(|(i, x)| (Some(i), *x)));
+    for (which, value) in limits {
+        let name = which.map_or_else(|| "observed".to_owned(), |i| format!("expected[{i}]"));
+        let read = |r: &HypotestResult| match which {
+            None => r.cls,
+            Some(i) => r.expected_set.cls.get(i).copied().flatten(),
+        };
+        let Some(value) = value else {
+            let why = result.warnings.iter().find(|w| w.contains("null"));
+            s.report.check("limit: a missing limit has a reason", why.is_some(), 1.0, || name.clone());
+            if why.is_some_and(|w| w.contains("up to the upper bound"))
+                && let Some(cls) = tested(s, upper).as_ref().and_then(read)
+            {
+                s.report.check("limit: none within the bounds", cls >= alpha - 1e-6, alpha - cls, || {
+                    format!("{name}: CLs {cls} at the bound {upper}")
+                });
+            }
+            continue;
+        };
+        let Some(at) = tested(s, value) else { continue };
+        let cls = read(&at);
+        let jump = result.warnings.iter().any(|w| w.contains("jumps") && w.contains(&format!("= {value}")));
+        if jump {
+            let step = 1e-6 * (1.0 + value.abs());
+            let below = tested(s, value - step).as_ref().and_then(read).unwrap_or(f64::NAN);
+            let above = tested(s, value + step).as_ref().and_then(read).unwrap_or(f64::NAN);
+            s.report.check("limit: a jump is one", below > alpha && above < alpha, 1.0, || {
+                format!("{name} {value}: CLs {below} below, {above} above")
+            });
+        } else {
+            let off = cls.map_or(1.0, |cls| (cls - alpha).abs());
+            s.report.check("limit: CLs there is 1 - cl", off <= 1e-6, off, || {
+                format!("{name} {value}: CLs {cls:?}")
+            });
+        }
+    }
+}
