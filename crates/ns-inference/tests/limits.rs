@@ -147,6 +147,28 @@ fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     }
 }
 
+/// The lowest minimum at mu = 0 expects less than nothing in a bin where nothing was observed: a sample's template, far
+/// off its nominal one, is negative there. The Asimov set is then that of a minimum that can be drawn.
+#[test]
+fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
+    let model = model(
+        &json!([{"name": "SR", "samples": [
+            {"name": "w", "data": [0.8, 0.1, 0.8], "modifiers": [
+                {"name": "shape", "type": "histosys",
+                 "data": {"lo_data": [0.14, 0.1, 1.3], "hi_data": [2.0, 0.1, 2.6]}},
+                {"name": "free", "type": "shapefactor", "data": null}]},
+            {"name": "signal", "data": [0.6, 0.5, 0.9], "modifiers": [mu(), norm("shape", 0.9, 1.1)]},
+            {"name": "background", "data": [0.63, 0.23, 0.36], "modifiers": []}]}]),
+        &json!([{"name": "SR", "data": [0, 3, 0]}]),
+        &json!([]),
+    );
+    for value in [0.5, 1.5, 3.0] {
+        let result = test(&model, value, TestStatistic::Qtilde);
+        assert!(result.cls.is_some() && result.q_asimov > 0.0, "{:?}", result.warnings);
+    }
+    assert!(limit(&model, &LimitOptions::default()).expected.iter().all(Option::is_some));
+}
+
 /// A signal that changes nothing.
 fn without_effect(data: f64) -> Model {
     model(
@@ -220,7 +242,7 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     };
     // Here the flat direction changes nothing of what is expected.
     let result = test(&open_background([1.0, 1.0]), 1.0, TestStatistic::Qtilde);
-    assert!(!result.warnings.iter().any(|w| w.contains("does not determine")), "{:?}", result.warnings);
+    assert!(!result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 
     let free = model(
         &json!([{"name": "SR", "samples": [
@@ -234,7 +256,7 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
         &json!([]),
     );
     let result = test(&free, 1.0, TestStatistic::Qtilde);
-    assert!(result.warnings.iter().any(|w| w.contains("does not determine")), "{:?}", result.warnings);
+    assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
 /// With few toys none may count at the asymptotic limit. The search then goes to smaller values, not up to the bound.

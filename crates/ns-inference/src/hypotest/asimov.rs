@@ -101,6 +101,30 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance))
 }
 
+/// Minima of the observed data at `value` to which single descents lead, ascending in `-ln L`: from the start point of
+/// the analysis, from the free fit, and from the model's own start values.
+///
+/// # Errors
+/// As [`Analysis::run`].
+pub(super) fn other_minima(
+    analysis: &mut Analysis<'_>,
+    observed: &Profile,
+    value: f64,
+) -> Result<Vec<FitOutcome>, InferenceError> {
+    let from_free = observed.from_neighbour(analysis, value, &observed.best);
+    let mut tasks = Vec::new();
+    for start in [analysis.base.start.clone(), Start::Init] {
+        let fits = from_free.fits.iter();
+        let fits = fits.map(|fit| FitRequest { start: start.clone(), metric: None, ..fit.clone() }).collect();
+        tasks.push(FitTask { data: observed.data.clone(), fits });
+    }
+    tasks.push(from_free);
+    let fits = analysis.run(&tasks, Wanted::default())?;
+    let mut minima: Vec<FitOutcome> = fits.into_iter().flatten().filter(FitOutcome::converged).collect();
+    minima.sort_by(|a, b| a.nll.total_cmp(&b.nll));
+    Ok(minima)
+}
+
 /// Whether the conditional fit leaves open what the Asimov set is: the names of the parameters that it does not
 /// determine, if other values of them fit the observed data as well and expect other data.
 ///

@@ -112,8 +112,8 @@ impl<'a> Tester<'a> {
                 asimov::undetermined(&mut tester.analysis, &tester.observed, &fit, asimov_value)?;
             tester.notes.extend(undetermined.map(|names| {
                 format!(
-                    "the fit at {} = {asimov_value} does not determine {names}: the Asimov set, and with it CLs and all \
-                     expected values, is one of many that describe the data equally well",
+                    "the Asimov set, and with it CLs and all expected values, is not unique: at {} = {asimov_value} the \
+                     data do not determine {names} (a flat direction), and expected data change along it",
                     name(poi)
                 )
             }));
@@ -169,7 +169,26 @@ impl<'a> Tester<'a> {
             return Err(InferenceError::Cancelled);
         };
         self.made_at = conditional.nll;
-        asimov::make(&mut self.analysis, &self.observed, &conditional, value, self.further)
+        let made = asimov::make(&mut self.analysis, &self.observed, &conditional, value, self.further);
+        let Err(InferenceError::FitFailed { reason }) = made else { return made };
+        // The lowest minimum may expect less than nothing in a bin where nothing was observed. Others need not.
+        for other in asimov::other_minima(&mut self.analysis, &self.observed, value)? {
+            let Ok(asimov) = asimov::make(&mut self.analysis, &self.observed, &other, value, self.further)
+            else {
+                continue;
+            };
+            let note = format!(
+                "at the lowest minimum at {} = {value}, {reason}; the Asimov set is that of another minimum, higher by \
+                 {:.3e} in twice_nll",
+                self.name(),
+                2.0 * (other.nll - conditional.nll)
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            return Ok(asimov);
+        }
+        Err(InferenceError::FitFailed { reason })
     }
 
     /// Makes the Asimov set again if the fit that it was made at has become lower.
