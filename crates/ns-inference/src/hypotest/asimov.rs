@@ -18,6 +18,9 @@ const FEW: usize = 2;
 
 const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
 
+/// Uncertainties of all parameters, and their covariance.
+type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
+
 /// Relative difference of expected data that no rounding makes.
 const DIFFERENT: f64 = 1e-6;
 
@@ -85,7 +88,7 @@ fn curvature(
     value: f64,
     nll: f64,
     bounds: (f64, f64),
-) -> Result<(Vec<Option<f64>>, Option<Arc<Covariance>>), InferenceError> {
+) -> Result<Curvature, InferenceError> {
     let room = 1.0 + value.abs();
     let mut request = FitRequest {
         start: Start::At(Arc::clone(point)),
@@ -111,7 +114,7 @@ pub(super) fn other_minima(
     observed: &Profile,
     value: f64,
 ) -> Result<Vec<FitOutcome>, InferenceError> {
-    let from_free = observed.from_neighbour(analysis, value, &observed.best);
+    let from_free = observed.task_from(analysis, value, &observed.best);
     let mut tasks = Vec::new();
     for start in [analysis.base.start.clone(), Start::Init] {
         let fits = from_free.fits.iter();
@@ -155,7 +158,7 @@ pub(super) fn undetermined(
         let Some(x) = moved.parameters.get_mut(index) else { continue };
         let step = 0.25 * (1.0 + x.abs());
         *x = if *x + step <= upper { *x + step } else { (*x - step).max(lower) };
-        let FitTask { data, fits } = observed.from_neighbour(analysis, value, &moved);
+        let FitTask { data, fits } = observed.task_from(analysis, value, &moved);
         let fits = fits.into_iter().map(|fit| FitRequest { metric: None, ..fit }).collect();
         let task = FitTask { data, fits };
         let Some(Ok(other)) = analysis.run(std::slice::from_ref(&task), Wanted::default())?.pop() else {

@@ -87,12 +87,7 @@ impl Profile {
     }
 
     /// The conditional fit at `value` from the minimum of a neighbour, as a task.
-    pub(crate) fn from_neighbour(
-        &self,
-        analysis: &Analysis<'_>,
-        value: f64,
-        neighbour: &FitOutcome,
-    ) -> FitTask {
+    pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
         self.task(analysis, value, start, Search::Local)
@@ -118,7 +113,7 @@ impl Profile {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Takes a result of [`Self::tasks`] or [`Self::from_neighbour`], unless a lower one is known. A conditional fit
+    /// Takes a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional fit
     /// below the free one shows a lower minimum; the caller decides what to do about it.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };

@@ -250,8 +250,13 @@ fn settle(
             tester.test(&values, observed, Effort::Report)?;
             found.extend(values);
         }
-        let jumps = searches.iter().any(|s| jump(tester, s, options, alpha).is_some());
-        if (small || jumps || tester.n_lowered > lowered) && tester.compare()? && !small {
+        let odd = tester.n_lowered > lowered
+            || searches.iter().any(|s| jump(tester, s, options, alpha).is_some())
+            || tester.is_broken();
+        if small || odd {
+            tester.compare()?;
+        }
+        if tester.n_lowered > lowered && !small {
             tester.keep(&found);
         }
         if tester.n_lowered > lowered {
