@@ -1,7 +1,7 @@
 //! Tests and limits of models with empty bins, several minima and parameters without effect.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use ns_core::{Control, Execution, Model, Session};
+use ns_core::{Control, Execution, Interpolation, Model, NormsysCode, Session};
 use ns_inference::toys::{ToyLimitOptions, upper_limit_toys};
 use ns_inference::{
     FitOptions, HypotestOptions, HypotestResult, LimitOptions, LimitResult, TestStatistic, hypotest,
@@ -12,12 +12,16 @@ use serde_json::{Value, json};
 
 /// A workspace of channels and observations, with `mu` as the parameter of interest.
 fn model(channels: &Value, observations: &Value, parameters: &Value) -> Model {
+    model_of(channels, observations, parameters, &ModelOptions::default())
+}
+
+fn model_of(channels: &Value, observations: &Value, parameters: &Value, options: &ModelOptions) -> Model {
     let document = json!({
         "channels": channels, "observations": observations, "version": "1.0.0",
         "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": parameters}}]
     });
     let text = serde_json::to_vec(&document).unwrap();
-    Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap()
+    Workspace::from_slice(&text).unwrap().model(options).unwrap()
 }
 
 fn open(model: &Model) -> Box<dyn Session> {
@@ -145,6 +149,47 @@ fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
             }
         }
     }
+}
+
+/// A template whose down variation is negative in one bin, and a normsys with a kink: the Asimov fit at the tested value
+/// has several minima, of which the one nearest to where the set was made is higher by 3.
+#[test]
+fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
+    let interpolation = Interpolation { normsys: NormsysCode::Code1, ..Interpolation::SMOOTH };
+    let template = |lo: [f64; 3], hi: [f64; 3]| json!({"name": "shape", "type": "histosys", "data": {"lo_data": lo, "hi_data": hi}});
+    let staterror = |of: [f64; 3]| json!({"name": "staterror_SR", "type": "staterror", "data": of});
+    let model = model_of(
+        &json!([
+            {"name": "CR", "samples": [
+                {"name": "signal", "data": [0.26, 0.0, 0.71], "modifiers": [mu()]},
+                {"name": "background", "data": [7.2, 6.4, 3.8], "modifiers": []}]},
+            {"name": "SR", "samples": [
+                {"name": "signal", "data": [3.1, 2.9, 0.93], "modifiers": [
+                    staterror([0.23, 0.24, 0.089]), norm("shape", 1.3, 0.7), mu(),
+                    template([2.9, -3.3, 0.95], [2.4, 3.4, 1.4])]},
+                {"name": "background", "data": [2.4, 0.92, 0.42], "modifiers": [
+                    template([2.4, 0.93, 0.4], [2.6, 0.94, 0.43]), staterror([0.95, 0.0, 0.14])]}]}]),
+        &json!([{"name": "CR", "data": [8, 5, 2]}, {"name": "SR", "data": [1.2, 4.2, 3.8]}]),
+        &json!([]),
+        &ModelOptions { interpolation, ..ModelOptions::default() },
+    );
+    let session = open(&model);
+    let fitted = |options: FitOptions| {
+        let options = options.search(ns_core::Search::Thorough).uncertainties(false);
+        ns_inference::fit(&model, session.as_ref(), &options, Control::default()).unwrap()
+    };
+    let at_zero = fitted(FitOptions::default().fix("mu", 0.0));
+    let ns_core::Data::Binned(asimov) = session.asimov(&at_zero.bestfit).unwrap() else {
+        panic!("counts are expected")
+    };
+    let of_asimov = FitOptions::default().data(ns_inference::FitData::Given(asimov));
+    for value in [1.0, 2.8, 4.0] {
+        let result = test(&model, value, TestStatistic::Qtilde);
+        let free = fitted(of_asimov.clone()).twice_nll;
+        let held = fitted(of_asimov.clone().fix("mu", value)).twice_nll;
+        assert!(result.q_asimov < held - free + 1e-5, "{value}: {}, {}", result.q_asimov, held - free);
+    }
+    close(Some(test(&model, 2.8, TestStatistic::Qtilde).q_asimov), 13.876, 0.02);
 }
 
 /// The lowest minimum at mu = 0 expects less than nothing in a bin where nothing was observed: a sample's template, far
