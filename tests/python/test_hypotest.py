@@ -169,12 +169,12 @@ def test_a_test_at_the_upper_bound_agrees_with_pyhf(bounds):
     compare(counting(60, bounds=bounds), 10.0, "qtilde")
 
 
-def test_a_test_without_power_has_no_cls():
+def test_a_test_without_power_has_a_cls_of_1():
     # The Asimov set, made at 0, has its best fit at the lower bound: at the tested value itself.
     result = nextstat.hypotest(0.5, counting(60, bounds=(0.5, 10.0)))
-    assert result.cls is None
-    assert result.expected_set["cls"] == [None] * 5
-    assert any("cls is null" in warning for warning in result.warnings)
+    assert (result.cls, result.clsb, result.clb) == (1.0, 0.5, 0.5)
+    assert result.expected_set["cls"] == [1.0] * 5
+    assert any("cls is 1" in warning for warning in result.warnings)
 
 
 def test_no_signal_is_never_excluded():
@@ -188,8 +188,8 @@ def test_a_signal_without_effect_has_an_asimov_statistic_of_zero():
     spec["channels"][0]["samples"][0]["data"] = [0.0, 0.0]
     result = nextstat.hypotest(1.0, spec)
     assert result.q_asimov == 0.0
-    assert result.cls is None
-    assert any("has an effect" in warning for warning in result.warnings)
+    assert (result.cls, result.clsb, result.clb) == (1.0, 0.5, 0.5)
+    assert any("has no effect" in warning for warning in result.warnings)
 
 
 def test_q0_tests_zero_whatever_it_is_given():

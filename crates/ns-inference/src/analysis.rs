@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use ns_core::{
     Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, HistosysCode, Model, NormsysCode,
-    Observer, Search, Session, Start, TaskOutcome, Wanted,
+    Observer, Parameter, Search, Session, Start, TaskOutcome, Wanted,
 };
 
 use crate::fit::diagnosis;
 use crate::{FitOptions, InferenceError};
+
+/// Free parameters up to which a search takes microseconds to a millisecond.
+const SMALL: usize = 48;
 
 /// The result of one fit of a batch.
 pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
@@ -61,6 +64,13 @@ impl<'a> Analysis<'a> {
         self.base.fixed.iter().any(|(i, _)| *i == index)
             || (self.model.parameters.get(index).is_some_and(|p| p.fixed)
                 && !self.base.released.contains(&index))
+    }
+
+    /// Whether searches cost next to nothing: then every fit is searched as well as the one that matters most.
+    pub(crate) fn is_small(&self) -> bool {
+        let is_free = |i: usize, p: &Parameter| !self.is_fixed(i) && p.bounds.0 < p.bounds.1;
+        let free = self.model.parameters.iter().enumerate().filter(|(i, p)| is_free(*i, p)).count();
+        free <= SMALL && self.base.search != Search::Local
     }
 
     /// True once the caller asked to stop.

@@ -49,11 +49,7 @@ pub fn significance(
     let analysis = Analysis::new(model, session, options, control)?;
     let mut tester = Tester::new(analysis, TestStatistic::Q0, "a significance", 2)?;
     tester.note_outside(0.0);
-    let tested = match tester.test(&[0.0], true, options.search)?.pop() {
-        Some(Ok(tested)) => tested,
-        Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
-        None => return Err(InferenceError::Cancelled),
-    };
+    let tested = tester.report(0.0)?;
     tester.judge_at(0.0);
     let name = tester.name().to_owned();
     let mu_hat = tester.best_value();

@@ -4,7 +4,10 @@
 //! likelihood ratio with one-sided statistics, the Asimov set made at the conditional fit of the
 //! observed data.
 
+mod asimov;
 pub(crate) mod asymptotic;
+mod compare;
+pub(crate) mod power;
 pub(crate) mod profile;
 pub(crate) mod tester;
 
@@ -140,7 +143,6 @@ pub fn hypotest(
     control: Control<'_>,
 ) -> Result<HypotestResult, InferenceError> {
     let analysis = Analysis::new(model, session, &options.fit, control)?;
-    let search = options.fit.search;
     let mut tester = Tester::new(analysis, options.statistic, "a hypothesis test", 2)?;
     let name = tester.name().to_owned();
     if !mu.is_finite() {
@@ -156,11 +158,7 @@ pub fn hypotest(
         TestStatistic::Q | TestStatistic::Qtilde => mu,
     };
     tester.note_outside(value);
-    let tested = match tester.test(&[value], true, search)?.pop() {
-        Some(Ok(tested)) => tested,
-        Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
-        None => return Err(InferenceError::Cancelled),
-    };
+    let tested = tester.report(value)?;
     tester.judge_at(value);
 
     let mut p = asymptotic::observed(options.statistic, tested.q, tested.q_asimov);
@@ -171,10 +169,16 @@ pub fn hypotest(
         expected.clsb.push(p.clsb);
         expected.clb.push(p.clb);
     }
-    if let Some(reason) = tester.without_power(&tested) {
+    if options.statistic == TestStatistic::Q0 {
         p.cls = None;
         expected.cls.fill(None);
-        tester.notes.push(reason);
+        tester.notes.push("cls is null: q0 tests the absence of a signal; its p-value is clsb".to_owned());
+    }
+    if let Some(powerless) = tester.powerless(&tested) {
+        if powerless.undefined {
+            p.cls = None;
+        }
+        tester.notes.extend(powerless.note);
     }
     Ok(HypotestResult {
         param: name,

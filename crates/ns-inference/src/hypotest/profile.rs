@@ -1,15 +1,30 @@
 //! Conditional fits of one data set at many values of one parameter: every fit starts from what the
 //! ones before it say.
 
-use ns_core::{Data, FitOutcome, FitRequest, FitTask, Search};
+use std::sync::Arc;
+
+use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 
 use crate::analysis::{Analysis, Fitted};
+
+/// How hard a conditional fit looks for the lowest minimum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effort {
+    /// One descent from where the neighbours predict the minimum: on the way to a number.
+    Follow,
+    /// From there a search like that of a single fit.
+    Search,
+    /// For numbers that are reported: in a small model also the search of a single fit and a thorough one from its
+    /// start point, which know nothing of the neighbours.
+    Report,
+}
 
 /// A conditional minimum.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) value: f64,
     pub(crate) fit: FitOutcome,
+    effort: Effort,
 }
 
 /// What is known of the profile likelihood of one data set.
@@ -37,9 +52,48 @@ impl Profile {
         self.known.iter().find(|k| k.value == value)
     }
 
-    /// The conditional fit at `value` as a task.
-    pub(crate) fn task(&self, analysis: &Analysis<'_>, value: f64, search: Search) -> FitTask {
-        let start = self.predict(analysis, value);
+    /// Every value with a conditional fit, ascending.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        let mut values: Vec<f64> = self.known.iter().map(|k| k.value).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    /// Whether the conditional fit at `value` has been done with this effort.
+    pub(crate) fn has(&self, value: f64, effort: Effort) -> bool {
+        self.at(value).is_some_and(|known| known.effort >= effort)
+    }
+
+    /// The conditional fit at `value` as tasks, of which the lowest result counts. It starts where an earlier one
+    /// of less effort ended.
+    pub(crate) fn tasks(&self, analysis: &Analysis<'_>, value: f64, effort: Effort) -> Vec<FitTask> {
+        let start = match self.at(value) {
+            Some(known) => known.fit.parameters.clone(),
+            None => self.predict(analysis, value),
+        };
+        let search = if effort == Effort::Follow { Search::Local } else { analysis.base.search };
+        let mut tasks = vec![self.task(analysis, value, start, search)];
+        if effort == Effort::Report && analysis.is_small() {
+            let mut alone = analysis.base.clone();
+            alone.fixed.retain(|(i, _)| *i != self.parameter);
+            alone.fixed.push((self.parameter, value));
+            if alone.search != Search::Thorough {
+                let thorough = FitRequest { search: Search::Thorough, ..alone.clone() };
+                tasks.push(FitTask { data: self.data.clone(), fits: vec![thorough] });
+            }
+            tasks.push(FitTask { data: self.data.clone(), fits: vec![alone] });
+        }
+        tasks
+    }
+
+    /// The conditional fit at `value` from the minimum of a neighbour, as a task.
+    pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
+        let held = [(self.parameter, value)];
+        let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
+        self.task(analysis, value, start, Search::Local)
+    }
+
+    fn task(&self, analysis: &Analysis<'_>, value: f64, start: Vec<f64>, search: Search) -> FitTask {
         let request = FitRequest {
             search,
             metric: self.best.covariance.clone(),
@@ -48,15 +102,10 @@ impl Profile {
         FitTask { data: self.data.clone(), fits: vec![request] }
     }
 
-    /// The conditional fit at a value already known once more, from where it ended but with a search for
-    /// lower minima.
-    pub(crate) fn recheck(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitTask> {
-        let start = self.at(value)?.fit.parameters.clone();
-        let request = FitRequest {
-            search: Search::Standard,
-            ..analysis.conditional(&[(self.parameter, value)], start)
-        };
-        Some(FitTask { data: self.data.clone(), fits: vec![request] })
+    /// The free fit from the conditional one at `value`, as a request.
+    pub(crate) fn release(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitRequest> {
+        let start = Start::At(Arc::from(self.at(value)?.fit.parameters.as_slice()));
+        Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
     }
 
     /// Forgets every conditional fit but those at the given values.
@@ -64,12 +113,29 @@ impl Profile {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Takes the result of [`Self::task`]. A conditional fit below the free one shows a lower
-    /// minimum; the caller decides what to do about it.
-    pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted) {
-        if let Ok(fit) = fitted {
-            self.known.retain(|k| k.value != value);
-            self.known.push(Known { value, fit: fit.clone() });
+    /// Takes a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional fit
+    /// below the free one shows a lower minimum; the caller decides what to do about it.
+    pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
+        let Ok(fit) = fitted else { return };
+        match self.known.iter_mut().find(|k| k.value == value) {
+            None => self.known.push(Known { value, fit: fit.clone(), effort }),
+            Some(known) => {
+                known.effort = known.effort.max(effort);
+                // Of two equal minima the one with a certificate.
+                let lower = fit.nll < known.fit.nll && (fit.converged() || !known.fit.converged());
+                let certified =
+                    fit.converged() && !known.fit.converged() && fit.nll <= known.fit.nll + CERTIFIED;
+                let deeper = fit.nll < known.fit.nll - CERTIFIED;
+                if lower || certified || deeper {
+                    known.fit = fit.clone();
+                } else {
+                    // Not every way to a minimum looks at directions in which it is flat.
+                    let flat = fit.inactive.iter().filter(|entry| entry.1 == Inactive::Flat);
+                    let new = flat.filter(|entry| known.fit.inactive.iter().all(|old| old.0 != entry.0));
+                    let new: Vec<(usize, Inactive)> = new.copied().collect();
+                    known.fit.inactive.extend(new);
+                }
+            }
         }
     }
 
@@ -111,6 +177,9 @@ impl Profile {
         analysis.admit(&self.best, &[(self.parameter, value)], point)
     }
 }
+
+/// How much higher, in `-ln L`, a minimum with a certificate may lie than a point without one.
+const CERTIFIED: f64 = 1e-8;
 
 /// A point of the profile with its value of the parameter, or with its weight in an interpolation.
 type Node<'a> = (f64, &'a [f64]);

@@ -1,17 +1,12 @@
 //! The fits behind every test of a hypothesis: the free fit, the background-only fit and the Asimov
 //! set are made once; each tested value then takes one conditional fit of either data set.
 
-use std::sync::Arc;
+use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Search, Wanted};
 
-use ns_core::{
-    EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Search, SessionError, Start, Wanted,
-};
-
-use super::TestStatistic;
-use super::profile::Profile;
+use super::profile::{Effort, Profile};
+use super::{TestStatistic, asimov, power};
 use crate::analysis::Analysis;
 use crate::fit::diagnosis;
-use crate::present::significant;
 use crate::{InferenceError, minos};
 
 /// Everything that does not depend on the tested value.
@@ -22,15 +17,19 @@ pub(crate) struct Tester<'a> {
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
     /// Why there is no Asimov set; `asimov` stands for nothing then.
-    without_asimov: Option<String>,
+    pub(super) without_asimov: Option<String>,
+    /// `-ln L` of the conditional fit that the Asimov set was made at.
+    made_at: f64,
+    /// Fits still to come when the tester was made, about.
+    further: usize,
     /// What a reader of the numbers should know.
     pub(crate) notes: Vec<String>,
     /// Every fit so far that all numbers rest on reached its certificate.
     pub(crate) converged: bool,
     /// Different values tested so far.
     pub(crate) n_evaluations: usize,
-    /// How often the free fit was restarted at a lower minimum.
-    pub(crate) n_restarts: usize,
+    /// How often a minimum lower than one already known was found: what other numbers rest on may have changed.
+    pub(crate) n_lowered: usize,
 }
 
 /// The test statistics at one value.
@@ -43,8 +42,8 @@ pub(crate) struct Tested {
     pub(crate) converged: bool,
 }
 
-/// Fits of tested values up to which a covariance of the Asimov set's own does not pay.
-const FEW: usize = 2;
+/// How often what was found may change what it was compared with.
+const MOST_RENEWALS: usize = 3;
 
 const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
 
@@ -84,52 +83,122 @@ impl<'a> Tester<'a> {
 
         analysis.expect(3 + further);
         let data = analysis.data.clone();
-        let free = analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?;
-        let mut observed = Profile::new(data, poi, free);
-        let asimov_value = statistic.asimov_value();
-        let mut without_asimov = None;
-        let asimov = match make_asimov(&mut analysis, &mut observed, asimov_value, bounds, further) {
-            Ok(asimov) => asimov,
-            Err(InferenceError::FitFailed { reason }) => {
-                let reason =
-                    format!("the Asimov set at {} = {asimov_value} cannot be made: {reason}", name(poi));
-                if statistic != TestStatistic::Q0 {
-                    return Err(InferenceError::FitFailed { reason });
-                }
-                // The observed answer does not need it.
-                without_asimov = Some(reason);
-                Profile::new(observed.data.clone(), poi, observed.best.clone())
-            }
-            Err(error) => return Err(error),
-        };
-
+        let free = free_fit(&mut analysis)?;
         let mut tester = Self {
-            analysis,
             statistic,
             poi,
-            observed,
-            asimov,
-            without_asimov,
+            observed: Profile::new(data.clone(), poi, free.clone()),
+            asimov: Profile::new(data, poi, free.clone()),
+            analysis,
+            without_asimov: None,
+            made_at: f64::INFINITY,
+            further,
             notes,
             converged: true,
             n_evaluations: 0,
-            n_restarts: 0,
+            n_lowered: 0,
         };
-        let free = tester.observed.best.clone();
+        tester.make_asimov()?;
         tester.judge("the free fit", &free);
         if tester.without_asimov.is_none() {
             let fit = tester.asimov.best.clone();
             tester.judge("the fit of the Asimov set", &fit);
         }
+        let asimov_value = statistic.asimov_value();
         if let Some(known) = tester.observed.at(asimov_value) {
             let fit = known.fit.clone();
             tester.judge(&format!("the fit at {} = {asimov_value}", tester.name()), &fit);
+            let undetermined =
+                asimov::undetermined(&mut tester.analysis, &tester.observed, &fit, asimov_value)?;
+            tester.notes.extend(undetermined.map(|names| {
+                format!(
+                    "the Asimov set, and with it CLs and all expected values, is not unique: at {} = {asimov_value} the \
+                     data do not determine {names} (a flat direction), and expected data change along it",
+                    name(poi)
+                )
+            }));
         }
         tester
             .notes
             .extend(tester.without_asimov.as_ref().map(|why| format!("expected values are null: {why}")));
         tester.look_lower(asimov_value)?;
         Ok(tester)
+    }
+
+    /// Makes the Asimov set, from the conditional fit of the observed data that is known or else done here. What was
+    /// known of an earlier set is forgotten.
+    fn make_asimov(&mut self) -> Result<(), InferenceError> {
+        let value = self.statistic.asimov_value();
+        match self.try_asimov(value) {
+            Ok(asimov) => {
+                self.asimov = asimov;
+                self.without_asimov = None;
+                Ok(())
+            }
+            Err(InferenceError::FitFailed { reason }) => {
+                let reason = format!("the Asimov set at {} = {value} cannot be made: {reason}", self.name());
+                if self.statistic != TestStatistic::Q0 {
+                    return Err(InferenceError::FitFailed { reason });
+                }
+                // The observed answer does not need it.
+                self.without_asimov = Some(reason);
+                self.asimov = Profile::new(self.observed.data.clone(), self.poi, self.observed.best.clone());
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn try_asimov(&mut self, value: f64) -> Result<Profile, InferenceError> {
+        if !self.observed.has(value, Effort::Report) {
+            let tasks = self.observed.tasks(&self.analysis, value, Effort::Report);
+            let fits = self.analysis.run(&tasks, Wanted::default())?;
+            for fitted in &fits {
+                self.observed.learn(value, fitted, Effort::Report);
+            }
+            if self.observed.at(value).is_none() {
+                return Err(match fits.into_iter().next() {
+                    Some(Err(failure)) if failure != FitFailure::Cancelled => InferenceError::FitFailed {
+                        reason: diagnosis::failure(self.analysis.model, &failure),
+                    },
+                    _ => InferenceError::Cancelled,
+                });
+            }
+        }
+        let Some(conditional) = self.observed.at(value).map(|known| known.fit.clone()) else {
+            return Err(InferenceError::Cancelled);
+        };
+        self.made_at = conditional.nll;
+        let made = asimov::make(&mut self.analysis, &self.observed, &conditional, value, self.further);
+        let Err(InferenceError::FitFailed { reason }) = made else { return made };
+        // The lowest minimum may expect less than nothing in a bin where nothing was observed. Others need not.
+        for other in asimov::other_minima(&mut self.analysis, &self.observed, value)? {
+            let Ok(asimov) = asimov::make(&mut self.analysis, &self.observed, &other, value, self.further)
+            else {
+                continue;
+            };
+            let note = format!(
+                "at the lowest minimum at {} = {value}, {reason}; the Asimov set is that of another minimum, higher by \
+                 {:.3e} in twice_nll",
+                self.name(),
+                2.0 * (other.nll - conditional.nll)
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            return Ok(asimov);
+        }
+        Err(InferenceError::FitFailed { reason })
+    }
+
+    /// Makes the Asimov set again if the fit that it was made at has become lower.
+    pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
+        let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
+        if 2.0 * (self.made_at - known.fit.nll) > minos::tolerance(known.fit.nll) {
+            self.n_lowered += 1;
+            self.make_asimov()?;
+        }
+        Ok(())
     }
 
     /// Name of the parameter of interest.
@@ -156,49 +225,23 @@ impl<'a> Tester<'a> {
         &mut self,
         values: &[f64],
         observed: bool,
-        search: Search,
+        effort: Effort,
     ) -> Result<Vec<Result<Tested, String>>, InferenceError> {
-        let mut tasks: Vec<FitTask> = Vec::new();
-        let mut places: Vec<(bool, f64)> = Vec::new();
-        for &value in values {
-            for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
-                let needed = if is_asimov { self.without_asimov.is_none() } else { observed };
-                if needed && profile.at(value).is_none() && !places.contains(&(is_asimov, value)) {
-                    tasks.push(profile.task(&self.analysis, value, search));
-                    places.push((is_asimov, value));
-                }
-            }
-        }
-        let fits = self.analysis.run(&tasks, Wanted::default())?;
-        if self.analysis.is_cancelled() {
-            return Err(InferenceError::Cancelled);
-        }
-        self.n_evaluations += places.iter().filter(|(is_asimov, _)| *is_asimov).count();
         let mut failures: Vec<(f64, String)> = Vec::new();
-        for ((is_asimov, value), fitted) in places.iter().zip(&fits) {
-            let profile = if *is_asimov { &mut self.asimov } else { &mut self.observed };
-            profile.learn(*value, fitted);
-            if let Err(failure) = fitted {
-                let why = diagnosis::failure(self.analysis.model, failure);
-                let name = self.analysis.model.parameters.get(self.poi).map_or("", |p| p.name.as_str());
-                let asimov_value = self.statistic.asimov_value();
-                match (*is_asimov, self.statistic) {
-                    (true, TestStatistic::Q0) => self.notes.push(format!(
-                        "expected values are null: the data expected at {name} = {asimov_value} cannot be described at \
-                         {value}: {why}"
-                    )),
-                    (true, _) => failures.push((
-                        *value,
-                        format!("in the fit of the Asimov set of {name} = {asimov_value} at {value}, {why}"),
-                    )),
-                    (false, _) => failures.push((*value, format!("in the fit at {name} = {value}, {why}"))),
-                }
+        // A lower minimum of the observed data at the Asimov value changes the Asimov set.
+        for _ in 0..MOST_RENEWALS {
+            let made_at = self.made_at;
+            failures = self.fit_values(values, observed, effort)?;
+            self.renew_asimov()?;
+            if self.made_at == made_at {
+                break;
             }
         }
-        if observed {
-            for &value in values {
+        for &value in values {
+            if observed {
                 self.look_lower(value)?;
             }
+            self.look_lower_asimov(value)?;
         }
         Ok(values
             .iter()
@@ -209,21 +252,46 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Looks once more for lower minima at values already tested (with their observed fits, where the
-    /// flag says so). Where one is found, everything at other values is forgotten, since it may have
-    /// missed its own; true then.
+    /// Tests one value as a number that is reported: searched, and compared with its neighbours.
     ///
     /// # Errors
-    /// If the device fails or the caller stopped the work.
-    pub(crate) fn recheck(&mut self, places: &[(f64, bool)]) -> Result<bool, InferenceError> {
+    /// As [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
+    pub(crate) fn report(&mut self, value: f64) -> Result<Tested, InferenceError> {
+        let mut tested = self.test(&[value], true, Effort::Report)?.pop();
+        if self.analysis.is_small() {
+            for _ in 0..MOST_RENEWALS {
+                if matches!(tested, Some(Err(_))) || !self.compare()? {
+                    break;
+                }
+                tested = self.test(&[value], true, Effort::Report)?.pop();
+            }
+        }
+        match tested {
+            Some(Ok(tested)) => Ok(self.known(value, true).unwrap_or(tested)),
+            Some(Err(reason)) => Err(InferenceError::FitFailed { reason }),
+            None => Err(InferenceError::Cancelled),
+        }
+    }
+
+    /// Does the fits at `values` that have not been done with as much effort; why some have no result.
+    fn fit_values(
+        &mut self,
+        values: &[f64],
+        observed: bool,
+        effort: Effort,
+    ) -> Result<Vec<(f64, String)>, InferenceError> {
         let mut tasks: Vec<FitTask> = Vec::new();
-        let mut asked: Vec<(bool, f64)> = Vec::new();
-        for &(value, observed) in places {
+        // Whether it is a fit of the Asimov set, its value, and `-ln L` so far.
+        let mut places: Vec<(bool, f64, Option<f64>)> = Vec::new();
+        for &value in values {
             for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
-                let needed = (is_asimov || observed) && !asked.contains(&(is_asimov, value));
-                if let Some(task) = profile.recheck(&self.analysis, value).filter(|_| needed) {
-                    tasks.push(task);
-                    asked.push((is_asimov, value));
+                let needed = if is_asimov { self.without_asimov.is_none() } else { observed };
+                let asked = places.iter().any(|p| (p.0, p.1) == (is_asimov, value));
+                if needed && !asked && !profile.has(value, effort) {
+                    let before = profile.at(value).map(|known| known.fit.nll);
+                    let further = profile.tasks(&self.analysis, value, effort);
+                    places.extend(further.iter().map(|_| (is_asimov, value, before)));
+                    tasks.extend(further);
                 }
             }
         }
@@ -231,28 +299,58 @@ impl<'a> Tester<'a> {
         if self.analysis.is_cancelled() {
             return Err(InferenceError::Cancelled);
         }
-        let mut improved = false;
-        for ((is_asimov, value), fitted) in asked.iter().zip(&fits) {
-            let profile = if *is_asimov { &mut self.asimov } else { &mut self.observed };
-            let (Some(before), Ok(fit)) = (profile.at(*value).map(|known| known.fit.nll), fitted) else {
+        for (&(is_asimov, value, _), fitted) in places.iter().zip(&fits) {
+            let profile = if is_asimov { &mut self.asimov } else { &mut self.observed };
+            profile.learn(value, fitted, effort);
+        }
+        let mut failures: Vec<(f64, String)> = Vec::new();
+        let mut last = None;
+        for (&(is_asimov, value, before), fitted) in places.iter().zip(&fits) {
+            if last.replace((is_asimov, value)) == Some((is_asimov, value)) {
                 continue;
-            };
-            if 2.0 * (before - fit.nll) > minos::tolerance(before) {
-                improved = true;
-                profile.learn(*value, fitted);
             }
-        }
-        if improved {
-            let kept: Vec<f64> = places.iter().map(|p| p.0).chain([self.statistic.asimov_value()]).collect();
-            self.observed.keep(&kept);
-            self.asimov.keep(&kept);
-            for &(value, observed) in places {
-                if observed {
-                    self.look_lower(value)?;
+            let profile = if is_asimov { &self.asimov } else { &self.observed };
+            match (profile.at(value), before, fitted) {
+                (Some(known), Some(before), _) => {
+                    self.n_lowered += usize::from(2.0 * (before - known.fit.nll) > minos::tolerance(before));
                 }
+                (Some(_), None, _) => self.n_evaluations += usize::from(is_asimov),
+                (None, _, Err(failure)) => {
+                    self.n_evaluations += usize::from(is_asimov);
+                    failures.extend(self.failed(is_asimov, value, failure));
+                }
+                (None, ..) => {}
             }
         }
-        Ok(improved)
+        Ok(failures)
+    }
+
+    /// Why a value has no result, or a note if it is not needed for one.
+    fn failed(&mut self, is_asimov: bool, value: f64, failure: &FitFailure) -> Option<(f64, String)> {
+        let why = diagnosis::failure(self.analysis.model, failure);
+        let name = self.name().to_owned();
+        let asimov_value = self.statistic.asimov_value();
+        match (is_asimov, self.statistic) {
+            (true, TestStatistic::Q0) => {
+                self.notes.push(format!(
+                    "expected values are null: the data expected at {name} = {asimov_value} cannot be described at \
+                     {value}: {why}"
+                ));
+                None
+            }
+            (true, _) => Some((
+                value,
+                format!("in the fit of the Asimov set of {name} = {asimov_value} at {value}, {why}"),
+            )),
+            (false, _) => Some((value, format!("in the fit at {name} = {value}, {why}"))),
+        }
+    }
+
+    /// Forgets what is known at other values than these, since it was not searched.
+    pub(crate) fn keep(&mut self, values: &[f64]) {
+        let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
+        self.observed.keep(&kept);
+        self.asimov.keep(&kept);
     }
 
     /// The statistics at a value that has been tested.
@@ -269,9 +367,17 @@ impl<'a> Tester<'a> {
         let converged = [(&self.asimov, self.statistic != TestStatistic::Q0), (&self.observed, observed)]
             .iter()
             .all(|(profile, needed)| profile.at(value).map_or(!needed, |known| known.fit.converged()));
-        let q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
-        let q_asimov =
+        let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
+        let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
+        // The difference of two equal likelihoods is rounding, which the p-values of an Asimov statistic of 0 would
+        // take for a signal.
+        if q_asimov <= power::rounding(self.asimov.best.nll) {
+            q_asimov = 0.0;
+            if q <= power::indistinct(self.observed.best.nll) {
+                q = 0.0;
+            }
+        }
         Tested { value, q, q_asimov, converged }
     }
 
@@ -287,43 +393,6 @@ impl<'a> Tester<'a> {
         if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
-    /// Why the test of a value has no CLs although both fits are there; `None` if it has one.
-    pub(crate) fn without_power(&self, tested: &Tested) -> Option<String> {
-        let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
-        let (lower, upper) = self.bounds();
-        if self.statistic == TestStatistic::Q0 {
-            return Some("cls is null: q0 tests the absence of a signal; its p-value is clsb".to_owned());
-        }
-        // Without a difference between the hypotheses the two p-values of q are equal; those of qtilde are divided
-        // by the Asimov statistic.
-        let equal = tested.q == 0.0 || self.statistic == TestStatistic::Q;
-        if tested.q_asimov > 0.0 || (value == asimov && equal) {
-            return None;
-        }
-        Some(if value == asimov {
-            format!(
-                "cls is null: at {name} = {value} the Asimov set tells nothing apart, and the best fit lies below"
-            )
-        } else if !(lower <= asimov && asimov <= upper) {
-            format!(
-                "cls is null: the bounds [{lower}, {upper}] of {name} exclude {asimov}, where the Asimov set is made, and \
-                 its best fit within them ({}) makes the test of {value} powerless",
-                self.asimov.best_value()
-            )
-        } else if self.asimov.best_value() >= value {
-            format!(
-                "cls is null: the one-sided test of {name} = {value} has no power, since the Asimov set made at {asimov} \
-                 has its best fit at {}",
-                self.asimov.best_value()
-            )
-        } else {
-            format!(
-                "cls is null: what is expected at {name} = {value} is the same as at {asimov}; check that {name} has an \
-                 effect"
-            )
-        })
-    }
-
     /// Says that a value lies outside the bounds of the parameter of interest.
     pub(crate) fn note_outside(&mut self, value: f64) {
         let (lower, upper) = self.bounds();
@@ -336,7 +405,7 @@ impl<'a> Tester<'a> {
     }
 
     /// Restarts the free fit where a conditional one inside the bounds fell below it.
-    fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
+    pub(super) fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
             return Ok(());
@@ -346,12 +415,11 @@ impl<'a> Tester<'a> {
         if !(depth > minos::tolerance(self.observed.best.nll)) || !known.fit.converged() {
             return Ok(());
         }
-        let start = Start::At(Arc::from(known.fit.parameters.as_slice()));
-        let request = FitRequest { start, search: Search::Local, ..self.analysis.base.clone() };
+        let Some(request) = self.observed.release(&self.analysis, value) else { return Ok(()) };
         let data = self.observed.data.clone();
         let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
         if 2.0 * (self.observed.best.nll - fit.nll) > minos::tolerance(fit.nll) {
-            self.n_restarts += 1;
+            self.n_lowered += 1;
             self.notes.push(format!(
                 "the fit at {} = {value} met a minimum lower by {:.3e} in twice_nll than the free fit, which was \
                  restarted there",
@@ -360,6 +428,26 @@ impl<'a> Tester<'a> {
             ));
             self.judge("the restarted free fit", &fit);
             self.observed.best = fit;
+        }
+        Ok(())
+    }
+
+    /// The same for the Asimov set, whose free fit is the lowest unless a bin is empty.
+    pub(super) fn look_lower_asimov(&mut self, value: f64) -> Result<(), InferenceError> {
+        let (lower, upper) = self.bounds();
+        let Some(known) = self.asimov.at(value) else { return Ok(()) };
+        let depth = 2.0 * (self.asimov.best.nll - known.fit.nll);
+        let within = lower <= value && value <= upper && known.fit.converged();
+        if !within || !(depth > minos::tolerance(self.asimov.best.nll)) {
+            return Ok(());
+        }
+        let Some(request) = self.asimov.release(&self.analysis, value) else { return Ok(()) };
+        let data = self.asimov.data.clone();
+        let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
+        if 2.0 * (self.asimov.best.nll - fit.nll) > minos::tolerance(fit.nll) {
+            self.n_lowered += 1;
+            self.judge("the restarted fit of the Asimov set", &fit);
+            self.asimov.best = fit;
         }
         Ok(())
     }
@@ -388,60 +476,15 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// Makes the Asimov set at the conditional fit of the observed data.
-///
-/// # Errors
-/// [`InferenceError::FitFailed`] if that fit or the set has no finite likelihood; as [`Analysis::fit`].
-fn make_asimov(
-    analysis: &mut Analysis<'_>,
-    observed: &mut Profile,
-    asimov_value: f64,
-    bounds: (f64, f64),
-    further: usize,
-) -> Result<Profile, InferenceError> {
-    let poi = observed.parameter;
-    let task = observed.task(analysis, asimov_value, analysis.base.search);
-    let conditional = analysis.fit_task(task, Wanted::default())?;
-    let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
-    observed.learn(asimov_value, &Ok(conditional.clone()));
-    let asimov_data = analysis.session.asimov(&point).map_err(|error| match error {
-        SessionError::BadNumber { index, value, .. } => InferenceError::FitFailed {
-            reason: format!(
-                "{} expects {} events; check for negative yields, or bounds that allow them",
-                diagnosis::bin_place(analysis.model, index),
-                significant(value)
-            ),
-        },
-        other => other.into(),
-    })?;
-
-    // The Asimov set has its minimum where it was made. Only if that lies outside the bounds of the
-    // parameter, which hold for its free fit as well, the minimum is elsewhere.
-    let inside = bounds.0 <= asimov_value && asimov_value <= bounds.1;
-    let best = if inside && further <= FEW {
-        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
-        let nll = analysis.session.evaluate(&asimov_data, &point, request)?.nll;
-        FitOutcome {
-            status: FitStatus::Converged,
-            nll: nll.first().copied().unwrap_or(f64::NAN),
-            // Near enough for start points.
-            covariance: observed.best.covariance.clone(),
-            parameters: point.to_vec(),
-            ..conditional
-        }
-    } else {
-        let mut request =
-            FitRequest { start: Start::At(point), search: Search::Local, ..analysis.base.clone() };
-        if inside {
-            // At a bound the parameter would have no covariance.
-            let room = 1.0 + asimov_value.abs();
-            let widened = (bounds.0.min(asimov_value - room), bounds.1.max(asimov_value + room));
-            request.bounds.push((poi, widened));
-            request.metric = observed.best.covariance.clone();
-        } else {
-            request.search = analysis.base.search;
-        }
-        analysis.fit(&asimov_data, request, WITH_COVARIANCE)?
-    };
-    Ok(Profile::new(asimov_data, poi, best))
+/// The free fit. A small model is searched thoroughly, too.
+fn free_fit(analysis: &mut Analysis<'_>) -> Result<FitOutcome, InferenceError> {
+    let data = analysis.data.clone();
+    let fit = analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?;
+    if !analysis.is_small() || analysis.base.search == Search::Thorough {
+        return Ok(fit);
+    }
+    let request = FitRequest { search: Search::Thorough, ..analysis.base.clone() };
+    let other = analysis.fit(&data, request, WITH_COVARIANCE)?;
+    let lower = 2.0 * (fit.nll - other.nll) > minos::tolerance(fit.nll) || !fit.converged();
+    Ok(if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit })
 }

@@ -16,6 +16,7 @@ pub use scan::LimitScan;
 use crate::analysis::Analysis;
 use crate::hypotest::TestStatistic;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
+use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::{Tested, Tester};
 use crate::present::significant;
 use crate::{FitOptions, InferenceError};
@@ -25,7 +26,7 @@ use bracket::{Bracket, End};
 const TOLERANCE: f64 = 1e-9;
 
 /// Runs of all searches: again where a lower minimum was met, then looking for those in every fit.
-const MOST_ATTEMPTS: usize = 4;
+const MOST_ATTEMPTS: usize = 8;
 
 /// How far CLs at a limit may be from `1 - cl` before it is said.
 const JUMP: f64 = 1e-7;
@@ -198,64 +199,105 @@ pub fn upper_limit(
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    let mut how = Search::Local;
+    // In small models every fit on the way is searched. In others the steps trust their neighbours, as long as nothing
+    // speaks against it, and what is found is searched.
+    let mut effort = if tester.analysis.is_small() { Effort::Search } else { Effort::Follow };
     let mut searches = open(&tester, options, alpha);
+    let mut scan = None;
     let mut interrupted = false;
     for attempt in 1..=MOST_ATTEMPTS {
-        let restarts = tester.n_restarts;
-        interrupted = !follow(&mut tester, &mut searches, options, alpha, how)?;
-        if !interrupted && tester.n_restarts > restarts && attempt < MOST_ATTEMPTS {
-            // What the searches learnt before the restart was measured from another minimum.
-            searches = open(&tester, options, alpha);
-            continue;
-        }
-        if interrupted || how != Search::Local || options.fit.search == Search::Local {
+        let lowered = tester.n_lowered;
+        let step = settle(&mut tester, &mut searches, options, alpha, &mut effort, &mut scan);
+        interrupted = match step {
+            Ok(()) => false,
+            Err(InferenceError::Cancelled) => true,
+            Err(error) => return Err(error),
+        };
+        if interrupted || tester.n_lowered == lowered || attempt == MOST_ATTEMPTS {
             break;
         }
-        // The steps trusted their neighbours; the limits themselves are looked at once more.
-        let found: Vec<(f64, bool)> = searches
-            .iter()
-            .filter_map(|s| match s.search.end() {
-                Some(End::Found(value)) => Some((value, s.n_sigma.is_none())),
-                _ => None,
-            })
-            .collect();
-        match tester.recheck(&found) {
-            Ok(false) => break,
-            Ok(true) => {
-                how = options.fit.search;
-                searches = open(&tester, options, alpha);
-            }
-            Err(InferenceError::Cancelled) => {
-                interrupted = true;
-                break;
-            }
-            Err(error) => return Err(error),
-        }
+        // What the searches learnt before was measured from another minimum.
+        searches = open(&tester, options, alpha);
     }
-    let grid = match options.auto_scan {
-        Some(points) if options.scan.is_empty() => scan::cover(&tester, &searches, points),
-        _ => options.scan.clone(),
-    };
-    let scan = if grid.is_empty() || interrupted {
-        None
-    } else {
-        let scan = scan::scan(&mut tester, &grid, options, how)?;
-        interrupted |= scan.interrupted;
-        Some(scan)
-    };
+    if scan.as_ref().is_some_and(|scan: &LimitScan| scan.interrupted) {
+        interrupted = true;
+    }
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
-/// Runs the searches to their ends; each round asks every open one for a value. False if the caller
-/// stopped the work.
+/// Finds the limits and looks at them again: searches at the values found, neighbours against each other where
+/// that is cheap or something is odd, and the grid. Where anything turns out lower, the caller begins again.
+fn settle(
+    tester: &mut Tester<'_>,
+    searches: &mut [Wanted],
+    options: &LimitOptions,
+    alpha: f64,
+    effort: &mut Effort,
+    scan: &mut Option<LimitScan>,
+) -> Result<(), InferenceError> {
+    let lowered = tester.n_lowered;
+    let small = tester.analysis.is_small();
+    follow(tester, searches, options, alpha, *effort)?;
+    if tester.n_lowered > lowered {
+        return Ok(());
+    }
+    if options.fit.search != Search::Local {
+        let mut found: Vec<f64> = Vec::new();
+        for observed in [true, false] {
+            let ends = searches.iter().filter(|s| s.n_sigma.is_none() == observed);
+            let values: Vec<f64> = ends.filter_map(|s| reported(s.search.end()?)).collect();
+            // Where there is no result, the search has already made of it what it can.
+            tester.test(&values, observed, Effort::Report)?;
+            found.extend(values);
+        }
+        let odd = tester.n_lowered > lowered
+            || searches.iter().any(|s| jump(tester, s, options, alpha).is_some())
+            || tester.is_broken();
+        if small || odd {
+            tester.compare()?;
+        }
+        if tester.n_lowered > lowered && !small {
+            tester.keep(&found);
+        }
+        if tester.n_lowered > lowered {
+            *effort = Effort::Search;
+            return Ok(());
+        }
+    }
+    let grid = match options.auto_scan {
+        Some(points) if options.scan.is_empty() => scan::cover(tester, searches, points),
+        _ => options.scan.clone(),
+    };
+    if !grid.is_empty() {
+        let result = scan::scan(tester, &grid, options, *effort)?;
+        let complete = !result.interrupted;
+        *scan = Some(result);
+        if complete && small {
+            tester.compare()?;
+        }
+    }
+    Ok(())
+}
+
+/// The value at which a search ended, if a number or a statement rests on the fits there.
+fn reported(end: End) -> Option<f64> {
+    match end {
+        End::Found(value) | End::NotCrossed { upper: value } => Some(value),
+        _ => None,
+    }
+}
+
+/// Runs the searches to their ends; each round asks every open one for a value.
+///
+/// # Errors
+/// If the device fails or the caller stopped the work.
 fn follow(
     tester: &mut Tester<'_>,
     searches: &mut [Wanted],
     options: &LimitOptions,
     alpha: f64,
-    how: Search,
-) -> Result<bool, InferenceError> {
+    effort: Effort,
+) -> Result<(), InferenceError> {
     loop {
         let mut open = false;
         for observed in [true, false] {
@@ -270,11 +312,7 @@ fn follow(
             }
             open = true;
             let values: Vec<f64> = asked.iter().map(|a| a.1).collect();
-            let results = match tester.test(&values, observed, how) {
-                Ok(results) => results,
-                Err(InferenceError::Cancelled) => return Ok(false),
-                Err(error) => return Err(error),
-            };
+            let results = tester.test(&values, observed, effort)?;
             for ((i, _), tested) in asked.into_iter().zip(results) {
                 if let Some(s) = searches.get_mut(i) {
                     let value =
@@ -284,7 +322,7 @@ fn follow(
             }
         }
         if !open {
-            return Ok(true);
+            return Ok(());
         }
     }
 }
@@ -329,6 +367,23 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> 
     list
 }
 
+/// CLs at the value where a search ended.
+fn cls_at(tester: &Tester<'_>, wanted: &Wanted, options: &LimitOptions) -> Option<f64> {
+    let Some(End::Found(value)) = wanted.search.end() else { return None };
+    let tested = tester.known(value, wanted.n_sigma.is_none())?;
+    match wanted.n_sigma {
+        None => asymptotic::observed(options.statistic, tested.q, tested.q_asimov).cls,
+        Some(n) => asymptotic::expected(n, tested.q_asimov).cls,
+    }
+}
+
+/// Limit and CLs of a search that ended where CLs is not `1 - cl`.
+fn jump(tester: &Tester<'_>, wanted: &Wanted, options: &LimitOptions, alpha: f64) -> Option<(f64, f64)> {
+    let Some(End::Found(value)) = wanted.search.end() else { return None };
+    let cls = cls_at(tester, wanted, options)?;
+    ((cls - alpha).abs() > JUMP).then_some((value, cls))
+}
+
 /// Puts numbers in their places and words on gaps.
 fn name_result(
     mut tester: Tester<'_>,
@@ -356,7 +411,8 @@ fn name_result(
             Some(end) => {
                 let reason = match end {
                     End::NotCrossed { upper }
-                        if tester.known(upper, false).is_some_and(|t| t.q_asimov == 0.0) =>
+                        if tester.known(upper, false).is_some_and(|t| t.q_asimov == 0.0)
+                            && !tester.has_effect(upper) =>
                     {
                         format!("{name} has no effect on what is expected; check its samples")
                     }
@@ -398,23 +454,16 @@ fn name_result(
     let at = |n_sigma: Option<f64>| {
         searches.iter().zip(&limits).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, limit)| *limit)
     };
+    let cls_of: Vec<Option<f64>> = searches.iter().map(|s| cls_at(&tester, s, options)).collect();
     let cls = |n_sigma: Option<f64>| {
-        let tested = tester.known(at(n_sigma)?, n_sigma.is_none())?;
-        match n_sigma {
-            None => asymptotic::observed(options.statistic, tested.q, tested.q_asimov).cls,
-            Some(n) => asymptotic::expected(n, tested.q_asimov).cls,
-        }
+        searches.iter().zip(&cls_of).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, cls)| *cls)
     };
     let mut jumps = Vec::new();
-    for n_sigma in EXPECTED_SIGMAS.iter().map(|n| Some(*n)).chain([None]) {
-        if let (Some(limit), Some(cls)) = (at(n_sigma), cls(n_sigma))
-            && (cls - alpha).abs() > JUMP
-        {
-            jumps.push(format!(
-                    "CLs jumps from {cls:.6} across {level} at {name} = {limit}: the fits of the other parameters have \
-                     several minima there"
-                ));
-        }
+    for (limit, cls) in searches.iter().filter_map(|s| jump(&tester, s, options, alpha)) {
+        jumps.push(format!(
+            "CLs jumps from {cls:.6} across {level} at {name} = {limit}: the fits of the other parameters have several \
+             minima there, and no search connects them"
+        ));
     }
     let expected = if options.observed_only {
         Vec::new()
@@ -435,7 +484,18 @@ fn name_result(
         scan,
         converged: tester.converged,
         param: name,
-        warnings: tester.notes.into_iter().chain(jumps).collect(),
+        warnings: once(tester.notes.into_iter().chain(jumps)),
         interrupted,
     }
+}
+
+/// Notes without repetitions: the work may have been done more than once.
+fn once(notes: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for note in notes {
+        if !kept.contains(&note) {
+            kept.push(note);
+        }
+    }
+    kept
 }

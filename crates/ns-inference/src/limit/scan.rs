@@ -1,12 +1,12 @@
 //! CLs along a grid of values: what the picture of a limit shows.
 
-use ns_core::Search;
 use serde::Serialize;
 
 use super::bracket::End;
 use super::{LimitOptions, Wanted};
 use crate::InferenceError;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
+use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::Tester;
 
 /// Values tested between two looks at the flag that stops the work.
@@ -66,7 +66,7 @@ pub(super) fn scan(
     tester: &mut Tester<'_>,
     grid: &[f64],
     options: &LimitOptions,
-    how: Search,
+    effort: Effort,
 ) -> Result<LimitScan, InferenceError> {
     let mut result = LimitScan { expected: vec![Vec::new(); EXPECTED_SIGMAS.len()], ..LimitScan::default() };
     let (lower, upper) = tester.bounds();
@@ -74,7 +74,7 @@ pub(super) fn scan(
         tester.note_outside(outside);
     }
     for chunk in grid.chunks(CHUNK) {
-        let tested = match tester.test(chunk, !options.expected_only, how) {
+        let tested = match tester.test(chunk, !options.expected_only, effort) {
             Ok(tested) => tested,
             Err(InferenceError::Cancelled) => {
                 result.interrupted = true;
@@ -99,15 +99,15 @@ pub(super) fn scan(
             if tested.as_ref().is_some_and(|t| !t.converged) {
                 tester.judge_at(value);
             }
-            let powerless = tested.as_ref().and_then(|t| tester.without_power(t));
-            let tested = tested.filter(|_| powerless.is_none());
-            if let Some(reason) = powerless {
+            let powerless = tested.as_ref().and_then(|t| tester.powerless(t));
+            let undefined = powerless.as_ref().is_some_and(|p| p.undefined);
+            if let Some(reason) = powerless.and_then(|p| p.note) {
                 tester.notes.push(format!("in the scan at {value}, {reason}"));
             }
             result.observed.push(
                 tested
                     .as_ref()
-                    .filter(|_| !options.expected_only)
+                    .filter(|_| !options.expected_only && !undefined)
                     .and_then(|t| asymptotic::observed(options.statistic, t.q, t.q_asimov).cls),
             );
             for (list, n) in result.expected.iter_mut().zip(EXPECTED_SIGMAS) {

@@ -89,11 +89,7 @@ impl<'a> ToyTest<'a> {
             TestStatistic::Q | TestStatistic::Qtilde => mu,
         };
         tester.note_outside(value);
-        let tested = match tester.test(&[value], true, options.fit.search)?.pop() {
-            Some(Ok(tested)) => tested,
-            Some(Err(reason)) => return Err(InferenceError::FitFailed { reason }),
-            None => return Err(InferenceError::Cancelled),
-        };
+        let tested = tester.report(value)?;
         tester.judge_at(value);
         let point = |value: f64| tester.observed.at(value).map(|known| known.fit.parameters.clone());
         let (Some(point_b), Some(point_sb)) = (point(options.statistic.asimov_value()), point(value)) else {

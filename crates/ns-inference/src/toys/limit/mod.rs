@@ -24,6 +24,9 @@ const MOST_POINTS: usize = 20;
 /// A search ends where its function is 0 within this many statistical errors.
 const NEAR: f64 = 0.5;
 
+/// The height, at most, of a value where no toy counts.
+const BELOW: f64 = -0.1;
+
 /// A value tested, with what the searches ask of it: one level per limit (observed, then expected).
 struct Tested {
     point: ToyLimitPoint,
@@ -223,6 +226,20 @@ impl Work<'_> {
         (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
+    /// The smallest value where no toy counts for a limit, and what CLs stays below there.
+    fn lowest_without_toys(&self, slot: usize) -> Option<(f64, f64)> {
+        let bound = |t: &Tested| {
+            let error = match slot {
+                0 => t.point.cls_error,
+                k => t.point.expected_cls_error.get(k - 1).copied().flatten(),
+            };
+            Some((t.point.mu, error?))
+        };
+        let empty = |t: &&Tested| t.levels.get(slot).copied().flatten().is_some_and(|l| !l.counts);
+        let lowest = |a: &(f64, f64), b: &(f64, f64)| a.0.total_cmp(&b.0);
+        self.tested.iter().filter(empty).filter_map(bound).min_by(lowest)
+    }
+
     fn finish(
         mut self,
         searches: &[Wanted],
@@ -263,7 +280,19 @@ impl Work<'_> {
                          more toys"
                     )),
                 ),
-                _ => (None, Some(format!("{which} is null: no value tested has a CLs near {level}"))),
+                _ => (
+                    None,
+                    Some(match self.lowest_without_toys(wanted.slot) {
+                        Some((mu, bound)) => format!(
+                            "{which} is null: too few toys: at {} = {} none counts, which leaves CLs anywhere below {}, and \
+                             at smaller values CLs lies above {level}; run more toys",
+                            start.param,
+                            significant(mu),
+                            significant(bound)
+                        ),
+                        None => format!("{which} is null: no value tested has a CLs near {level}"),
+                    }),
+                ),
             };
             self.notes.extend(why);
             limits.push(limit);
@@ -310,11 +339,13 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
 
 /// CLs falls about as a Gaussian: the root of its logarithm is nearly a straight line.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
-    // Where no toy counts, the error is the bound that CLs stays below.
+    // Where no toy counts, the error is the bound that CLs stays below. With few toys that bound can lie above the
+    // level; the limit is to be looked for at smaller values all the same.
     let counts = cls > 0.0;
     let cls = if counts { cls } else { 0.5 * error };
     let y = (-2.0 * cls.clamp(f64::MIN_POSITIVE, 1.0).ln()).sqrt();
-    Level { height: root - y, error: error / (cls * y.max(0.1)), counts }
+    let height = if counts { root - y } else { (root - y).min(BELOW) };
+    Level { height, error: error / (cls * y.max(0.1)), counts }
 }
 
 /// Progress over values tested, as if few more were to come.

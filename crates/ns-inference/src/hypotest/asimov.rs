@@ -1,0 +1,175 @@
+//! The Asimov set of a test: what the model expects at the conditional fit of the observed data.
+
+use std::sync::Arc;
+
+use ns_core::{
+    Covariance, Data, EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Search,
+    SessionError, Start, Wanted,
+};
+
+use super::profile::Profile;
+use crate::analysis::Analysis;
+use crate::fit::diagnosis;
+use crate::present::significant;
+use crate::{InferenceError, minos};
+
+/// Fits of tested values up to which a covariance of the Asimov set's own does not pay.
+const FEW: usize = 2;
+
+const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
+
+/// Uncertainties of all parameters, and their covariance.
+type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
+
+/// Relative difference of expected data that no rounding makes.
+const DIFFERENT: f64 = 1e-6;
+
+/// Makes the Asimov set at `value` from the conditional fit of the observed data there, and its free fit, which has
+/// the bounds of the model.
+///
+/// # Errors
+/// [`InferenceError::FitFailed`] if the set or its free fit has no finite likelihood; as [`Analysis::fit`].
+pub(super) fn make(
+    analysis: &mut Analysis<'_>,
+    observed: &Profile,
+    conditional: &FitOutcome,
+    value: f64,
+    further: usize,
+) -> Result<Profile, InferenceError> {
+    let poi = observed.parameter;
+    let bounds = analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
+    let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
+    let data = analysis.session.asimov(&point).map_err(|error| match error {
+        SessionError::BadNumber { index, value, .. } => InferenceError::FitFailed {
+            reason: format!(
+                "{} expects {} events; check for negative yields, or bounds that allow them",
+                diagnosis::bin_place(analysis.model, index),
+                significant(value)
+            ),
+        },
+        other => other.into(),
+    })?;
+
+    // The Asimov set has its minimum where it was made: no expectation describes it better. This holds within the
+    // bounds of the parameter, and as long as no bin is empty: an empty one has a lower `-ln L` where less than
+    // nothing is expected.
+    let inside = bounds.0 <= value && value <= bounds.1;
+    let best = if inside && conditional.empty_bins.is_empty() {
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+        let nll = analysis.session.evaluate(&data, &point, request)?.nll.first().copied().unwrap_or(f64::NAN);
+        let (uncertainties, covariance) = if further <= FEW {
+            // Near enough for start points.
+            (Vec::new(), observed.best.covariance.clone())
+        } else {
+            curvature(analysis, observed, &data, &point, value, nll, bounds)?
+        };
+        FitOutcome {
+            status: FitStatus::Converged,
+            nll,
+            uncertainties,
+            covariance,
+            parameters: point.to_vec(),
+            ..conditional.clone()
+        }
+    } else {
+        let start = FitRequest { start: Start::At(point), ..analysis.base.clone() };
+        analysis.fit(&data, start, WITH_COVARIANCE)?
+    };
+    Ok(Profile::new(data, poi, best))
+}
+
+/// Uncertainties and covariance of the Asimov set where it was made. At a bound the parameter would have none, so
+/// the bound is moved away for this fit; where the fit then leaves the point, it says nothing about it.
+fn curvature(
+    analysis: &mut Analysis<'_>,
+    observed: &Profile,
+    data: &Data,
+    point: &Arc<[f64]>,
+    value: f64,
+    nll: f64,
+    bounds: (f64, f64),
+) -> Result<Curvature, InferenceError> {
+    let room = 1.0 + value.abs();
+    let mut request = FitRequest {
+        start: Start::At(Arc::clone(point)),
+        search: Search::Local,
+        metric: observed.best.covariance.clone(),
+        ..analysis.base.clone()
+    };
+    request.bounds.push((observed.parameter, (bounds.0.min(value - room), bounds.1.max(value + room))));
+    let fit = analysis.fit(data, request, WITH_COVARIANCE)?;
+    if 2.0 * (nll - fit.nll) > minos::tolerance(nll) {
+        return Ok((Vec::new(), observed.best.covariance.clone()));
+    }
+    Ok((fit.uncertainties, fit.covariance))
+}
+
+/// Minima of the observed data at `value` to which single descents lead, ascending in `-ln L`: from the start point of
+/// the analysis, from the free fit, and from the model's own start values.
+///
+/// # Errors
+/// As [`Analysis::run`].
+pub(super) fn other_minima(
+    analysis: &mut Analysis<'_>,
+    observed: &Profile,
+    value: f64,
+) -> Result<Vec<FitOutcome>, InferenceError> {
+    let from_free = observed.task_from(analysis, value, &observed.best);
+    let mut tasks = Vec::new();
+    for start in [analysis.base.start.clone(), Start::Init] {
+        let fits = from_free.fits.iter();
+        let fits = fits.map(|fit| FitRequest { start: start.clone(), metric: None, ..fit.clone() }).collect();
+        tasks.push(FitTask { data: observed.data.clone(), fits });
+    }
+    tasks.push(from_free);
+    let fits = analysis.run(&tasks, Wanted::default())?;
+    let mut minima: Vec<FitOutcome> = fits.into_iter().flatten().filter(FitOutcome::converged).collect();
+    minima.sort_by(|a, b| a.nll.total_cmp(&b.nll));
+    Ok(minima)
+}
+
+/// Whether the conditional fit leaves open what the Asimov set is: the names of the parameters that it does not
+/// determine, if other values of them fit the observed data as well and expect other data.
+///
+/// # Errors
+/// As [`Analysis::run`].
+pub(super) fn undetermined(
+    analysis: &mut Analysis<'_>,
+    observed: &Profile,
+    conditional: &FitOutcome,
+    value: f64,
+) -> Result<Option<String>, InferenceError> {
+    let mut flat: Vec<usize> = Vec::new();
+    for fit in [conditional, &observed.best] {
+        flat.extend(fit.inactive.iter().filter(|(_, why)| *why == Inactive::Flat).map(|(i, _)| *i));
+    }
+    flat.sort_unstable();
+    flat.dedup();
+    flat.retain(|i| *i != observed.parameter);
+    let expected = |analysis: &Analysis<'_>, point: &[f64]| {
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        analysis.session.evaluate(&observed.data, point, request).map(|e| e.expected)
+    };
+    let here = if flat.is_empty() { Vec::new() } else { expected(analysis, &conditional.parameters)? };
+    let mut open: Vec<usize> = Vec::new();
+    for index in flat {
+        let Some(parameter) = analysis.model.parameters.get(index) else { continue };
+        let (mut moved, (lower, upper)) = (conditional.clone(), parameter.bounds);
+        let Some(x) = moved.parameters.get_mut(index) else { continue };
+        let step = 0.25 * (1.0 + x.abs());
+        *x = if *x + step <= upper { *x + step } else { (*x - step).max(lower) };
+        let FitTask { data, fits } = observed.task_from(analysis, value, &moved);
+        let fits = fits.into_iter().map(|fit| FitRequest { metric: None, ..fit }).collect();
+        let task = FitTask { data, fits };
+        let Some(Ok(other)) = analysis.run(std::slice::from_ref(&task), Wanted::default())?.pop() else {
+            continue;
+        };
+        let there = expected(analysis, &other.parameters)?;
+        let differs = here.iter().zip(&there).any(|(a, b)| (a - b).abs() > DIFFERENT * (1.0 + a.abs()));
+        if differs && 2.0 * (other.nll - conditional.nll).abs() <= minos::tolerance(conditional.nll) {
+            open.push(index);
+        }
+    }
+    let names = open.iter().filter_map(|i| analysis.model.parameters.get(*i)).map(|p| p.name.as_str());
+    Ok((!open.is_empty()).then(|| diagnosis::list(names)))
+}

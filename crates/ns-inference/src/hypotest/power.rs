@@ -1,0 +1,88 @@
+//! Tests that cannot tell their two hypotheses apart, and why.
+
+use ns_core::EvaluationRequest;
+
+use super::TestStatistic;
+use super::tester::{Tested, Tester};
+
+/// A test without power.
+pub(crate) struct Powerless {
+    /// What to say about it; nothing where it is what everyone expects.
+    pub(crate) note: Option<String>,
+    /// Whether CLs does not exist. It is 1 otherwise.
+    pub(crate) undefined: bool,
+}
+
+/// Up to where the difference of `2 nll` is rounding.
+pub(super) fn rounding(nll: f64) -> f64 {
+    1e-13 + 16.0 * f64::EPSILON * nll.abs()
+}
+
+/// Up to where two fits to one minimum may differ in `2 nll`.
+pub(super) fn indistinct(nll: f64) -> f64 {
+    1e-9 + 64.0 * f64::EPSILON * nll.abs()
+}
+
+impl Tester<'_> {
+    /// Whether the parameter of interest changes what is expected, from the Asimov value to `value`, as long as all
+    /// other parameters stay.
+    pub(crate) fn has_effect(&self, value: f64) -> bool {
+        let best = &self.asimov.best.parameters;
+        let mut points = best.clone();
+        points.extend_from_slice(best);
+        if let Some(x) = points.get_mut(best.len() + self.poi) {
+            *x = value;
+        }
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        match self.analysis.session.evaluate(&self.asimov.data, &points, request) {
+            Ok(evaluation) => {
+                let (here, there) = evaluation.expected.split_at(evaluation.expected.len() / 2);
+                here.iter().zip(there).any(|(a, b)| (a - b).abs() > 1e-12 * a.abs())
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// What to say of a test whose Asimov statistic is 0; `None` for any other.
+    pub(crate) fn powerless(&self, tested: &Tested) -> Option<Powerless> {
+        let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
+        let (lower, upper) = self.bounds();
+        if self.statistic == TestStatistic::Q0 || tested.q_asimov > 0.0 {
+            return None;
+        }
+        // The p-values of q are equal then; those of qtilde are divided by the Asimov statistic.
+        let undefined = tested.q > 0.0 && self.statistic == TestStatistic::Qtilde;
+        if value == asimov {
+            let note = undefined.then(|| {
+                format!(
+                    "cls is null: at {name} = {value} the Asimov set tells nothing apart, and the best fit lies below"
+                )
+            });
+            return Some(Powerless { note, undefined });
+        }
+        let best = self.asimov.best_value();
+        let why = if !(lower <= asimov && asimov <= upper) {
+            format!(
+                "the bounds [{lower}, {upper}] of {name} exclude {asimov}, where the Asimov set is made, and its best fit \
+                 within them ({best}) makes the test of {value} powerless"
+            )
+        } else if best >= value {
+            format!(
+                "the one-sided test of {name} = {value} has no power, since the Asimov set made at {asimov} has its best \
+                 fit at {best}"
+            )
+        } else if self.has_effect(value) {
+            format!(
+                "{name} = {value} cannot be told apart from {asimov}: other parameters undo what {name} does to what is \
+                 expected"
+            )
+        } else {
+            format!(
+                "{name} = {value} cannot be told apart from {asimov}: {name} has no effect on what is expected; check its \
+                 samples"
+            )
+        };
+        let verdict = if undefined { "cls is null" } else { "cls is 1" };
+        Some(Powerless { note: Some(format!("{verdict}: {why}")), undefined })
+    }
+}
