@@ -104,6 +104,20 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     }
 }
 
+#[test]
+fn more_toys_than_there_are_random_numbers_is_an_error() {
+    let file = fixture("simple_workspace.json");
+    for n in ["18446744073709551615", "9223372036854775808", "1e15"] {
+        for command in
+            [&["hypotest-toys", "--mu", "1", "--n-toys"][..], &["toys", "--n-toys"], &["gof", "--toys"]]
+        {
+            let output = run(&[command, &[n, "-i", &file]].concat());
+            assert_eq!(output.status.code(), Some(2), "{command:?} {n}: {}", shown(&output));
+            assert!(shown(&output).contains("toys cannot be run"), "{command:?} {n}: {}", shown(&output));
+        }
+    }
+}
+
 #[cfg(debug_assertions)]
 #[test]
 fn a_panic_is_an_error_that_asks_for_a_report() {
