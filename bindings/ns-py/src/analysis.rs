@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ns_core::{Control, Session};
+use ns_core::{Control, Session, plain_lines};
 use ns_inference::{FitOptions, InferenceError, Work};
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -32,7 +32,12 @@ macro_rules! result_class {
         #[pyclass(frozen, module = "nextstat")]
         pub(crate) struct $name(pub(crate) $crate::analysis::Record);
 
-        $crate::analysis::result_methods! { $name, [], {} }
+        $crate::analysis::result_methods! { $name, [], {
+            /// What `pickle` and `copy` keep.
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
+                $crate::pickle::of_record(py, stringify!($name), &self.0, py.None())
+            }
+        } }
     };
     ($(#[$doc:meta])* $name:ident, $more:ty, { $($plot:tt)* }) => {
         $(#[$doc])*
@@ -87,11 +92,11 @@ pub(crate) use result_methods;
 
 impl Record {
     pub(crate) fn text(&self) -> String {
-        format!("{}\n{}", self.table.text(), self.summary)
+        format!("{}\n{}", self.table.text(), plain_lines(&self.summary))
     }
 
     pub(crate) fn html(&self) -> String {
-        format!("{}<p>{}</p>", self.table.html(), escape(&self.summary))
+        format!("{}<p>{}</p>", self.table.html(), escape(&plain_lines(&self.summary)))
     }
 }
 

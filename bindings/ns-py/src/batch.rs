@@ -12,6 +12,7 @@ use crate::arrays::{array, datasets as read_datasets, or_nan};
 use crate::device::{Ran, execution};
 use crate::error::inference_error;
 use crate::model::Model;
+use crate::pickle::{Reduced, restorer};
 use crate::whole::whole;
 use crate::work::{Progress, run};
 use crate::{load, options, table};
@@ -197,6 +198,33 @@ impl BatchResult {
     }
 }
 
+/// A batch again.
+#[pyfunction]
+pub(crate) fn _batch(attributes: &Bound<'_, PyDict>) -> PyResult<BatchResult> {
+    let of = |key: &str| attributes.as_any().get_item(key);
+    Ok(BatchResult {
+        parameter_names: of("parameter_names")?.extract()?,
+        bestfit: of("bestfit")?.extract()?,
+        uncertainties: of("uncertainties")?.extract()?,
+        covariance: of("covariance")?.extract()?,
+        nll: of("nll")?.extract()?,
+        twice_nll: of("twice_nll")?.extract()?,
+        converged: of("converged")?.extract()?,
+        edm: of("edm")?.extract()?,
+        n_iter: of("n_iter")?.extract()?,
+        errors: of("errors")?.extract()?,
+        n_converged: of("n_converged")?.extract()?,
+        n_error: of("n_error")?.extract()?,
+        device: of("device")?.extract()?,
+        device_reason: of("device_reason")?.extract()?,
+        gpu_check: of("gpu_check")?.extract()?,
+        interpolation: of("interpolation")?.extract()?,
+        model_digest: of("model_digest")?.extract()?,
+        warnings: of("warnings")?.extract()?,
+        wall_s: of("wall_s")?.extract()?,
+    })
+}
+
 /// A row, or NaN where there is none.
 fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
     let end = column.len() + width;
@@ -206,6 +234,31 @@ fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
 
 #[pymethods]
 impl BatchResult {
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let dict = PyDict::new(py);
+        dict.set_item("parameter_names", &self.parameter_names)?;
+        dict.set_item("bestfit", &self.bestfit)?;
+        dict.set_item("uncertainties", &self.uncertainties)?;
+        dict.set_item("covariance", &self.covariance)?;
+        dict.set_item("nll", &self.nll)?;
+        dict.set_item("twice_nll", &self.twice_nll)?;
+        dict.set_item("converged", &self.converged)?;
+        dict.set_item("edm", &self.edm)?;
+        dict.set_item("n_iter", &self.n_iter)?;
+        dict.set_item("errors", &self.errors)?;
+        dict.set_item("n_converged", self.n_converged)?;
+        dict.set_item("n_error", self.n_error)?;
+        dict.set_item("device", &self.device)?;
+        dict.set_item("device_reason", &self.device_reason)?;
+        dict.set_item("gpu_check", &self.gpu_check)?;
+        dict.set_item("interpolation", &self.interpolation)?;
+        dict.set_item("model_digest", &self.model_digest)?;
+        dict.set_item("warnings", &self.warnings)?;
+        dict.set_item("wall_s", self.wall_s)?;
+        Ok((restorer(py, "_batch")?, (dict,).into_pyobject(py)?))
+    }
+
     fn __len__(&self) -> usize {
         self.errors.len()
     }

@@ -8,6 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::pickle::{Reduced, restorer};
+
 /// One place where a fit could run.
 #[pyclass(frozen, module = "nextstat", get_all)]
 pub(crate) struct DeviceInfo {
@@ -31,6 +33,11 @@ impl DeviceInfo {
         }
     }
 
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok((restorer(py, "_device")?, (self.to_dict(py)?,).into_pyobject(py)?))
+    }
+
     /// The attributes as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -44,6 +51,22 @@ impl DeviceInfo {
         dict.set_item("remedy", &self.remedy)?;
         Ok(dict)
     }
+}
+
+/// A device again.
+#[pyfunction]
+pub(crate) fn _device(attributes: &Bound<'_, PyDict>) -> PyResult<DeviceInfo> {
+    let of = |key: &str| attributes.as_any().get_item(key);
+    Ok(DeviceInfo {
+        name: of("name")?.extract()?,
+        available: of("available")?.extract()?,
+        description: of("description")?.extract()?,
+        memory: of("memory")?.extract()?,
+        capability: of("capability")?.extract()?,
+        driver: of("driver")?.extract()?,
+        reason: of("reason")?.extract()?,
+        remedy: of("remedy")?.extract()?,
+    })
 }
 
 /// What this machine and this build can run on, and why not.

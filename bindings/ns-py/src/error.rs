@@ -1,6 +1,6 @@
 //! Library errors as Python exceptions, variant by variant.
 
-use ns_core::SessionError;
+use ns_core::{SessionError, plain_lines};
 use ns_inference::InferenceError;
 use ns_translate::pyhf;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
@@ -31,7 +31,7 @@ pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> P
             None => PyOSError::new_err(error.to_string()),
         };
     }
-    let exception = WorkspaceError::new_err(error.to_string());
+    let exception = WorkspaceError::new_err(plain_lines(&error.to_string()).into_owned());
     match problems(py, error).and_then(|list| exception.value(py).setattr("problems", list)) {
         Ok(()) => exception,
         Err(failed) => failed,
@@ -56,9 +56,9 @@ fn problems<'py>(py: Python<'py>, error: &pyhf::WorkspaceError) -> PyResult<Boun
 pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
     match error {
         InferenceError::Session(error) => session_error(error),
-        InferenceError::FitFailed { reason } => ConvergenceError::new_err(reason.clone()),
+        InferenceError::FitFailed { reason } => ConvergenceError::new_err(plain_lines(reason).into_owned()),
         InferenceError::Cancelled => PyKeyboardInterrupt::new_err(()),
-        other => PyValueError::new_err(other.to_string()),
+        other => PyValueError::new_err(plain_lines(&other.to_string()).into_owned()),
     }
 }
 

@@ -1,12 +1,15 @@
 //! The likelihood at given points.
 
-use ns_core::{Data, Device, Evaluation, EvaluationRequest};
+use std::time::{Duration, Instant};
+
+use ns_core::{Data, Device, Evaluation, EvaluationRequest, Session, SessionError};
 use pyo3::prelude::*;
 
 use crate::arrays::{Rows, dataset};
 use crate::device::execution;
 use crate::error::session_error;
 use crate::model::Model;
+use crate::work::released;
 
 /// Most numbers, of points and of bins, for which an evaluation keeps the interpreter to itself.
 const BRIEF: usize = 512;
@@ -36,8 +39,60 @@ pub(crate) fn evaluate(
         && points.values.len() <= BRIEF
         && !request.hessian
         && model.inner.n_bins() <= BRIEF;
-    let result = if brief { evaluate() } else { py.detach(evaluate) };
+    let result = if brief { evaluate() } else { in_portions(py, session.as_ref(), &data, &points, request)? };
     Ok((result.map_err(|error| session_error(&error))?, points.batch))
+}
+
+/// How long Ctrl-C may go unheard.
+const PORTION: Duration = Duration::from_millis(100);
+
+/// Points of the first portion on a device, which is slow with few.
+const MANY: usize = 1024;
+
+/// Evaluates a few points at a time, and looks for Ctrl-C in between.
+///
+/// # Errors
+/// What a signal handler raised.
+fn in_portions(
+    py: Python<'_>,
+    session: &dyn Session,
+    data: &Data,
+    points: &Rows,
+    request: EvaluationRequest,
+) -> PyResult<Result<Evaluation, SessionError>> {
+    let mut size = if session.device() == Device::Cpu { 1 } else { MANY };
+    let (mut all, mut rest) = (None, points.values.as_slice());
+    loop {
+        let (some, later) = rest.split_at(rest.len().min(size.saturating_mul(points.width)));
+        let started = Instant::now();
+        let found = match released(py, || session.evaluate(data, some, request))? {
+            Ok(found) => found,
+            Err(error) => return Ok(Err(error)),
+        };
+        match &mut all {
+            None => all = Some(found),
+            Some(all) => append(all, found),
+        }
+        rest = later;
+        if rest.is_empty() {
+            return Ok(Ok(all.unwrap_or_default()));
+        }
+        py.check_signals()?;
+        if started.elapsed() < PORTION / 2 {
+            size = size.saturating_mul(2);
+        }
+    }
+}
+
+/// Adds the values at further points.
+fn append(all: &mut Evaluation, more: Evaluation) {
+    all.nll.extend(more.nll);
+    all.nll_main.extend(more.nll_main);
+    all.nll_constraint.extend(more.nll_constraint);
+    all.gradient.extend(more.gradient);
+    all.hessian.extend(more.hessian);
+    all.expected.extend(more.expected);
+    all.samples.extend(more.samples);
 }
 
 /// The shape of an answer: that of one point, with the batch in front.

@@ -2,7 +2,6 @@
 //! `nextstat.goodness_of_fit`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ns_core::Execution;
 use ns_inference::present::significant;
@@ -10,13 +9,16 @@ use ns_inference::{HypotestOptions, LimitOptions, TestStatistic, ToyLimitOptions
 use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::analysis::{Common, result_class};
 use crate::arrays::Rows;
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::load;
+use crate::model::Question;
+use crate::options;
+use crate::pickle::{read, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
 use crate::toys::toy_limit;
@@ -33,6 +35,11 @@ result_class! {
     /// An upper limit: attributes are the keys of `nextstat upper-limit`'s JSON. None stands for a limit
     /// that is not crossed, and `warnings` says why.
     LimitResult, Drawn, {
+        /// What `pickle` and `copy` keep.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            crate::pickle::of_record(py, "LimitResult", &self.0, self.1.pickled(py)?)
+        }
+
         /// Draws CLs with the expected bands and the limits; saves the picture if there is a path. Without a
         /// scan in the result, the limit is found again with one of `points` values.
         #[pyo3(signature = (path = None, *, points = 41, log_y = false, title = None, subtitle = None))]
@@ -60,25 +67,62 @@ pub(crate) struct Drawn {
     /// With a scan, if there was one.
     limit: Option<Limit>,
     /// The question, to ask it again with a scan.
-    model: Arc<ns_core::Model>,
+    question: Question,
     options: LimitOptions,
     execution: Execution,
 }
 
+/// Points of a curve, as on the command line.
+const MOST_POINTS: usize = 1_000_000;
+
 impl Drawn {
+    /// For pickles.
+    fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let limit = self.limit.as_ref().map(written).transpose()?;
+        let o = &self.options;
+        let asked = (o.statistic.name(), o.cl, o.expected_only, o.observed_only, o.scan.clone());
+        let execution = (self.execution.device.to_string(), self.execution.threads);
+        (limit, self.question.pickled(py)?, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
+    }
+
+    /// What [`Self::pickled`] gave.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
+        type Asked = (String, f64, bool, bool, Vec<f64>);
+        let limit: Option<String> = kept.get_item(0)?.extract()?;
+        let (name, cl, expected_only, observed_only, scan): Asked = kept.get_item(3)?.extract()?;
+        let (device, threads): (String, usize) = kept.get_item(4)?.extract()?;
+        Ok(Self {
+            limit: limit.map(|text| read(&text)).transpose()?,
+            question: Question::restored(py, &kept.get_item(1)?)?,
+            options: LimitOptions::default()
+                .fit(options::restored(&kept.get_item(2)?)?)
+                .statistic(statistic(&name)?)
+                .cl(cl)
+                .expected_only(expected_only)
+                .observed_only(observed_only)
+                .scan(scan),
+            execution: execution(&device, threads)?,
+        })
+    }
+
     /// # Errors
     /// `ValueError` for a wrong number of points, and those of the analysis.
     fn limit(&self, py: Python<'_>, points: usize) -> PyResult<Limit> {
         if let Some(limit) = &self.limit {
             return Ok(limit.clone());
         }
-        if points < 2 {
-            return Err(PyValueError::new_err(format!("points is {points}; a curve needs at least 2")));
+        if !(2..=MOST_POINTS).contains(&points) {
+            return Err(PyValueError::new_err(format!(
+                "points is {points}; a curve needs at least 2 and at most {MOST_POINTS}"
+            )));
         }
         let options = self.options.clone().auto_scan(Some(points));
         let result = run(py, &Progress::Silent, |control| {
-            let session = ns_inference::open_session(&self.model, &self.execution)?;
-            ns_inference::upper_limit(&self.model, session.as_ref(), &options, control)
+            let session = ns_inference::open_session(&self.question.model, &self.execution)?;
+            ns_inference::upper_limit(&self.question.model, session.as_ref(), &options, control)
         })?
         .map_err(|error| inference_error(&error))?;
         Ok(ns_inference::picture::limit(&result).unwrap_or_default())
@@ -254,8 +298,8 @@ pub(crate) fn upper_limit<'py>(
             (Table::new(&["", "limit", "CLs there"], rows), summary)
         },
     )?;
-    let (model, execution) = (Arc::clone(&model.inner), execution(device, threads)?);
-    Ok(Bound::new(py, LimitResult(record, Drawn { limit, model, options, execution }))?.into_any())
+    let (question, execution) = (model.question(), execution(device, threads)?);
+    Ok(Bound::new(py, LimitResult(record, Drawn { limit, question, options, execution }))?.into_any())
 }
 
 /// Tests the absence of a signal: `p0` and its significance `z`, observed and expected for a signal of

@@ -11,6 +11,7 @@ mod hypotest;
 mod load;
 mod model;
 mod options;
+mod pickle;
 mod picture;
 mod ranking;
 mod result;
@@ -55,6 +56,17 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<device::DeviceInfo>()?;
     m.add_function(wrap_pyfunction!(load::load_workspace, m)?)?;
     m.add_function(wrap_pyfunction!(load::_restored, m)?)?;
+    m.add_function(wrap_pyfunction!(pickle::_result, m)?)?;
+    m.add_function(wrap_pyfunction!(result::_interval, m)?)?;
+    m.add_function(wrap_pyfunction!(result::_fit, m)?)?;
+    m.add_function(wrap_pyfunction!(scan::_scan_interval, m)?)?;
+    m.add_function(wrap_pyfunction!(scan::_scan, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(picture::_picture, m)?)?;
+    m.add_function(wrap_pyfunction!(device::_device, m)?)?;
+    m.add_function(wrap_pyfunction!(stages::_toy_test, m)?)?;
+    #[cfg(debug_assertions)]
+    m.add_function(wrap_pyfunction!(work::_panic, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::rename, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::combine, m)?)?;

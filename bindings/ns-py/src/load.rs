@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::error::workspace_error;
 use crate::model::{Model, Origin};
+use crate::work::released;
 
 /// Reads a pyhf workspace and builds the model of one measurement.
 ///
@@ -47,14 +48,13 @@ pub(crate) fn load_workspace(
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
     let selection =
         ChannelSelection { keep: channels.map(Names::list), mask: mask.map(Names::list).unwrap_or_default() };
-    let model = py.detach(|| {
+    let model = released(py, || {
         let bytes = text.bytes()?;
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
         let workspace = Workspace::from_slice_patched(&bytes, &patches, check)?;
         let all = selection.is_everything();
-        Origin { workspace: if all { workspace } else { workspace.select_channels(&selection)? }, options }
-            .model()
-    });
+        Origin::new(if all { workspace } else { workspace.select_channels(&selection)? }, options).model()
+    })?;
     ready(py, model)
 }
 
@@ -67,17 +67,35 @@ pub(crate) fn _restored(
     codes: (&str, &str),
     poi: Option<String>,
 ) -> PyResult<Model> {
+    let origin = origin(py, text, measurement, codes, poi)?;
+    let model = released(py, || origin.model())?;
+    ready(py, model)
+}
+
+/// What a pickled model was made of.
+///
+/// # Errors
+/// If it is no workspace.
+pub(crate) fn origin(
+    py: Python<'_>,
+    text: &[u8],
+    measurement: Option<String>,
+    codes: (&str, &str),
+    poi: Option<String>,
+) -> PyResult<Origin> {
     let interpolation = interpolation("smooth", Some(codes.0), Some(codes.1))?;
     let options = ModelOptions { measurement, interpolation, poi };
-    let model = py.detach(|| Origin { workspace: Workspace::from_slice(text)?, options }.model());
-    ready(py, model)
+    let workspace = released(py, || Workspace::from_slice(text))?;
+    Ok(Origin::new(workspace.map_err(|error| workspace_error(py, &error))?, options))
 }
 
 /// The model, ready for its first call.
 fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
     let model = model.map_err(|error| workspace_error(py, &error))?;
     // Compiled and identified here, so that the first call does not pay for it.
-    py.detach(|| model.digest());
+    released(py, || {
+        model.digest();
+    })?;
     model.session(py, &ns_core::Execution::default())?;
     Ok(model)
 }
@@ -125,9 +143,7 @@ impl Text {
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
         match self {
             Self::Json(text) => Ok(text.clone().into_bytes()),
-            Self::Path(path) => {
-                std::fs::read(path).map_err(|source| WorkspaceError::Io { path: path.clone(), source })
-            }
+            Self::Path(path) => read_file(path),
         }
     }
 }

@@ -9,21 +9,23 @@ use ns_translate::pyhf::{ModelOptions, Workspace, WorkspaceError};
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::array;
 use crate::device::Opened;
-use crate::error::session_error;
+use crate::error::{session_error, workspace_error};
 use crate::evaluate::{evaluate, shape};
 use crate::load::spelt;
+use crate::pickle::{Reduced, restorer};
 use crate::whole::whole;
+use crate::work::released;
 
 /// One measurement of a workspace. Arrays follow the order of `parameter_names()`, which is pyhf's.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
     /// For pickles.
-    origin: Origin,
+    origin: Arc<Origin>,
     /// Hashing a large model takes as long as a good part of its fit: done once.
     digest: OnceLock<String>,
     /// Compiled once, whatever the thread counts.
@@ -34,11 +36,36 @@ pub(crate) struct Model {
 
 /// What a model is made of.
 pub(crate) struct Origin {
-    pub(crate) workspace: Workspace,
-    pub(crate) options: ModelOptions,
+    workspace: Workspace,
+    options: ModelOptions,
+    /// The workspace as text, once it was asked for: pickles of several results of one model then hold it once.
+    text: OnceLock<Py<PyBytes>>,
 }
 
+/// What `pickle` keeps of a model.
+type Kept<'py> = (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>);
+
 impl Origin {
+    pub(crate) fn new(workspace: Workspace, options: ModelOptions) -> Self {
+        Self { workspace, options, text: OnceLock::new() }
+    }
+
+    /// The arguments of the function that restores it.
+    fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Kept<'py>> {
+        let options = &self.options;
+        let text = match self.text.get() {
+            Some(text) => text.clone_ref(py),
+            None => {
+                let text = serde_json::to_vec(&self.workspace)
+                    .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+                let text = PyBytes::new(py, &text).unbind();
+                self.text.get_or_init(|| text).clone_ref(py)
+            }
+        };
+        let codes = spelt(options.interpolation);
+        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone()))
+    }
+
     /// Makes it.
     ///
     /// # Errors
@@ -48,20 +75,51 @@ impl Origin {
     }
 }
 
-/// What `pickle` keeps of a model: the function that restores it, and its arguments.
-type Reduced<'py> =
-    (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>));
+/// The model that a result is about, without anything compiled.
+#[derive(Clone)]
+pub(crate) struct Question {
+    pub(crate) model: Arc<CoreModel>,
+    origin: Arc<Origin>,
+}
+
+impl Question {
+    /// For pickles.
+    ///
+    /// # Errors
+    /// If Python refuses.
+    pub(crate) fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.origin.pickled(py)?.into_pyobject(py)
+    }
+
+    /// What [`Self::pickled`] gave.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
+        type Read<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>);
+        let (text, measurement, (normsys, histosys), poi): Read<'_> = kept.extract()?;
+        let mut origin = crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi)?;
+        origin.text = OnceLock::from(text.unbind());
+        let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
+        Ok(Self { model: Arc::new(model), origin: Arc::new(origin) })
+    }
+}
 
 impl Model {
     /// Wraps a model.
     fn new(inner: CoreModel, origin: Origin) -> Self {
         Self {
             inner: Arc::new(inner),
-            origin,
+            origin: Arc::new(origin),
             digest: OnceLock::new(),
             compiled: OnceLock::new(),
             sessions: Mutex::default(),
         }
+    }
+
+    /// What results keep of it.
+    pub(crate) fn question(&self) -> Question {
+        Question { model: Arc::clone(&self.inner), origin: Arc::clone(&self.origin) }
     }
 
     /// Fingerprint of the likelihood.
@@ -80,7 +138,7 @@ impl Model {
         {
             return Ok(Arc::clone(session));
         }
-        py.detach(|| self.kept(execution)).map_err(|error| session_error(&error))
+        released(py, || self.kept(execution))?.map_err(|error| session_error(&error))
     }
 
     /// The model compiled for an execution; `auto` takes what suits the work.
@@ -91,15 +149,14 @@ impl Model {
         if execution.device != Device::Auto {
             return Ok(Opened { session: self.session(py, execution)?, reason: None });
         }
-        let (gpu, reason) = py
-            .detach(|| {
-                let cpu = compiled_session(&self.inner, &self.compiled)?;
-                Ok(resolve(cpu, execution, work, |device| {
-                    let on_gpu = Execution { device, ..execution.clone() };
-                    self.kept(&on_gpu)
-                }))
-            })
-            .map_err(|error| session_error(&error))?;
+        let (gpu, reason) = released(py, || {
+            let cpu = compiled_session(&self.inner, &self.compiled)?;
+            Ok(resolve(cpu, execution, work, |device| {
+                let on_gpu = Execution { device, ..execution.clone() };
+                self.kept(&on_gpu)
+            }))
+        })?
+        .map_err(|error| session_error(&error))?;
         let session = match gpu {
             Some(session) => session,
             None => self.session(py, execution)?,
@@ -177,16 +234,7 @@ impl Model {
 
     /// Pickles hold the workspace; whoever restores one compiles it anew.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let Origin { workspace, options } = &self.origin;
-        let text =
-            serde_json::to_vec(workspace).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let arguments = (
-            PyBytes::new(py, &text),
-            options.measurement.clone(),
-            spelt(options.interpolation),
-            options.poi.clone(),
-        );
-        Ok((py.import("nextstat._native")?.getattr("_restored")?, arguments))
+        Ok((restorer(py, "_restored")?, self.origin.pickled(py)?.into_pyobject(py)?))
     }
 
     /// The model itself: nothing in it changes.

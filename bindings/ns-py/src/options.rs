@@ -1,10 +1,12 @@
 //! Fit options from keyword arguments.
 
-use ns_core::{Model, Search};
+use std::sync::Arc;
+
+use ns_core::{BinnedData, Model, Search};
 use ns_inference::{FitData, FitOptions, parameter_index};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{Rows, dataset};
 use crate::error::inference_error;
@@ -101,4 +103,41 @@ pub(crate) fn search(name: &str) -> PyResult<Search> {
             "unknown search '{other}'; use \"local\", \"standard\" or \"thorough\""
         ))),
     }
+}
+
+/// Options for pickles: data, held parameters, start and search, which is all that pictures ask again.
+///
+/// # Errors
+/// If Python refuses.
+pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bound<'py, PyTuple>> {
+    let data = match &options.data {
+        FitData::Given(set) => Some((Some((set.main.clone(), set.aux.clone())), None)),
+        FitData::Asimov { poi } => Some((None, *poi)),
+        _ => None,
+    };
+    let search = match options.search {
+        Search::Local => "local",
+        Search::Standard => "standard",
+        Search::Thorough => "thorough",
+    };
+    (data, options.fixed.clone(), options.start.clone(), search).into_pyobject(py)
+}
+
+/// What [`pickled`] gave.
+///
+/// # Errors
+/// If it is something else.
+pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
+    type Kept = Option<(Option<(Vec<f64>, Vec<f64>)>, Option<f64>)>;
+    let mut options = FitOptions::default().search(search(kept.get_item(3)?.extract()?)?);
+    options = match kept.get_item(0)?.extract::<Kept>()? {
+        None => options,
+        Some((Some((main, aux)), _)) => options.data(FitData::Given(Arc::new(BinnedData { main, aux }))),
+        Some((None, poi)) => options.data(FitData::Asimov { poi }),
+    };
+    for (name, value) in kept.get_item(1)?.extract::<Vec<(String, f64)>>()? {
+        options = options.fix(name, value);
+    }
+    options.start = kept.get_item(2)?.extract()?;
+    Ok(options)
 }

@@ -7,6 +7,9 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::pickle::{Reduced, read, restorer, written};
+use crate::work::released;
+
 /// A drawn picture. Notebooks show it; `save` writes it as SVG, PNG or PDF.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Picture {
@@ -36,19 +39,24 @@ impl Picture {
     /// The bytes of a PNG with `scale` pixels to each pixel of the screen.
     #[pyo3(signature = (scale = 2.0))]
     fn png<'py>(&self, py: Python<'py>, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.drawing.to_png(scale)).map_err(picture_error)?;
+        let bytes = released(py, || self.drawing.to_png(scale))?.map_err(picture_error)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// The bytes of a PDF.
     fn pdf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.drawing.to_pdf()).map_err(picture_error)?;
+        let bytes = released(py, || self.drawing.to_pdf())?.map_err(picture_error)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Writes the picture to a file, in the format of its extension: .svg, .png or .pdf.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.drawing.save(path)).map_err(picture_error)
+        released(py, || self.drawing.save(path))?.map_err(picture_error)
+    }
+
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok((restorer(py, "_picture")?, (written(&self.drawing)?,).into_pyobject(py)?))
     }
 
     fn _repr_svg_(&self) -> String {
@@ -58,6 +66,12 @@ impl Picture {
     fn __repr__(&self) -> String {
         format!("<nextstat.Picture: {} x {} pixels>", self.drawing.width(), self.drawing.height())
     }
+}
+
+/// A picture again.
+#[pyfunction]
+pub(crate) fn _picture(text: &str) -> PyResult<Picture> {
+    Ok(Picture { drawing: read(text)? })
 }
 
 /// Checks the extension of a path before any work is done for it.

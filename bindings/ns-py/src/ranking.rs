@@ -20,7 +20,7 @@ use crate::whole::{perhaps_whole, whole};
 /// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
 /// `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the list.
 #[pyclass(frozen, module = "nextstat")]
-pub(crate) struct RankingResult(Record, Ranking);
+pub(crate) struct RankingResult(pub(crate) Record, pub(crate) Ranking);
 
 impl RankingResult {
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -138,6 +138,11 @@ impl RankingResult {
         names.extend(more.map(str::to_owned));
         names.extend(["delta_mu_prefit_down", "column", "plot", "to_dict"].map(str::to_owned));
         Ok(names)
+    }
+
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+        crate::pickle::of_record(py, "RankingResult", &self.0, crate::pickle::written(&self.1)?)
     }
 
     /// Draws impacts, pulls and constraints of the leading `max_rows` parameters (None: of all); saves the

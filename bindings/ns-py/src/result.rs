@@ -1,12 +1,12 @@
 //! `nextstat.FitResult`: attributes named as the JSON keys of `nextstat fit`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
-use ns_core::{Covariance, Execution, Model as CoreModel};
+use ns_core::{Covariance, Execution, plain};
 use ns_inference::FitOptions;
 use ns_inference::present::{fit_rows, significant};
+use ns_inference::stored::StoredFit;
 use ns_viz::{Correlation, Drawing, PictureError, Yields};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -16,10 +16,13 @@ use pyo3::types::PyDict;
 use crate::arrays::{array, or_nan};
 use crate::device::Ran;
 use crate::error::inference_error;
-use crate::model::Model;
+use crate::model::{Model, Question};
+use crate::options;
+use crate::pickle::{Reduced, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::table;
 use crate::whole::perhaps_whole;
+use crate::work::released;
 
 /// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
 /// not before a bound.
@@ -39,8 +42,33 @@ pub(crate) struct Interval {
 impl Interval {
     fn __repr__(&self) -> String {
         let side = |d: Option<f64>| d.map_or_else(|| "None".to_owned(), significant);
-        format!("<Interval {}: lower {}, upper {}>", self.parameter, side(self.lower), side(self.upper))
+        format!(
+            "<Interval {}: lower {}, upper {}>",
+            plain(&self.parameter),
+            side(self.lower),
+            side(self.upper)
+        )
     }
+
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let i = self.clone();
+        let numbers = (i.lower, i.upper, i.lower_crossing, i.upper_crossing);
+        let arguments = (i.parameter, numbers, (i.lower_reason, i.upper_reason)).into_pyobject(py)?;
+        Ok((restorer(py, "_interval")?, arguments))
+    }
+}
+
+/// An interval again.
+#[pyfunction]
+pub(crate) fn _interval(
+    parameter: String,
+    numbers: (Option<f64>, Option<f64>, Option<f64>, Option<f64>),
+    reasons: (Option<String>, Option<String>),
+) -> Interval {
+    let (lower, upper, lower_crossing, upper_crossing) = numbers;
+    let (lower_reason, upper_reason) = reasons;
+    Interval { parameter, lower, upper, lower_crossing, upper_crossing, lower_reason, upper_reason }
 }
 
 impl From<&ns_inference::Interval> for Interval {
@@ -68,7 +96,7 @@ pub(crate) struct FitResult {
     uncertainties: Py<PyArray1<f64>>,
     covariance: Option<Py<PyArrayDyn<f64>>>,
     /// The question, for pictures.
-    model: Arc<CoreModel>,
+    question: Question,
     options: FitOptions,
     #[pyo3(get)]
     device: String,
@@ -106,7 +134,7 @@ impl FitResult {
             uncertainties: PyArray1::from_vec(py, or_nan(&inner.uncertainties)).unbind(),
             covariance,
             inner,
-            model: Arc::clone(&model.inner),
+            question: model.question(),
             options,
             device: ran.device,
             device_reason: ran.device_reason,
@@ -134,16 +162,16 @@ impl FitResult {
 
     /// Expected and observed events before or after this fit.
     fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<Yields> {
-        let whole = self.whole(py)?;
+        let (whole, model) = (self.whole(py)?, self.question.model.as_ref());
         let work = || {
-            let session = ns_inference::open_session(&self.model, &Execution::default())?;
+            let session = ns_inference::open_session(model, &Execution::default())?;
             if prefit {
-                ns_inference::prefit_yields(&self.model, session.as_ref(), &self.options)
+                ns_inference::prefit_yields(model, session.as_ref(), &self.options)
             } else {
-                ns_inference::postfit_yields(&self.model, session.as_ref(), &self.options, &whole)
+                ns_inference::postfit_yields(model, session.as_ref(), &self.options, &whole)
             }
         };
-        let result = py.detach(work).map_err(|error| inference_error(&error))?;
+        let result = released(py, work)?.map_err(|error| inference_error(&error))?;
         Ok(ns_inference::picture::yields(&result))
     }
 
@@ -306,7 +334,7 @@ impl FitResult {
         check(path.as_deref())?;
         let drawing: Result<Drawing, PictureError> = match kind {
             "pulls" => {
-                let mut pulls = ns_inference::picture::pulls(&self.model, &self.inner);
+                let mut pulls = ns_inference::picture::pulls(&self.question.model, &self.inner);
                 pulls.columns = columns;
                 replace(&mut pulls.title, title);
                 replace(&mut pulls.subtitle, subtitle);
@@ -356,6 +384,17 @@ impl FitResult {
         Ok(dict)
     }
 
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let inner = written(&StoredFit(self.inner.clone()))?;
+        let covariance = self.covariance.as_ref().map(|c| c.clone_ref(py));
+        let check = self.gpu_check.as_ref().map(|check| check.clone_ref(py));
+        let ran = (self.device.clone(), self.device_reason.clone(), check);
+        let (question, options) = (self.question.pickled(py)?, options::pickled(py, &self.options)?);
+        let arguments = (inner, covariance, question, options, ran, &self.model_digest, self.wall_s);
+        Ok((restorer(py, "_fit")?, arguments.into_pyobject(py)?))
+    }
+
     fn __repr__(&self) -> String {
         format!("{}\n{}", self.table().text(), self.summary())
     }
@@ -363,6 +402,37 @@ impl FitResult {
     fn _repr_html_(&self) -> String {
         format!("{}<p>{}</p>", self.table().html(), table::escape(&self.summary()))
     }
+}
+
+/// A fit again.
+#[pyfunction]
+pub(crate) fn _fit(
+    py: Python<'_>,
+    inner: &str,
+    covariance: Option<Py<PyArrayDyn<f64>>>,
+    question: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyAny>,
+    ran: (String, Option<String>, Option<Py<PyDict>>),
+    model_digest: String,
+    wall_s: f64,
+) -> PyResult<FitResult> {
+    let StoredFit(inner) = read(inner)?;
+    let (device, device_reason, gpu_check) = ran;
+    let question = Question::restored(py, question)?;
+    Ok(FitResult {
+        bestfit: PyArray1::from_slice(py, &inner.bestfit).unbind(),
+        uncertainties: PyArray1::from_vec(py, or_nan(&inner.uncertainties)).unbind(),
+        covariance,
+        inner,
+        interpolation: question.model.interpolation.to_string(),
+        question,
+        options: options::restored(options)?,
+        device,
+        device_reason,
+        gpu_check,
+        model_digest,
+        wall_s,
+    })
 }
 
 /// Intervals by name.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use ns_inference::picture::Scanned;
 use ns_inference::present::{measurement, significant};
 use ns_inference::scan::ContourLevel;
+use ns_inference::stored::StoredScan;
 use ns_inference::{ScanAxis, ScanOptions, Work};
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -16,6 +17,7 @@ use crate::arrays::{Rows, array, or_nan};
 use crate::device::{Ran, execution};
 use crate::error::inference_error;
 use crate::model::Model;
+use crate::pickle::{Reduced, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::whole::whole;
 use crate::work::{Progress, run};
@@ -40,6 +42,37 @@ impl ScanInterval {
         let side = |x: Option<f64>| x.map_or_else(|| "None".to_owned(), significant);
         format!("<ScanInterval at {}: {} to {}>", self.level, side(self.lower), side(self.upper))
     }
+
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let i = self.clone();
+        let arguments = (i.level, i.confidence_level, i.lower, i.upper, i.lower_reason, i.upper_reason)
+            .into_pyobject(py)?;
+        Ok((restorer(py, "_scan_interval")?, arguments))
+    }
+}
+
+/// An interval again.
+#[pyfunction]
+pub(crate) fn _scan_interval(
+    level: f64,
+    confidence_level: f64,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    lower_reason: Option<String>,
+    upper_reason: Option<String>,
+) -> ScanInterval {
+    ScanInterval { level, confidence_level, lower, upper, lower_reason, upper_reason }
+}
+
+/// What results say of what ran: device, why, check, interpolation, digest, seconds.
+type Told = (String, Option<String>, Option<Py<PyDict>>, String, String, f64);
+
+/// A scan again.
+#[pyfunction]
+pub(crate) fn _scan(py: Python<'_>, inner: &str, told: Told) -> PyResult<ScanResult> {
+    let StoredScan(inner) = read(inner)?;
+    ScanResult::told(py, inner, told)
 }
 
 impl From<&ns_inference::ScanInterval> for ScanInterval {
@@ -89,6 +122,17 @@ impl ScanResult {
         ran: Ran,
         started: Instant,
     ) -> PyResult<Self> {
+        let (interpolation, digest) = (model.inner.interpolation.to_string(), model.digest().to_owned());
+        let wall_s = started.elapsed().as_secs_f64();
+        let told = (ran.device, ran.device_reason, ran.gpu_check, interpolation, digest, wall_s);
+        Self::told(py, inner, told)
+    }
+
+    fn told(
+        py: Python<'_>,
+        inner: ns_inference::ScanResult,
+        (device, device_reason, gpu_check, interpolation, model_digest, wall_s): Told,
+    ) -> PyResult<Self> {
         let shape = match &inner.second {
             Some(second) => vec![second.mu_values.len(), inner.mu_values.len()],
             None => vec![inner.mu_values.len()],
@@ -103,12 +147,12 @@ impl ScanResult {
             },
             converged: array(py, inner.converged.clone(), &shape)?.unbind(),
             inner,
-            device: ran.device,
-            device_reason: ran.device_reason,
-            gpu_check: ran.gpu_check,
-            interpolation: model.inner.interpolation.to_string(),
-            model_digest: model.digest().to_owned(),
-            wall_s: started.elapsed().as_secs_f64(),
+            device,
+            device_reason,
+            gpu_check,
+            interpolation,
+            model_digest,
+            wall_s,
         })
     }
 
@@ -319,6 +363,16 @@ impl ScanResult {
         dict.set_item("model_digest", &self.model_digest)?;
         dict.set_item("wall_s", self.wall_s)?;
         Ok(dict)
+    }
+
+    /// What `pickle` and `copy` keep.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let check = self.gpu_check.as_ref().map(|check| check.clone_ref(py));
+        let (device, reason) = (self.device.clone(), self.device_reason.clone());
+        let (interpolation, digest) = (self.interpolation.clone(), self.model_digest.clone());
+        let told: Told = (device, reason, check, interpolation, digest, self.wall_s);
+        let inner = written(&StoredScan(self.inner.clone()))?;
+        Ok((restorer(py, "_scan")?, (inner, told).into_pyobject(py)?))
     }
 
     fn __len__(&self) -> usize {

@@ -3,19 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ns_core::{Control, Model as CoreModel, Session};
+use ns_core::{Control, Session};
 use ns_inference::Work;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::statistic;
 use crate::load;
+use crate::model::Question;
+use crate::pickle::{Reduced, restorer};
 use crate::table::Table;
 use crate::toys::{HypotestToysResult, shard as read_shard, table, work};
 use crate::whole::whole;
@@ -25,9 +27,12 @@ use crate::work::{Progress, run};
 /// another process, where the same toys come out bit by bit.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ToyTest {
-    model: Arc<CoreModel>,
+    question: Question,
     session: Arc<dyn Session>,
     plan: ToyPlan,
+    /// Where it was asked to run.
+    device: String,
+    threads: usize,
 }
 
 /// Rows as columns: index, statistic, best-fit value, status, and reasons by index.
@@ -92,8 +97,10 @@ impl ToyTest {
         let ranges: [(Hypothesis, Range<u64>); 1] = [(which, start..stop)];
         let rows = run(py, &Progress::read(progress)?, |control| {
             let mut rows: Vec<ToyRow> = Vec::new();
-            let ended =
-                self.plan.attach(&self.model, self.session.as_ref()).run(&ranges, control, &mut rows)?;
+            let ended = self
+                .plan
+                .attach(&self.question.model, self.session.as_ref())
+                .run(&ranges, control, &mut rows)?;
             if ended.interrupted { Err(ns_inference::InferenceError::Cancelled) } else { Ok(rows) }
         })?
         .map_err(|error| inference_error(&error))?;
@@ -111,6 +118,12 @@ impl ToyTest {
             PyArray1::from_vec(py, rows.iter().map(|row| row.status.code()).collect()),
             reasons,
         ))
+    }
+
+    /// What `pickle` and `copy` keep; whoever restores it makes no fit anew.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let arguments = (self.question.pickled(py)?, self.header()?, &self.device, self.threads);
+        Ok((restorer(py, "_toy_test")?, arguments.into_pyobject(py)?))
     }
 
     fn __repr__(&self) -> String {
@@ -158,7 +171,7 @@ pub(crate) fn toys_prepare(
             .map(|test| test.plan())
     })?
     .map_err(|error| inference_error(&error))?;
-    Ok(ToyTest { model: core, session, plan })
+    Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
 /// Takes up a test prepared elsewhere, from its `header`. The model must be the same.
@@ -175,7 +188,7 @@ pub(crate) fn toys_from_header(
     let model = model.get();
     let header = from_json(header)?;
     let range = header.origin.shard.range(header.origin.n_toys);
-    let work = Work::Toys { toys: 2 * range.end.saturating_sub(range.start), fits: 2 };
+    let work = Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 };
     let session = model.open(py, &execution(device, threads)?, work)?.session;
     let core = Arc::clone(&model.inner);
     let plan = run(py, &Progress::Silent, |control: Control<'_>| {
@@ -183,7 +196,21 @@ pub(crate) fn toys_from_header(
             .map(|test| test.plan())
     })?
     .map_err(|error| inference_error(&error))?;
-    Ok(ToyTest { model: core, session, plan })
+    Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
+}
+
+/// A test again.
+#[pyfunction]
+pub(crate) fn _toy_test(
+    py: Python<'_>,
+    question: (Bound<'_, PyBytes>, Option<String>, (String, String), Option<String>),
+    header: &str,
+    device: &str,
+    threads: usize,
+) -> PyResult<ToyTest> {
+    let (text, measurement, (normsys, histosys), poi) = question;
+    let model = load::_restored(py, text.as_bytes(), measurement, (&normsys, &histosys), poi)?;
+    toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 
 /// Counts toys that `ToyTest.run` returned: `parts` are tuples `(hypothesis, index, statistic, mu_hat, status)`
@@ -244,7 +271,7 @@ pub(crate) fn toys_summarise(
     }
     let mut result = summary.finish();
     let range = header.origin.shard.range(header.origin.n_toys);
-    let (wanted, got) = (2 * (range.end - range.start), seen.len() as u64);
+    let (wanted, got) = (range.end.saturating_sub(range.start).saturating_mul(2), seen.len() as u64);
     if got < wanted {
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }

@@ -5,7 +5,7 @@ use ns_inference::Work;
 use ns_inference::present::significant;
 use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS};
 use numpy::PyArrayDyn;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -17,6 +17,7 @@ use crate::model::Model;
 use crate::options;
 use crate::table::Table;
 use crate::whole::whole;
+use crate::work::released;
 use crate::{load, toys};
 
 result_class! {
@@ -107,10 +108,14 @@ pub(crate) fn fit_toys(
     )
 }
 
+/// Numbers drawn between two looks for Ctrl-C.
+const PORTION: usize = 1 << 21;
+
 /// Draws toys: one row each, main counts followed by auxiliary data.
 ///
 /// # Errors
-/// `ValueError` for a wrong shape, an unknown hypothesis, or a point at which nothing can be drawn.
+/// `ValueError` for a wrong shape, an unknown hypothesis, or a point at which nothing can be drawn; `MemoryError` for more
+/// toys than there is memory for.
 pub(crate) fn toy_data<'py>(
     py: Python<'py>,
     model: &Model,
@@ -138,20 +143,33 @@ pub(crate) fn toy_data<'py>(
     let (bins, aux) = (model.inner.n_bins(), model.inner.observed.aux.len());
     let width = if include_auxdata { bins + aux } else { bins };
     let session = model.session(py, &Execution::default())?;
-    let drawn = py
-        .detach(|| {
-            let source = session.toy_source(&rows.values, seed, number)?;
-            let (mut main, mut auxiliary) = (vec![0.0; bins], vec![0.0; aux]);
-            let mut drawn = Vec::with_capacity(n_toys.saturating_mul(width));
-            for index in (first..).take(n_toys) {
+    let too_many = || {
+        PyMemoryError::new_err(format!(
+            "no memory for {n_toys} toys of {width} numbers; draw fewer at a time"
+        ))
+    };
+    let mut drawn = Vec::new();
+    let size = n_toys.checked_mul(width).ok_or_else(too_many)?;
+    drawn.try_reserve_exact(size).map_err(|_| too_many())?;
+    let source = released(py, || session.toy_source(&rows.values, seed, number))?;
+    let source = source.map_err(|error| session_error(&error))?;
+    let (mut main, mut auxiliary) = (vec![0.0; bins], vec![0.0; aux]);
+    let mut left = (first..=u64::MAX).take(n_toys);
+    let portion = (PORTION / width.max(1)).max(1);
+    loop {
+        let before = drawn.len();
+        released(py, || {
+            for index in left.by_ref().take(portion) {
                 source.draw_into(index, &mut main, &mut auxiliary);
                 drawn.extend_from_slice(&main);
                 if include_auxdata {
                     drawn.extend_from_slice(&auxiliary);
                 }
             }
-            Ok(drawn)
-        })
-        .map_err(|error| session_error(&error))?;
-    array(py, drawn, &[n_toys, width])
+        })?;
+        if drawn.len() == before {
+            return array(py, drawn, &[n_toys, width]);
+        }
+        py.check_signals()?;
+    }
 }

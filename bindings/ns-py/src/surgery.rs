@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ns_core::plain;
 use ns_translate::pyhf::{Combine, Edited, Join, Problem, Prune, Rename, Workspace, WorkspaceError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::error::workspace_error;
 use crate::load::{Names, Text};
+use crate::work::released;
 
 /// Removes parts of a workspace, a path or a dictionary, and returns the rest as a dictionary.
 ///
@@ -109,7 +111,7 @@ fn edit<'py>(
     return_report: bool,
     work: impl Send + FnOnce() -> Result<Edited, WorkspaceError>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let edited = py.detach(work).map_err(|error| workspace_error(py, &error))?;
+    let edited = released(py, work)?.map_err(|error| workspace_error(py, &error))?;
     let text = serde_json::to_string(&edited.workspace)
         .map_err(|error| PyValueError::new_err(format!("cannot write the workspace as JSON: {error}")))?;
     let workspace = py.import("json")?.call_method1("loads", (text,))?;
@@ -124,7 +126,7 @@ fn edit<'py>(
     }
     let module = py.import("warnings")?;
     for warning in warnings {
-        module.call_method1("warn", (warning,))?;
+        module.call_method1("warn", (plain(&warning),))?;
     }
     Ok(workspace)
 }

@@ -1,5 +1,6 @@
 //! Results as text and as HTML tables, and arrays as nested lists.
 
+use ns_core::plain;
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -17,12 +18,24 @@ impl Table {
             .map(|c| c == 0 || rows.iter().any(|row| row.get(c).is_some_and(|cell| !cell.is_empty())))
             .collect();
         let keep = |row: Vec<String>| -> Vec<String> {
-            row.into_iter().zip(&used).filter(|(_, used)| **used).map(|(cell, _)| cell).collect()
+            let kept = row.into_iter().zip(&used).filter(|(_, used)| **used);
+            // Names come from files, and a terminal must only show them.
+            kept.map(|(cell, _)| plain(&cell).into_owned()).collect()
         };
         Self {
             header: keep(header.iter().map(|h| (*h).to_owned()).collect()),
             rows: rows.into_iter().map(keep).collect(),
         }
+    }
+
+    /// Header and rows.
+    pub(crate) fn parts(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        (self.header.clone(), self.rows.clone())
+    }
+
+    /// A table of its header and rows.
+    pub(crate) fn of_parts((header, rows): (Vec<String>, Vec<Vec<String>>)) -> Self {
+        Self { header, rows }
     }
 
     /// Aligned columns: names to the left, numbers to the right.

@@ -42,7 +42,7 @@ pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
 /// What a test asks of a device.
 pub(crate) fn work(options: &HypotestToysOptions) -> Work {
     let range = options.shard.range(options.n_toys);
-    Work::Toys { toys: 2 * range.end.saturating_sub(range.start), fits: 2 }
+    Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 }
 }
 
 /// The table of a test.

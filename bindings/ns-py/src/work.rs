@@ -137,10 +137,30 @@ pub(crate) const SHORT_FIT: usize = 400;
 /// # Errors
 /// If the work panicked, which is a bug, or what a signal handler raised.
 pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) -> T + Send) -> PyResult<T> {
-    // Nothing that the closure borrows is looked at again after a panic.
-    let result = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(Control::default()))));
+    let result = released(py, || work(Control::default()));
     py.check_signals()?;
-    result.map_err(|_| without_result())
+    result
+}
+
+/// Runs `work` with the lock released. A panic, which is a bug, becomes an exception that programs catch like any other.
+///
+/// # Errors
+/// If the work panicked.
+pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    // Nothing that the closure borrows is looked at again after a panic.
+    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
+}
+
+/// Panics where a test wants it.
+#[cfg(debug_assertions)]
+#[pyfunction]
+pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {
+    let work = || assert!(place.is_empty(), "a panic that a test asked for");
+    match place {
+        "thread" => run(py, &Progress::Silent, |_| work()),
+        "short" => run_short(py, |_| work()),
+        _ => released(py, work),
+    }
 }
 
 pub(crate) fn without_result() -> PyErr {

@@ -20,6 +20,11 @@ result_class! {
     /// `samples` (`name`, `signal`, `counts`), `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and
     /// `data_sum`.
     YieldsResult, Yields, {
+        /// What `pickle` and `copy` keep.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            crate::pickle::of_record(py, "YieldsResult", &self.0, crate::pickle::written(&self.1)?)
+        }
+
         /// Draws the channels as stacks with data, uncertainty and their ratio; saves the picture if there is
         /// a path. `channels` picks some by name, `max_samples` is how many backgrounds keep a colour of their
         /// own, `columns` how many panels stand side by side.

@@ -17,7 +17,7 @@ pub(crate) struct DataArgs {
     /// [default: its initial value]
     #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
     asimov: Option<Option<f64>>,
-    /// Hold a parameter at a value; repeatable
+    /// Hold a parameter at a value; repeatable, for other parameters
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
     /// Start from the values in a JSON file: an object of names and values, a list of all values, or
@@ -39,13 +39,19 @@ impl DataArgs {
     /// The fit that the flags describe.
     ///
     /// # Errors
-    /// If the start file cannot be read.
+    /// If a parameter is to be held at two values, or the start file cannot be read.
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, CliError> {
         let mut options = FitOptions::default();
         if let Some(poi) = self.asimov {
             options = options.data(FitData::Asimov { poi });
         }
-        for (name, value) in &self.fix {
+        for (i, (name, value)) in self.fix.iter().enumerate() {
+            let earlier = self.fix.iter().take(i).find(|(known, _)| known == name);
+            if let Some((_, other)) = earlier.filter(|(_, other)| other != value) {
+                return Err(CliError::Usage(format!(
+                    "--fix holds {name} at {other} and at {value}; give each parameter one value"
+                )));
+            }
             options = options.fix(name, *value);
         }
         if let Some(path) = &self.init {

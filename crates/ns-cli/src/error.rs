@@ -59,6 +59,16 @@ pub(crate) enum CliError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A file that could be opened before the work cannot be written after it.
+    #[error("cannot write {}: {source}{instead}", path.display())]
+    Lost {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+        /// Where the content is instead, after a semicolon; empty if nowhere.
+        instead: &'static str,
+    },
     /// A picture cannot be drawn.
     #[error("cannot draw {}: {source}", path.display())]
     Picture {
@@ -99,7 +109,7 @@ impl CliError {
             Self::Toys(error) if error.is_failure() => Exit::Failed,
             Self::Toys(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
-            Self::Write { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
+            Self::Write { .. } | Self::Lost { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
                 InferenceError::Session(error) if error.is_of_device() => Exit::Device,
                 InferenceError::Session(

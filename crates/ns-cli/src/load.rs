@@ -1,11 +1,11 @@
 //! From the flags to a workspace and a model.
 
-use std::io::Read;
 use std::path::Path;
 
 use ns_core::Model;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError,
+    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError, read_all,
+    read_file,
 };
 
 use crate::args::ModelArgs;
@@ -29,15 +29,12 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// The bytes of a file or of standard input.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read, or has no end.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    let io = |source| WorkspaceError::Io { path: path.to_owned(), source };
     if is_stdin(path) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        Ok(bytes)
+        read_all(std::io::stdin().lock(), Path::new("standard input"))
     } else {
-        std::fs::read(path).map_err(io)
+        read_file(path)
     }
 }
 

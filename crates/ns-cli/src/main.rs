@@ -6,6 +6,7 @@ mod contents;
 mod data_args;
 mod document;
 mod error;
+mod guard;
 mod interrupt;
 mod job;
 mod load;
@@ -15,6 +16,7 @@ mod progress;
 mod record;
 mod save;
 mod start;
+mod streams;
 mod table;
 
 use std::process::ExitCode;
@@ -73,6 +75,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    guard::run(program)
+}
+
+/// What the command line asks for.
+fn program() -> ExitCode {
+    #[cfg(debug_assertions)]
+    assert!(std::env::var_os("NEXTSTAT_TEST_PANIC").is_none(), "a panic that a test asked for");
     let outcome = match Cli::parse().command {
         Command::Fit(args) => commands::fit::run(&args),
         Command::Scan(args) => commands::scan::run(&args),

@@ -1,14 +1,17 @@
-//! The one door through which everything is printed or written.
+//! The one door through which everything is printed or written. What comes from files is escaped here: names cannot steer a
+//! terminal.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use ns_core::plain_lines;
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::args::{Format, OutputArgs};
 use crate::error::CliError;
+use crate::streams::stdout_is_closed;
 
 /// Where the result of a command goes. Opened before the work, so that a wrong path costs no
 /// computing time.
@@ -25,8 +28,8 @@ enum Target {
 
 /// A file that appears whole or not at all.
 pub(crate) enum PendingFile {
-    /// A regular file, written beside its place and moved there at the end.
-    Whole(NamedTempFile, PathBuf),
+    /// A regular file, written beside its place and moved there at the end, with the mode of the one that it replaces.
+    Whole(NamedTempFile, PathBuf, Option<Permissions>),
     /// A pipe or device, which cannot be replaced.
     Stream(File, PathBuf),
 }
@@ -35,13 +38,20 @@ impl Output {
     /// Opens what the flags name.
     ///
     /// # Errors
-    /// If the file cannot be created.
+    /// If the file cannot be created, or there is no standard output.
     pub(crate) fn open(args: &OutputArgs) -> Result<Self, CliError> {
         let target = match &args.output {
             None => Target::Stdout,
             Some(path) if path.as_os_str() == "-" => Target::Stdout,
             Some(path) => Target::File(PendingFile::create(path)?),
         };
+        if matches!(target, Target::Stdout) && stdout_is_closed() {
+            return Err(CliError::Lost {
+                path: STDOUT.into(),
+                source: io::Error::other("it is closed; open it, or name a file with --output"),
+                instead: "",
+            });
+        }
         let terminal = matches!(target, Target::Stdout) && io::stdout().is_terminal();
         let format = args.format.unwrap_or(if terminal { Format::Table } else { Format::Json });
         Ok(Self { target, format, quiet: args.quiet })
@@ -64,28 +74,43 @@ impl Output {
         }
         let bytes = match self.format {
             Format::Json => crate::record::to_json(record)?,
-            Format::Table => (table() + "\n").into_bytes(),
+            Format::Table => (plain_lines(&table()).into_owned() + "\n").into_bytes(),
         };
         self.deliver(&bytes)
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes as they are. A result whose file cannot be written after all goes to standard output, so that the work
+    /// was not for nothing.
     ///
     /// # Errors
     /// As [`Output::write`].
     pub(crate) fn deliver(self, bytes: &[u8]) -> Result<(), CliError> {
         match self.target {
-            Target::File(file) => file.finish(bytes),
-            Target::Stdout => {
-                let mut out = io::stdout().lock();
-                match out.write_all(bytes).and_then(|()| out.flush()) {
-                    Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                        Err(CliError::Write { path: PathBuf::from("standard output"), source: error })
-                    }
-                    _ => Ok(()),
+            Target::File(file) => file.finish(bytes).map_err(|error| match error {
+                CliError::Lost { path, source, .. } if !stdout_is_closed() && print(bytes).is_ok() => {
+                    CliError::Lost { path, source, instead: "; the result is on standard output instead" }
                 }
-            }
+                other => other,
+            }),
+            Target::Stdout => print(bytes),
         }
+    }
+}
+
+/// Standard output, in messages.
+const STDOUT: &str = "standard output";
+
+/// Writes bytes to standard output.
+///
+/// # Errors
+/// If it cannot be written. A reader that has gone away is no error.
+fn print(bytes: &[u8]) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(source) if source.kind() != ErrorKind::BrokenPipe => {
+            Err(CliError::Lost { path: STDOUT.into(), source, instead: "" })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -102,9 +127,14 @@ impl PendingFile {
                 let file = File::options().write(true).open(path).map_err(failed)?;
                 Ok(Self::Stream(file, path.to_owned()))
             }
-            _ => {
+            found => {
                 // Through a link, so that the link stays and its target is replaced.
-                let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+                let path = target(path);
+                if found.is_ok() {
+                    // Replacing it would need no right to write it: who has protected it means it.
+                    File::options().append(true).open(&path).map_err(failed)?;
+                }
+                let mode = found.ok().map(|found| found.permissions());
                 let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 let mut builder = Builder::new();
                 builder.prefix(".nextstat-");
@@ -112,7 +142,7 @@ impl PendingFile {
                 builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
                 let file =
                     builder.tempfile_in(folder).map_err(|error| failed(without_name(&error, folder)))?;
-                Ok(Self::Whole(file, path))
+                Ok(Self::Whole(file, path, mode))
             }
         }
     }
@@ -123,22 +153,41 @@ impl PendingFile {
     /// If the disk is full or the place has gone.
     pub(crate) fn finish(self, bytes: &[u8]) -> Result<(), CliError> {
         match self {
-            Self::Whole(mut file, path) => {
-                let failed = |source| CliError::Write { path: path.clone(), source };
+            Self::Whole(mut file, path, mode) => {
+                let failed = |source| CliError::Lost { path: path.clone(), source, instead: "" };
                 let mut writer = BufWriter::new(file.as_file_mut());
                 writer.write_all(bytes).and_then(|()| writer.flush()).map_err(failed)?;
                 drop(writer);
+                if let Some(mode) = mode {
+                    file.as_file().set_permissions(mode).map_err(failed)?;
+                }
                 file.persist(&path).map(|_| ()).map_err(|error| failed(error.error))
             }
             Self::Stream(mut file, path) => match file.write_all(bytes) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                    Err(CliError::Write { path, source: error })
+                    Err(CliError::Lost { path, source: error, instead: "" })
                 }
                 _ => Ok(()),
             },
         }
     }
 }
+
+/// The file that is meant: where a link points, whether something is there already or not.
+fn target(path: &Path) -> PathBuf {
+    if let Ok(found) = fs::canonicalize(path) {
+        return found;
+    }
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
+}
+
+/// Links that are followed one after the other, as Linux has it.
+const MOST_LINKS: usize = 40;
 
 /// Makes sure that no two flags name the same file, however they write it: the second one written would take
 /// the place of the first, or of an input. Standard streams, pipes and devices may be named twice.
@@ -189,5 +238,5 @@ fn without_name(error: &io::Error, folder: &Path) -> io::Error {
 
 /// One message on standard error. Nobody can be told that this failed.
 pub(crate) fn complain(kind: &str, message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{kind}: {message}");
+    let _ = writeln!(io::stderr().lock(), "{kind}: {}", plain_lines(message));
 }

@@ -1,8 +1,10 @@
 //! Tables for people: aligned, within the terminal's width.
 
 use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, TableComponent, Width, presets,
 };
+
+use ns_core::plain;
 
 /// Columns of text where no terminal says how many there are.
 const WIDTH: usize = 100;
@@ -53,13 +55,26 @@ pub(crate) fn fits(table: &Table) -> bool {
 /// Its text without blanks at the ends of lines. Where the terminal is narrow, numbers are never broken, text
 /// is broken between words, and names in the first column only if nothing else helps.
 pub(crate) fn text(table: &Table) -> String {
-    let mut table = table.clone();
+    let mut table = safe(table);
     if let Some(width) = limit(&table) {
         arrange(&mut table, usize::from(width));
     } else {
         table.set_content_arrangement(ContentArrangement::Disabled);
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// The table with cells that a terminal only shows: what is in them comes from files.
+fn safe(table: &Table) -> Table {
+    let escaped = |row: &Row| -> Row {
+        row.cell_iter().map(|cell| Cell::new(plain(&cell.content()))).collect::<Vec<_>>().into()
+    };
+    let mut safe = table.clone();
+    if let Some(header) = table.header() {
+        safe.set_header(escaped(header));
+    }
+    safe.row_iter_mut().for_each(|row| *row = escaped(row));
+    safe
 }
 
 /// Gives every column beyond the first the room for its longest word, and the first all it wants if that

@@ -11,6 +11,7 @@ mod linalg;
 mod optimise;
 mod plan;
 mod simd;
+mod stop;
 
 pub use cpu::CpuSession;
 pub use plan::Plan;

@@ -13,7 +13,7 @@ pub trait Observer: Send + Sync {
 pub struct Control<'a> {
     /// Hears progress.
     pub observer: Option<&'a dyn Observer>,
-    /// Checked between fits; what is finished by then is kept.
+    /// Checked between fits, and within a fit between iterations; what is finished by then is kept.
     pub cancel: Option<&'a AtomicBool>,
 }
 

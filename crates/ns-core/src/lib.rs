@@ -13,6 +13,7 @@ mod execution;
 mod model;
 mod outcome;
 mod parameter;
+mod plain;
 pub mod random;
 mod session;
 mod toys;
@@ -26,6 +27,7 @@ pub use execution::{Device, Execution, Precision};
 pub use model::{Channel, Effect, HistosysCode, Interpolation, Model, Modifier, NormsysCode, Sample};
 pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
 pub use parameter::{Constraint, Parameter, ParameterSet};
+pub use plain::{plain, plain_lines};
 pub use session::{
     Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, ParameterTable, Search, Session, Sink,
     Start, Wanted,

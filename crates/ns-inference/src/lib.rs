@@ -47,6 +47,7 @@ pub mod present;
 pub mod ranking;
 pub mod scan;
 pub mod significance;
+pub mod stored;
 pub mod toys;
 pub mod yields;
 

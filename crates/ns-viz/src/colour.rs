@@ -2,11 +2,13 @@
 //!
 //! The palette is that of Okabe and Ito, *Color Universal Design* (2008).
 
+use serde::{Deserialize, Serialize};
+
 /// An opaque colour, one byte per channel (sRGB).
 ///
 /// Opaque, because transparency looks different in every viewer; where two things overlap, the mixed
 /// colour is computed here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Colour(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
 pub(crate) const BLACK: Colour = Colour(0, 0, 0);

@@ -1,5 +1,7 @@
 //! A finished picture: shapes and texts in the order in which they are painted.
 
+use serde::{Deserialize, Serialize};
+
 use crate::colour::Colour;
 use crate::font;
 use crate::text::{ASCENT, Anchor, DESCENT, Style};
@@ -7,7 +9,7 @@ use crate::text::{ASCENT, Anchor, DESCENT, Style};
 /// A drawn picture, ready to be written as SVG, PNG or PDF.
 ///
 /// Its lengths are in pixels of the screen (96 to the inch) as CSS and SVG count them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Drawing {
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -31,19 +33,19 @@ pub struct Label {
     pub bottom: f64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Item {
     Shape(Shape),
     Text { x: f64, y: f64, text: String, style: Style },
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shape {
     pub(crate) path: Vec<Segment>,
     pub(crate) ink: Ink,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Segment {
     Move(f64, f64),
     Line(f64, f64),
@@ -52,7 +54,7 @@ pub(crate) enum Segment {
 }
 
 /// A stroked line.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
     pub(crate) width: f64,
@@ -71,7 +73,7 @@ impl Stroke {
 }
 
 /// How a shape is painted.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Ink {
     pub(crate) fill: Option<Colour>,
     pub(crate) stroke: Option<Stroke>,

@@ -1,10 +1,12 @@
 //! Lines of text: style, extent, and fitting long ones into the room there is.
 
+use serde::{Deserialize, Serialize};
+
 use crate::colour::{BLACK, Colour};
 use crate::font;
 
 /// Which point of a text its position names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Anchor {
     Start,
     Middle,
@@ -12,7 +14,7 @@ pub(crate) enum Anchor {
 }
 
 /// How a text looks.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Style {
     /// Font size in units of the page.
     pub(crate) size: f64,

@@ -98,11 +98,15 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let control = Control { observer: None, cancel: Some(stop) };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
 
-    if let (Some(file), Some(matrix)) = (covariance_file, &result.covariance) {
-        let covariance = matrix.values.chunks(matrix.n.max(1)).collect();
-        let content = CovarianceFile { parameter_names: &result.parameter_names, covariance };
-        file.finish(&to_json(&content)?)?;
-    }
+    // A matrix that cannot be written does not take the result with it.
+    let covariance_written = match (covariance_file, &result.covariance) {
+        (Some(file), Some(matrix)) => {
+            let covariance = matrix.values.chunks(matrix.n.max(1)).collect();
+            let content = CovarianceFile { parameter_names: &result.parameter_names, covariance };
+            file.finish(&to_json(&content)?)
+        }
+        _ => Ok(()),
+    };
     let mut unwritten = None;
     if model.parameters.len() > COVARIANCE_LIMIT {
         unwritten = result.covariance.take();
@@ -117,6 +121,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let device = ran.device();
     let record = Record::new(&result, ran, Some(&model), started);
     output.write(&record, &result.warnings, || report(&model, &device, &result, record.seconds()))?;
+    covariance_written?;
     let exit = match (result.interrupted, result.converged) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,

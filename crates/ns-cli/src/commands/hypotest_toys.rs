@@ -64,7 +64,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     }
     let place = args.save.claim(args.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
-    let work = Work::Toys { toys: 2 * shard.end.saturating_sub(shard.start), fits: 2 };
+    let work = Work::Toys { toys: shard.end.saturating_sub(shard.start).saturating_mul(2), fits: 2 };
     let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let options = HypotestToysOptions::default()
         .fit(args.data.options(&job.model)?)

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::Model;
+use ns_core::{Model, plain};
 use ns_translate::pyhf::{Report, Severity, WorkspaceError};
 
 use crate::args::{ModelArgs, OutputArgs};
@@ -76,7 +76,7 @@ fn report(origin: &str, contents: &Contents) -> String {
         .iter()
         .map(|p| {
             let place = if p.path.is_empty() { "top level" } else { &p.path };
-            format!("{} at {place}\n  {}\n  {}", p.severity, p.message, p.remedy)
+            format!("{} at {}\n  {}\n  {}", p.severity, plain(place), plain(&p.message), plain(&p.remedy))
         })
         .collect();
     let count = |severity: &str| contents.problems.iter().filter(|p| p.severity == severity).count();

@@ -4,11 +4,14 @@
 mod devices;
 mod documentation;
 mod fit;
+mod hostile;
 mod hypotest;
 mod inspect;
+mod outputs;
 mod plots;
 mod ranking;
 mod scan;
+mod signals;
 mod streams;
 mod surgery;
 mod toy_files;

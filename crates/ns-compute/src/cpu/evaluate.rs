@@ -30,6 +30,7 @@ impl CpuSession {
             upper: Vec::new(),
             fixed: Vec::new(),
             physical: false,
+            cancel: None,
         };
         let mut worker = take(&self.workers, plan);
         let mut out = Evaluation::default();

@@ -1,6 +1,7 @@
 //! The CPU session: a plan, observed data, and threads that fit.
 
 mod evaluate;
+mod pool;
 pub(crate) mod request;
 mod toys;
 mod unit;
@@ -17,6 +18,7 @@ use crate::eval::Dataset;
 use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
+use pool::Pool;
 use unit::Unit;
 
 /// Outcomes that may wait in memory before they go to the sink, per thread: so many, and more of small models, whose
@@ -34,7 +36,7 @@ pub struct CpuSession {
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
     threads: usize,
-    pub(crate) pool: Option<rayon::ThreadPool>,
+    pub(crate) pool: Option<Pool>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
@@ -81,17 +83,8 @@ impl CpuSession {
     /// If the threads cannot be started.
     pub fn with_threads(&self, threads: usize) -> Result<Self, SessionError> {
         let threads = Execution { threads, ..Execution::default() }.resolved_threads();
-        let pool = if threads > 1 {
-            // The calling thread works too.
-            let built = rayon::ThreadPoolBuilder::new().num_threads(threads - 1).build();
-            Some(built.map_err(|error| SessionError::DeviceUnavailable {
-                device: Device::Cpu,
-                reason: error.to_string(),
-                remedy: "Ask for fewer threads".into(),
-            })?)
-        } else {
-            None
-        };
+        // The calling thread works too.
+        let pool = if threads > 1 { Some(Pool::new(threads - 1)?) } else { None };
         Ok(Self {
             plan: Arc::clone(&self.plan),
             smooth: self.smooth.clone(),
@@ -145,7 +138,7 @@ pub(crate) fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
 /// Runs all units on the calling thread and the pool's, and returns their outcomes in order. Each thread takes the
 /// next unit when it is done with one: fits take unequal times.
 fn share_out(
-    pool: &rayon::ThreadPool,
+    pool: &Pool,
     threads: usize,
     units: &[Unit<'_>],
     run: &(dyn Fn(&Unit<'_>) -> Vec<TaskOutcome> + Sync),
@@ -161,12 +154,7 @@ fn share_out(
             let _ = place.set(run(unit));
         }
     };
-    pool.in_place_scope(|scope| {
-        for _ in 1..threads.min(units.len()) {
-            scope.spawn(|_| work());
-        }
-        work();
-    });
+    pool.help(threads.min(units.len()) - 1, &work);
     places.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 

@@ -207,7 +207,8 @@ impl CpuSession {
             } else if !needed(request, &fits) {
                 Err(FitFailure::NotNeeded)
             } else {
-                self.run_fit(request, self.start_of(&task.fits, index, &fits), data, wanted, worker, false)
+                let start = self.start_of(&task.fits, index, &fits);
+                self.run_fit(request, start, data, wanted, control, worker, false)
             };
             fits.push(result);
             finished(1);
@@ -237,7 +238,13 @@ impl CpuSession {
     }
 
     /// The problem of one request on one data set.
-    pub(crate) fn problem<'a>(&'a self, frame: Frame, data: &'a Dataset, drawn: bool) -> Problem<'a> {
+    pub(crate) fn problem<'a>(
+        &'a self,
+        frame: Frame,
+        data: &'a Dataset,
+        drawn: bool,
+        control: Control<'a>,
+    ) -> Problem<'a> {
         Problem {
             plan: &self.plan,
             level: self.level,
@@ -246,6 +253,7 @@ impl CpuSession {
             upper: frame.upper,
             fixed: frame.fixed,
             physical: drawn,
+            cancel: control.cancel,
         }
     }
 
@@ -255,13 +263,14 @@ impl CpuSession {
         start: Vec<f64>,
         data: &Dataset,
         wanted: Wanted,
+        control: Control<'_>,
         worker: &mut Worker,
         drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
         let frame = Frame::new(&self.plan.table, request);
         let mut start = start;
         frame.place(request, &mut start);
-        let problem = self.problem(frame, data, drawn);
+        let problem = self.problem(frame, data, drawn, control);
         let further = match request.search {
             Search::Local => Vec::new(),
             Search::Standard | Search::Thorough => self.further_starts(&problem, &start),

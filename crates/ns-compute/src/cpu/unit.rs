@@ -211,14 +211,16 @@ impl CpuSession {
                 saturated: data.saturated_main + data.saturated_constraint,
             })
             .collect();
-        let mut ends = course.run(self.level, plan, &jobs).into_iter();
+        let mut ends = course.run(self.level, plan, &jobs, control.cancel).into_iter();
+        // A search that was cut short may have missed what a whole one finds.
+        let cut_short = control.is_cancelled();
         for ((asked, data), outcome) in asked.iter().zip(data).zip(outcomes.iter_mut()) {
             if !asked {
                 outcome.fits.push(Err(FitFailure::NotNeeded));
                 continue;
             }
             let start = || self.start_of(requests, index, &outcome.fits);
-            let fit = match ends.next() {
+            let fit = match ends.next().filter(|_| !cut_short) {
                 Some(end) => self.settle_end(request, course, end, &start, data, wanted, control, worker),
                 None => Err(FitFailure::Cancelled),
             };
@@ -283,7 +285,7 @@ impl CpuSession {
         for &(p, value) in &request.fixed {
             start[p] = value;
         }
-        fit(worker, &self.problem(frame, data, true), &start, further, search, false, None, wanted)
+        fit(worker, &self.problem(frame, data, true, control), &start, further, search, false, None, wanted)
     }
 
     /// One request on one toy, by the scalar optimiser.
@@ -302,7 +304,7 @@ impl CpuSession {
         } else if !needed(request, earlier) {
             Err(FitFailure::NotNeeded)
         } else {
-            self.run_fit(request, start, data, wanted, worker, true)
+            self.run_fit(request, start, data, wanted, control, worker, true)
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ns_core::{DeviceCheck, FitRequest, Session, SessionError};
+use ns_core::{Control, DeviceCheck, FitRequest, Session, SessionError};
 
 use super::batch::{Input, Landed, Probe};
 use super::layout;
@@ -131,7 +131,7 @@ impl CudaSession {
             return Ok(true);
         }
         let theta = arrived.parameters;
-        let problem = cpu.problem(Frame::new(cpu.table(), request), data, false);
+        let problem = cpu.problem(Frame::new(cpu.table(), request), data, false, Control::default());
         let mut worker = take(&cpu.workers, plan);
         let terms = worker.evaluate(&problem, theta, 0.0);
         worker.gradient(&problem, theta);

@@ -335,7 +335,7 @@ impl CudaSession {
                 let frame = (fitted.frame)(i, k).into_owned();
                 let (data, mut result) = ((fitted.data)(i), Err(FitFailure::Cancelled));
                 self.lend(&mut |worker| {
-                    let problem = self.cpu.problem(frame.clone(), &data, fitted.drawn);
+                    let problem = self.cpu.problem(frame.clone(), &data, fitted.drawn, control);
                     result = finish(worker, &problem, fit, wanted);
                 });
                 fits.push(result);

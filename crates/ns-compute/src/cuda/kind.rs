@@ -1,5 +1,6 @@
 //! What all fits of one kind share, on the device: the metric and the further start points.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use ns_core::SessionError;
@@ -102,9 +103,9 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     }
 }
 
-/// Words of `layout::Metric` and `layout::Plan` that hold counts, before the addresses.
-const METRIC_COUNTS: usize = 2;
-pub(super) const PLAN_COUNTS: usize = 7;
+/// Words of `layout::Metric` and `layout::Plan` before the first address: counts, codes, tolerances.
+const METRIC_COUNTS: usize = offset_of!(layout::Metric, local_start) / size_of::<u64>();
+pub(super) const PLAN_COUNTS: usize = offset_of!(layout::Plan, block) / size_of::<u64>();
 
 /// Turns offsets into addresses: all words of `of` after the first `counts`.
 pub(super) fn relocate<T: bytemuck::Pod>(of: &mut T, counts: usize, base: u64) {
@@ -154,5 +155,40 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         primal_param: arena.put_indices(metric.primal.iter().copied()),
         primal_stiffness: arena.put(&metric.primal_stiffness),
         primal_rows: arena.put(&metric.primal_rows),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{METRIC_COUNTS, PLAN_COUNTS, layout, relocate};
+
+    /// One word too few was left alone: the device's base address was added to the bits of the tolerance.
+    #[test]
+    fn relocation_changes_the_addresses_of_a_plan_and_nothing_else() {
+        let before = layout::Plan {
+            n_params: 3,
+            normsys: 4,
+            n_scaled: 7,
+            bent: 1,
+            edm_tolerance: 1e-9,
+            block: 8,
+            kinked: 16,
+            ..layout::Plan::default()
+        };
+        let base = 0x7f00_0000_0000;
+        let mut after = before;
+        relocate(&mut after, PLAN_COUNTS, base);
+        assert_eq!(after.edm_tolerance.to_bits(), before.edm_tolerance.to_bits());
+        assert_eq!((after.n_params, after.normsys, after.n_scaled, after.bent), (3, 4, 7, 1));
+        assert_eq!((after.block, after.factor_param, after.kinked), (base + 8, base, base + 16));
+    }
+
+    #[test]
+    fn relocation_changes_the_addresses_of_a_metric_and_nothing_else() {
+        let before = layout::Metric { n_local: 1, n_dual: 2, n_primal: 3, ..layout::Metric::default() };
+        let mut after = before;
+        relocate(&mut after, METRIC_COUNTS, 256);
+        assert_eq!((after.n_local, after.n_dual, after.n_primal, after.padding), (1, 2, 3, 0));
+        assert_eq!((after.local_start, after.primal_rows), (256, 256));
     }
 }

@@ -218,12 +218,7 @@ impl CudaSession {
             }
         };
         match &self.cpu.pool {
-            Some(pool) => pool.in_place_scope(|scope| {
-                for _ in 1..pieces.min(pool.current_num_threads() + 1).min(threads) {
-                    scope.spawn(|_| work());
-                }
-                work();
-            }),
+            Some(pool) => pool.help(pieces.min(pool.helpers() + 1).min(threads).saturating_sub(1), &work),
             None => work(),
         }
         drop(blocks);

@@ -220,15 +220,15 @@ impl<'a> Settling<'a> {
                 return if suit_lanes(&self.cpu.plan) {
                     self.in_lanes(request, course, start(), data, worker, wanted)
                 } else {
-                    self.cpu.run_fit(request, start(), data, wanted, worker, true)
+                    self.cpu.run_fit(request, start(), data, wanted, self.control, worker, true)
                 };
             };
             return self.cpu.again(request, found.parameters, &[], data, wanted, self.control, worker);
         }
         let Some(converged) = converged else {
-            return self.cpu.run_fit(request, start(), data, wanted, worker, false);
+            return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, false);
         };
-        let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false);
+        let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false, self.control);
         let effort = self.to_search(request);
         let further = match effort {
             Search::Local => Vec::new(),
@@ -255,7 +255,8 @@ impl<'a> Settling<'a> {
         let start = cpu.begin(request, &Frame::new(cpu.table(), request), start);
         let saturated = data.saturated_main + data.saturated_constraint;
         let toy = Toy { main: &data.main, aux: &data.aux, start: &start, saturated };
-        let Some(end) = course.run(cpu.level, &cpu.plan, &[toy]).pop() else {
+        let end = course.run(cpu.level, &cpu.plan, &[toy], self.control.cancel).pop();
+        let Some(end) = end.filter(|_| !self.control.is_cancelled()) else {
             return Err(FitFailure::Cancelled);
         };
         let start = || start.clone();

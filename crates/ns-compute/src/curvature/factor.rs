@@ -2,9 +2,10 @@
 
 use super::Curvature;
 use super::storage::Matrices;
-use crate::linalg::{FROZEN, Shape, factor as factor_dense, is_flat, is_negative, product};
+use crate::linalg::{FROZEN, Shape, factor_until as factor_dense, is_flat, is_negative, product_until};
 use crate::plan::{Component, Layout};
 use crate::simd::{Level, MulAdd, isa_fn};
+use crate::stop::Stop;
 
 /// How a factorisation went.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +21,11 @@ pub(crate) enum Factored {
 
 /// Factors what `assemble` wrote, in place.
 pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Factored {
+    factor_until(level, layout, out, Stop::default())
+}
+
+/// The same; once `stop` is asked it ends, as if a pivot were negative.
+pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, stop: Stop<'_>) -> Factored {
     let mut flat = Vec::new();
     let mut pivots = std::mem::take(&mut out.pivots);
     for (component, m) in layout.components.iter().zip(&mut out.matrices) {
@@ -31,11 +37,12 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
         if !component.local.is_empty() {
             let shape =
                 Shape { rows: (0, n), columns: (0, n), inner: (0, component.local.len()), upper: true };
-            product(level, &m.local, width, &m.local, width, &mut m.h, width, shape, -1.0);
+            let local = (m.local.as_slice(), width);
+            product_until(level, local, local, (&mut m.h, width), shape, -1.0, stop);
         }
         let dense = component.dense.len();
         limits(&mut out.limits, &component.dense, &out.scale, &out.slack);
-        factor_dense(level, &mut m.h, width, n, dense, &out.limits, &mut pivots);
+        factor_dense(level, &mut m.h, width, n, dense, &out.limits, &mut pivots, stop);
         if pivots.negative.is_some() {
             out.pivots = pivots;
             return Factored::Indefinite;
@@ -49,7 +56,7 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
     }
     let n = layout.border.len();
     limits(&mut out.limits, &layout.border, &out.scale, &out.slack);
-    factor_dense(level, &mut out.border, out.border_width, n, n, &out.limits, &mut pivots);
+    factor_dense(level, &mut out.border, out.border_width, n, n, &out.limits, &mut pivots, stop);
     let negative = pivots.negative.is_some();
     flat.extend(pivots.flat.iter().map(|&i| layout.border[i] as usize));
     out.pivots = pivots;

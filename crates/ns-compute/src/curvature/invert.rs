@@ -1,21 +1,22 @@
 //! The inverse of a factored curvature: whole, or its diagonal alone.
 
 use super::Curvature;
-use crate::linalg::{Shape, invert_factor, product};
+use crate::linalg::{Shape, invert_factor, product, product_until};
 use crate::plan::Layout;
 use crate::simd::Level;
+use crate::stop::Stop;
 
 /// The full inverse in a layout without a border, row-major `n x n`, into `out`.
 ///
 /// With `Y = L^-1 R` the coupling of the local rows and `T = L^-T Y`, the blocks are
-/// `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`.
-pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>) {
+/// `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`. Ends early once `stop` is asked.
+pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>, stop: Stop<'_>) {
     let n = layout.place.len();
     out.clear();
     out.resize(n * n, 0.0);
     for (component, m) in layout.components.iter().zip(&c.matrices) {
         let (width, dense, locals) = (component.width, component.dense.len(), component.local.len());
-        let dd = inverse(level, &m.h, width, dense);
+        let dd = inverse(level, &m.h, width, dense, stop);
         for (i, &p) in component.dense.iter().enumerate() {
             for (j, &q) in component.dense.iter().enumerate() {
                 out[p as usize * n + q as usize] = dd[i * width + j];
@@ -51,10 +52,13 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
         }
         let mut dl = vec![0.0; dense.max(1) * wide];
         let shape = Shape { rows: (0, dense), columns: (0, locals), inner: (0, dense), upper: false };
-        product(level, &dd, width, &t, wide, &mut dl, wide, shape, -1.0);
+        product_until(level, (&dd, width), (&t, wide), (&mut dl, wide), shape, -1.0, stop);
         let mut ll = vec![0.0; wide * wide];
         let shape = Shape { rows: (0, locals), columns: (0, locals), inner: (0, dense), upper: true };
-        product(level, &t, wide, &dl, wide, &mut ll, wide, shape, -1.0);
+        product_until(level, (&t, wide), (&dl, wide), (&mut ll, wide), shape, -1.0, stop);
+        if stop.asked() {
+            return;
+        }
         for (j, &q) in component.local.iter().enumerate() {
             let q = q as usize;
             for (i, &p) in component.dense.iter().enumerate() {
@@ -76,11 +80,14 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
 }
 
 /// The full symmetric inverse of a factored matrix, from `W = U^-T` as `W'W`.
-fn inverse(level: Level, u: &[f64], width: usize, n: usize) -> Vec<f64> {
+fn inverse(level: Level, u: &[f64], width: usize, n: usize, stop: Stop<'_>) -> Vec<f64> {
     let mut w = vec![0.0; width * width];
-    invert_factor(level, u, width, n, &mut w);
+    invert_factor(level, u, width, n, &mut w, stop);
     let mut out = vec![0.0; width * width];
     for j in (0..n).step_by(16) {
+        if stop.asked() {
+            break;
+        }
         let shape =
             Shape { rows: (0, n.min(j + 16)), columns: (j, n.min(j + 16)), inner: (j, n), upper: false };
         product(level, &w, width, &w, width, &mut out, width, shape, 1.0);
@@ -106,13 +113,13 @@ fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
     column
 }
 
-/// The diagonal of the inverse, per parameter, in any layout.
-pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64]) {
+/// The diagonal of the inverse, per parameter, in any layout. Ends early once `stop` is asked.
+pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64], stop: Stop<'_>) {
     let n_border = layout.border.len();
     // Columns of the inverse of the border, through its factor: W with S^-1 = W' W.
     let bw = c.border_width;
     let mut border_w = vec![0.0; bw * bw];
-    invert_factor(level, &c.border, bw, n_border, &mut border_w);
+    invert_factor(level, &c.border, bw, n_border, &mut border_w, stop);
     // |W v|^2 = v' S^-1 v.
     let border_form = |v: &[f64]| -> f64 {
         (0..n_border)
@@ -131,7 +138,7 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
         let (width, n, dense) = (component.width, component.columns, component.dense.len());
         w.clear();
         w.resize(width * dense.div_ceil(16).max(1) * 16, 0.0);
-        invert_factor(level, &m.h, width, dense, &mut w);
+        invert_factor(level, &m.h, width, dense, &mut w, stop);
         // For a vector v over dense and border: |W v_d|^2 plus what is left at the border.
         let mut y = vec![0.0; dense];
         let mut quadratic = |v: &[f64], from: usize| -> f64 {
@@ -150,11 +157,17 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
         };
         let mut unit = vec![0.0; n];
         for (i, &p) in component.dense.iter().enumerate() {
+            if stop.asked() {
+                return;
+            }
             unit[i] = 1.0;
             out[p as usize] = quadratic(&unit, i);
             unit[i] = 0.0;
         }
         for bin in 0..component.n_bins {
+            if stop.asked() {
+                return;
+            }
             let start = component.local_start[bin] as usize;
             let count = component.local_start[bin + 1] as usize - start;
             let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];

@@ -11,7 +11,7 @@ mod solve;
 mod storage;
 
 pub(crate) use assemble::assemble;
-pub(crate) use factor::{Factored, factor};
+pub(crate) use factor::{Factored, factor, factor_until};
 pub(crate) use invert::{covariance, variances};
 pub(crate) use solve::solve;
 pub(crate) use storage::{Curvature, Point};

@@ -6,6 +6,8 @@
 //! (`Plan::edm_tolerance`). What does not behave (a step that cannot be accepted, too many iterations, a factor near
 //! zero) is left to the scalar optimiser.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::WIDTH;
 use super::evaluate::evaluate;
 use super::group::{Bounds, Group, absorb, advance, after, before, reach};
@@ -70,6 +72,15 @@ pub(super) struct Kind<'a> {
     pub(super) bounds: &'a Bounds,
     /// Widths of the constraints, per parameter.
     pub(super) width: &'a [Option<f64>],
+    /// Set once the caller wants to stop: nobody will look at the arrivals.
+    pub(super) cancel: Option<&'a AtomicBool>,
+}
+
+impl Kind<'_> {
+    /// True once the caller asked to stop.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
 }
 
 /// The best minimum known of a toy.
@@ -102,6 +113,22 @@ pub(super) struct Job<'a> {
     pub(super) start: &'a [f64],
     /// A minimum already known: the descent ends, without a certificate, once it will not get below.
     pub(super) beat: Option<&'a Best>,
+}
+
+impl Job<'_> {
+    /// What stands for the end of a descent that was not made.
+    fn never_done(&self) -> Arrival {
+        Arrival {
+            theta: self.start.to_vec(),
+            value: f64::INFINITY,
+            held: Vec::new(),
+            empty: Vec::new(),
+            edm: f64::INFINITY,
+            converged: false,
+            iterations: 0,
+            evaluations: 0,
+        }
+    }
 }
 
 /// Where a lane ended.
@@ -153,7 +180,8 @@ impl Lane {
     }
 }
 
-/// Does all `jobs`, in any order of lanes; results are in the order of the jobs.
+/// Does all `jobs`, in any order of lanes; results are in the order of the jobs. Once the caller asked to stop, those that are
+/// not done are impossible.
 pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec<Arrival> {
     let mut arrivals: Vec<Option<Arrival>> = jobs.iter().map(|_| None).collect();
     let mut waiting = jobs.iter().enumerate();
@@ -169,6 +197,13 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
         }
     }
     while lanes.iter().any(|lane| lane.busy) {
+        if kind.is_cancelled() {
+            return arrivals
+                .into_iter()
+                .zip(jobs)
+                .map(|(done, job)| done.unwrap_or_else(|| job.never_done()))
+                .collect();
+        }
         evaluate(
             kind.level,
             kind.plan,

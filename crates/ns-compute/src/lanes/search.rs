@@ -136,9 +136,15 @@ impl Search<'_> {
     /// Flips single parameters of the minima of the toys `open`, again where that leads lower.
     fn flip(&mut self, bendable: &[usize], mut open: Vec<usize>, walk: &mut Walk) {
         for _ in 0..FLIP_ROUNDS {
+            if self.kind.is_cancelled() {
+                return;
+            }
             let before: Vec<f64> = self.arrivals.iter().map(|best| best.value).collect();
             let mut points: Vec<(usize, Vec<f64>)> = Vec::new();
             for &i in &open {
+                if self.kind.is_cancelled() {
+                    return;
+                }
                 let best = &self.arrivals[i];
                 let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), bendable, walk);
                 points.extend(found.into_iter().map(|point| (i, point)));

@@ -157,7 +157,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 barrier,
             };
             let width = vec![None; plan.n_parameters()];
-            let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width };
+            let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
             let job = |main, aux, start| Job { main, aux, start, beat: None };
             let good = job(&model.observed.main, aux, &start);
             let alone = descend(&kind, &[good], &mut Walk::new(plan, &metric)).remove(0);
@@ -259,7 +259,7 @@ fn with_kind(model: &Model, look: impl Fn(&Kind<'_>, &[f64], &mut Walk)) {
             barrier: vec![false; start.len()],
         };
         let width = vec![None, Some(1.0), Some(1.0)];
-        let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width };
+        let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
         look(&kind, &start, &mut Walk::new(plan, &metric));
     }
 }

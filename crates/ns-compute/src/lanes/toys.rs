@@ -1,6 +1,7 @@
 //! The fits of a run of toys: what is shared is prepared once, the toys of a unit go through the lanes fit
 //! after fit.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, NormsysCode};
@@ -121,14 +122,14 @@ impl Course {
             }
             if !suit_lanes(plan) {
                 // Lanes, which the others need, cannot descend here.
-                let starts = Starts::between_kinks(&course.kind(level, plan), &common);
+                let starts = Starts::between_kinks(&course.kind(level, plan, None), &common);
                 course.starts = starts;
                 return Some(course);
             }
             let ground = Ground { point: &common, main: &expected, aux };
             let mut walk = Walk::new(plan, &course.metric);
             let (bendable, directions) = (&course.bendable, &course.directions);
-            let kind = course.kind(level, plan);
+            let kind = course.kind(level, plan, None);
             let starts = Starts::new(&kind, &ground, bendable, directions, apart, &mut walk, scratch);
             course.starts = starts;
             course.shelf = Mutex::new(vec![walk]);
@@ -141,12 +142,18 @@ impl Course {
         !self.bendable.is_empty() || !self.directions.is_empty()
     }
 
-    fn kind<'a>(&'a self, level: Level, plan: &'a Plan) -> Kind<'a> {
-        Kind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width }
+    fn kind<'a>(&'a self, level: Level, plan: &'a Plan, cancel: Option<&'a AtomicBool>) -> Kind<'a> {
+        Kind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
     }
 
-    /// Fits all `toys`, in their order.
-    pub(crate) fn run(&self, level: Level, plan: &Plan, toys: &[Toy<'_>]) -> Vec<End> {
+    /// Fits all `toys`, in their order. Once `cancel` is set it comes back at once, with ends that mean nothing.
+    pub(crate) fn run(
+        &self,
+        level: Level,
+        plan: &Plan,
+        toys: &[Toy<'_>],
+        cancel: Option<&AtomicBool>,
+    ) -> Vec<End> {
         // A poisoned lock only means that another thread panicked; every fit resets its lane.
         let shelf = || self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let mut walk = shelf().pop().unwrap_or_else(|| Walk::new(plan, &self.metric));
@@ -154,7 +161,7 @@ impl Course {
             .iter()
             .map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
             .collect();
-        let kind = self.kind(level, plan);
+        let kind = self.kind(level, plan, cancel);
         let mut arrivals = descend(&kind, &jobs, &mut walk);
         let lower = if self.bends() {
             let (starts, directions, bendable) = (&self.starts, &self.directions[..], &self.bendable[..]);

@@ -2,6 +2,7 @@
 
 use super::product::{Shape, product};
 use crate::simd::{Level, MulAdd, isa_fn};
+use crate::stop::Stop;
 
 /// Rows per block: the trailing matrix is read and written once per block.
 const BLOCK: usize = 16;
@@ -34,9 +35,8 @@ pub(crate) struct Pivots {
     pub(crate) negative: Option<usize>,
 }
 
-/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading
-/// dimension `ld`, a multiple of 16, rows up to `n` present). With `rows < n` the trailing
-/// triangle becomes the Schur complement. `limits` holds the scale and the slack of each row's pivot.
+/// [`factor_until`] the end.
+#[cfg(test)]
 pub(crate) fn factor(
     level: Level,
     h: &mut [f64],
@@ -46,11 +46,32 @@ pub(crate) fn factor(
     limits: &[(f64, f64)],
     pivots: &mut Pivots,
 ) {
+    factor_until(level, h, ld, n, rows, limits, pivots, Stop::default());
+}
+
+/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading
+/// dimension `ld`, a multiple of 16, rows up to `n` present). With `rows < n` the trailing
+/// triangle becomes the Schur complement. `limits` holds the scale and the slack of each row's pivot. Once `stop` is asked,
+/// the next pivot counts as negative.
+pub(crate) fn factor_until(
+    level: Level,
+    h: &mut [f64],
+    ld: usize,
+    n: usize,
+    rows: usize,
+    limits: &[(f64, f64)],
+    pivots: &mut Pivots,
+    stop: Stop<'_>,
+) {
     pivots.flat.clear();
     pivots.negative = None;
     let mut k = 0;
     while k < rows {
         let end = (k + BLOCK).min(rows);
+        if stop.asked() {
+            pivots.negative = Some(k);
+            return;
+        }
         panel(level, h, ld, n, (k, end), limits, pivots);
         if pivots.negative.is_some() {
             return;
@@ -187,11 +208,11 @@ fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
 }
 
 /// Writes `W = U^-T` (lower triangle, row-major, same leading dimension) for the first
-/// `rows` rows of the factor. Then `H^-1 = W^T W`.
-pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64]) {
+/// `rows` rows of the factor. Then `H^-1 = W^T W`. Ends early once `stop` is asked.
+pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64], stop: Stop<'_>) {
     w[..rows * ld].fill(0.0);
     let mut k = 0;
-    while k < rows {
+    while k < rows && !stop.asked() {
         let end = (k + BLOCK).min(rows);
         for i in k..end {
             w[i * ld + i] = 1.0;
@@ -270,7 +291,7 @@ mod tests {
                     assert!((sum - b[i]).abs() < 1e-9, "n {n} row {i}");
                 }
                 let mut w = vec![0.0; n.div_ceil(16) * 16 * ld];
-                invert_factor(level, &u, ld, n, &mut w);
+                invert_factor(level, &u, ld, n, &mut w, Stop::default());
                 for i in 0..n {
                     for j in 0..n {
                         let sum: f64 = (0..n)

@@ -6,6 +6,6 @@ mod cholesky;
 mod product;
 
 pub(crate) use cholesky::{
-    FROZEN, Pivots, factor, invert_factor, is_flat, is_negative, solve_lower, solve_upper,
+    FROZEN, Pivots, factor_until, invert_factor, is_flat, is_negative, solve_lower, solve_upper,
 };
-pub(crate) use product::{Shape, product};
+pub(crate) use product::{Shape, product, product_until};

@@ -1,6 +1,7 @@
 //! `C += sign * A^T B` on row-major matrices: the kernel under everything dense.
 
-use crate::simd::{MulAdd, Vector, isa_fn};
+use crate::simd::{Level, MulAdd, Vector, isa_fn};
+use crate::stop::Stop;
 
 /// Rows of `C` in one register tile.
 const TILE_ROWS: usize = 8;
@@ -24,6 +25,25 @@ isa_fn! {
     /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. Leading dimensions are `lda`, `ldb`, `ldc`;
     /// `C` must have room for whole tiles (16 columns). Rows past the last are not touched.
     pub(crate) fn product(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) = body
+}
+
+/// The same, bit for bit, a few rows at a time; ends early once `stop` is asked.
+pub(crate) fn product_until(
+    level: Level,
+    (a, lda): (&[f64], usize),
+    (b, ldb): (&[f64], usize),
+    (c, ldc): (&mut [f64], usize),
+    shape: Shape,
+    sign: f64,
+    stop: Stop<'_>,
+) {
+    for first in (shape.rows.0..shape.rows.1).step_by(2 * TILE_ROWS) {
+        if stop.asked() {
+            return;
+        }
+        let rows = (first, shape.rows.1.min(first + 2 * TILE_ROWS));
+        product(level, a, lda, b, ldb, c, ldc, Shape { rows, ..shape }, sign);
+    }
 }
 
 #[inline(always)]
@@ -99,7 +119,27 @@ fn tile<M: MulAdd, const R: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Level;
+
+    /// Strips of rows are whole tiles: results must not depend on whether the work may be stopped.
+    #[test]
+    fn work_that_may_be_stopped_gives_the_same_bits() {
+        let (n, ld) = (70, 80);
+        let a: Vec<f64> = (0..n * ld).map(|x| (x as f64 * 0.37).sin()).collect();
+        for level in Level::available() {
+            for upper in [false, true] {
+                let shape = Shape { rows: (0, n), columns: (0, n), inner: (0, n), upper };
+                let (mut whole, mut strips) = (vec![1.0; n * ld + 32], vec![1.0; n * ld + 32]);
+                product(level, &a, ld, &a, ld, &mut whole, ld, shape, -1.0);
+                let a = (a.as_slice(), ld);
+                product_until(level, a, a, (&mut strips, ld), shape, -1.0, Stop::default());
+                assert_eq!(whole, strips);
+                let stop = std::sync::atomic::AtomicBool::new(true);
+                let mut untouched = vec![1.0; n * ld + 32];
+                product_until(level, a, a, (&mut untouched, ld), shape, -1.0, Stop(Some(&stop)));
+                assert!(untouched.iter().all(|x| *x == 1.0));
+            }
+        }
+    }
 
     #[test]
     fn agrees_with_the_definition() {

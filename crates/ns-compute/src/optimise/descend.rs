@@ -144,6 +144,10 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     };
     while iterations < mode.iterations {
         iterations += 1;
+        if problem.is_cancelled() {
+            status = FitStatus::NotConverged(Reason::NoProgress);
+            break;
+        }
         if here.value() < least {
             classify(worker, problem, &theta);
             status = FitStatus::NotConverged(Reason::Unbounded);
@@ -306,7 +310,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             // Minimum of the parabola through both values and the slope, kept away from the ends.
             let parabola =
                 if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
-            t = parabola.clamp(0.1 * t, 0.5 * t);
+            t = if parabola.is_nan() { 0.1 * t } else { parabola.clamp(0.1 * t, 0.5 * t) };
         }
         match accepted {
             Some(there) => {

@@ -9,7 +9,10 @@ use super::descend::{Descent, EDM_TOLERANCE, Mode, descend};
 use super::escape::spectrum;
 use super::search::search;
 use super::{Problem, Worker};
-use crate::curvature::{Curvature, Factored, Point, assemble, covariance, factor, solve, variances};
+use crate::curvature::{
+    Curvature, Factored, Point, assemble, covariance, factor, factor_until, solve, variances,
+};
+use crate::stop::Stop;
 
 /// Models up to this size get their uncertainties from the full covariance: it is as fast.
 pub(crate) const DENSE_LIMIT: usize = 400;
@@ -40,7 +43,7 @@ const LARGEST_WHOLE: usize = 3000;
 /// Minimises and certifies.
 ///
 /// # Errors
-/// If no start point has a finite likelihood.
+/// If no start point has a finite likelihood, or the caller asked to stop meanwhile.
 pub(crate) fn fit(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -53,6 +56,10 @@ pub(crate) fn fit(
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
     let found = search(worker, problem, start, further, effort, cold, metric)?;
+    // A search that was cut short may have missed what a whole one finds.
+    if problem.is_cancelled() {
+        return Err(FitFailure::Cancelled);
+    }
     let mut best = found.best;
     let mut iterations = found.iterations;
     if let Some(on_kink) = onto_kinks(problem, &best.theta)
@@ -81,7 +88,11 @@ pub(crate) fn fit(
         // The last steps may have used an older factor: where the Hessian of the point itself does
         // not confirm them, go on from there.
         for round in 0..3 {
-            if uncertainties(worker, problem, wanted, &mut outcome) || round == 2 {
+            let confirmed = uncertainties(worker, problem, wanted, &mut outcome);
+            if problem.is_cancelled() {
+                return Err(FitFailure::Cancelled);
+            }
+            if confirmed || round == 2 {
                 break;
             }
             let again = descend(worker, problem, &best.theta, Mode { verify: true, ..Mode::from(false) })?;
@@ -221,7 +232,8 @@ fn uncertainties(
         damping: 0.0,
     };
     assemble(level, plan, layout, point, &mut worker.scratch, curvature);
-    let factored = factor(level, layout, curvature);
+    let stop = Stop(problem.cancel);
+    let factored = factor_until(level, layout, curvature, stop);
     let Factored::Positive { flat } = factored else {
         worker.wide = wide.or_else(|| worker.wide.take());
         return false;
@@ -236,12 +248,12 @@ fn uncertainties(
     let mut variance = vec![0.0; n];
     let mut values = Vec::new();
     if dense {
-        covariance(level, layout, curvature, &mut values);
+        covariance(level, layout, curvature, &mut values, stop);
         for p in 0..n {
             variance[p] = values[p * n + p];
         }
     } else {
-        variances(level, layout, curvature, &mut variance);
+        variances(level, layout, curvature, &mut variance, stop);
     }
     worker.wide = wide.or_else(|| worker.wide.take());
 

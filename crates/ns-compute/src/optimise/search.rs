@@ -289,13 +289,13 @@ fn everywhere(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: 
         return;
     }
     for p in 0..start.len() {
-        if problem.plan.asymmetric[p] && !problem.fixed[p] {
+        if problem.plan.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
             cross(worker, problem, p, found);
         }
     }
     let most = found.iterations + MOST_SCATTERED_ITERATIONS;
     for index in 0..MOST_STARTS {
-        if found.census.is_complete() || found.iterations > most {
+        if found.census.is_complete() || found.iterations > most || problem.is_cancelled() {
             break;
         }
         let start = scattered(problem, start, index);
@@ -417,6 +417,9 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
         let mut trial = found.best.theta.clone();
         let mut candidates: Vec<(f64, usize)> = Vec::new();
         for p in 0..tried.len() {
+            if problem.is_cancelled() {
+                return;
+            }
             let value = found.best.theta[p];
             let able = if every_valley { plan.asymmetric[p] } else { plan.bendable[p] };
             if tried[p] || problem.fixed[p] || !able || value == 0.0 || value.abs() < smallest {

@@ -1,5 +1,7 @@
 //! The memory of one fitting thread, and the description of one problem.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::memory::Memory;
 use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
@@ -19,6 +21,15 @@ pub(crate) struct Problem<'a> {
     /// Give up far below the saturated model (`descend::BELOW_SATURATED`): of a toy, nobody wants to know
     /// what is there.
     pub(crate) physical: bool,
+    /// Set once the caller wants to stop: nobody will look at the outcome.
+    pub(crate) cancel: Option<&'a AtomicBool>,
+}
+
+impl Problem<'_> {
+    /// True once the caller asked to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
 }
 
 /// Scratch of one thread; everything that an iteration writes.
@@ -96,6 +107,7 @@ impl Worker {
             upper: Vec::new(),
             fixed: Vec::new(),
             physical: false,
+            cancel: None,
         };
         let theta = &plan.table.init;
         self.evaluate(&problem, theta, 0.0);

@@ -1,10 +1,10 @@
 //! The named result of a scan.
 
 use serde::ser::{SerializeSeq, SerializeStruct};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Where `twice_delta_nll` crosses a level on either side of the best fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanInterval {
     /// The level: 1 or 4.
@@ -72,7 +72,7 @@ impl ContourLevel {
 }
 
 /// The second parameter of a scan.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SecondAxis {
     /// Full name.

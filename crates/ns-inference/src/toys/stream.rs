@@ -28,6 +28,9 @@ const DEVICE_BATCH: (u64, u64, u64) = (32_768, 2048, 400_000);
 /// How long a batch should take, in seconds: what is lost at most when a run is killed.
 const BATCH_SECONDS: f64 = 4.0;
 
+/// Rows of a batch whose memory is taken beforehand.
+const MOST_RESERVED: usize = 1 << 16;
+
 /// Toys of one kind: what they are drawn from and how they are fitted.
 pub(super) struct Toys {
     pub(super) source: Arc<ToySource>,
@@ -244,7 +247,8 @@ impl<R: Reader> Sink for Batch<'_, R> {
         };
         if full {
             let room = self.pieces.get(self.rows.len()).map_or(0, count);
-            self.rows.push(Vec::with_capacity(room));
+            // Whoever asks for batches of any size does not thereby ask for their memory at once.
+            self.rows.push(Vec::with_capacity(room.min(MOST_RESERVED)));
         }
         let number = self.rows.len() - 1;
         let (Some(rows), Some(piece)) = (self.rows.last_mut(), self.pieces.get(number)) else { return };

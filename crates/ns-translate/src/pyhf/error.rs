@@ -20,6 +20,14 @@ pub enum WorkspaceError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The input has no end, or none that a workspace could have.
+    #[error("{} is longer than {}, which no workspace is; is it the right file?", path.display(), size(*limit))]
+    TooLong {
+        /// Which file, pipe or device.
+        path: PathBuf,
+        /// Most bytes that are read.
+        limit: u64,
+    },
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
         if path.is_empty() { String::new() } else { format!(" (in {path})") })]
@@ -133,6 +141,14 @@ impl WorkspaceError {
             | Self::InvalidAfterEdit { report, .. } => &report.problems,
             _ => &[],
         }
+    }
+}
+
+/// A number of bytes.
+fn size(bytes: u64) -> String {
+    match bytes >> 30 {
+        0 => format!("{bytes} bytes"),
+        n => format!("{n} GiB"),
     }
 }
 

@@ -26,6 +26,7 @@ mod declare;
 mod diagnose;
 mod document;
 mod error;
+mod input;
 mod names;
 mod parse;
 mod patch;
@@ -37,6 +38,7 @@ mod surgery;
 mod workspace;
 
 pub use error::WorkspaceError;
+pub use input::{MOST_BYTES, read_all, read_file};
 pub use patch::{DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};

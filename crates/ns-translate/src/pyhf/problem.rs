@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ns_core::plain;
+
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -38,7 +40,8 @@ impl Problem {
     #[must_use]
     pub fn paragraph(&self) -> String {
         let place = if self.path.is_empty() { "top level" } else { &self.path };
-        format!("{place}: {} {}", self.message, self.remedy)
+        // What is quoted from the file must not look like another problem's line.
+        format!("{}: {} {}", plain(place), plain(&self.message), plain(&self.remedy))
     }
 }
 

@@ -1,8 +1,7 @@
 //! [`Workspace`]: what was read, and the way from it to a model.
 
-use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ns_core::{Interpolation, Model};
 use serde_json::Value;
@@ -11,6 +10,7 @@ use super::build::build;
 use super::declare::declare;
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
+use super::input::{read_all, read_file};
 use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
@@ -56,12 +56,8 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`Workspace::from_path`].
-    pub fn from_reader(mut reader: impl Read) -> Result<Self, WorkspaceError> {
-        let mut text = Vec::new();
-        reader
-            .read_to_end(&mut text)
-            .map_err(|source| WorkspaceError::Io { path: PathBuf::from("the input"), source })?;
-        Self::from_slice(&text)
+    pub fn from_reader(reader: impl Read) -> Result<Self, WorkspaceError> {
+        Self::from_slice(&read_all(reader, Path::new("the input"))?)
     }
 
     /// Reads JSON text in UTF-8.
@@ -259,9 +255,5 @@ pub(crate) fn validate_document(document: &Document) -> Report {
 
 /// The bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    let io = |source| WorkspaceError::Io { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(io)?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(io)?;
-    Ok(text)
+    read_file(path)
 }

@@ -43,6 +43,14 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     outcomes.into_iter().flat_map(|outcome| outcome.fits).flatten().collect()
 }
 
+/// The address of the plan was once added to it.
+#[test]
+fn the_device_s_certificates_have_the_processor_s_tolerance() {
+    for (_, _, cpu, gpu) in kinked().take(5) {
+        assert_eq!(gpu.plan.edm_tolerance.to_bits(), cpu.plan.edm_tolerance.to_bits());
+    }
+}
+
 #[test]
 fn searches_between_kinks_end_in_the_processor_s_minima() {
     let (mut compared, mut apart, mut own) = (0, Vec::new(), 0);

@@ -1,6 +1,6 @@
 //! The certificate against what it is about: how far above its minimum a function is.
 
-use ns_core::{Data, Execution};
+use ns_core::{Control, Data, Execution};
 
 use super::*;
 use crate::CpuSession;
@@ -26,7 +26,7 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let frame = Frame::new(&session.plan().table, &ns_core::FitRequest::default());
         let data = session.dataset(&Data::Observed).unwrap();
         let data = data.unwrap_or_else(|| session.observed.as_ref().clone());
-        let problem = session.problem(frame, &data, false);
+        let problem = session.problem(frame, &data, false, Control::default());
         let mut worker = take(&session.workers, session.plan());
         let fitted = descend(&mut worker, &problem, &start, Mode::from(true));
         let Some(best) = fitted.ok().filter(|best| best.status == FitStatus::Converged) else { continue };

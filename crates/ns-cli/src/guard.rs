@@ -1,0 +1,54 @@
+//! The last guard around the program: a panic, which is a bug, becomes a message and exit code 1, and the work has a stack of
+//! its own, whatever the shell allows.
+
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+use crate::error::Exit;
+use crate::output::complain;
+
+/// Bytes of the stack, as many as shells usually allow; only what is touched is used.
+const STACK: usize = 8 << 20;
+
+/// What the first panic said, and where.
+static SAID: Mutex<Option<String>> = Mutex::new(None);
+
+/// Runs the program.
+pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
+    let usual = take_hook();
+    set_hook(Box::new(move |panic| {
+        note(panic);
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|wish| wish != "0") {
+            usual(panic);
+        }
+    }));
+    let ended = match Builder::new().name("nextstat".into()).stack_size(STACK).spawn(program) {
+        Ok(thread) => thread.join(),
+        // Where no thread can be started, the stack there is will have to do.
+        Err(_) => catch_unwind(AssertUnwindSafe(program)),
+    };
+    ended.unwrap_or_else(|_| {
+        let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let said = said.unwrap_or_else(|| "it left no message".to_owned());
+        complain(
+            "error",
+            &format!(
+                "internal error in nextstat {}: {said}. This is a bug; please report it with the command and, if you can, \
+                 the workspace: {}",
+                env!("CARGO_PKG_VERSION"),
+                env!("CARGO_PKG_REPOSITORY")
+            ),
+        );
+        Exit::Failed.into()
+    })
+}
+
+/// Keeps what the first panic said; those that follow from it are of no interest.
+fn note(panic: &PanicHookInfo<'_>) {
+    let said = panic.payload_as_str().unwrap_or("no message");
+    let place = panic.location().map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));
+    let mut kept = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.get_or_insert_with(|| format!("{}{place}", said.replace('\n', " ")));
+}

@@ -1,0 +1,114 @@
+//! Signals: heard within a second wherever the work is, and left alone where whoever started the program ignores them.
+#![cfg(unix)]
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{command, fixture, shown};
+
+/// A command that hears signals as `how` says, whatever these tests were started with.
+fn hearing(args: &[&str], how: libc::sighandler_t) -> Command {
+    let mut command = command(args);
+    // SAFETY: between fork and exec nothing is called but `signal`, which is safe there.
+    unsafe {
+        command.pre_exec(move || {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, how);
+            }
+            Ok(())
+        });
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn send(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Starts a command, interrupts it after a while, and returns how it ended and how long it took from then on.
+fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
+    let child = hearing(args, libc::SIG_DFL).spawn().unwrap();
+    std::thread::sleep(after);
+    send(&child, "-INT");
+    let sent = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    (output, sent.elapsed())
+}
+
+/// Tests run beside each other on busy machines: what is promised is a second on an idle one.
+const AT_MOST: Duration = Duration::from_secs(5);
+
+#[test]
+fn ignored_signals_stay_ignored() {
+    for signal in ["-HUP", "-TERM", "-INT"] {
+        let file = fixture("simple_workspace.json");
+        let args = ["toys", "-i", &file, "--n-toys", "3000", "--threads", "1"];
+        let child = hearing(&args, libc::SIG_IGN).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+        send(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), output.status.signal()),
+            (Some(0), None),
+            "{signal}: {}",
+            shown(&output)
+        );
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["n_toys"], 3000, "{signal}");
+    }
+}
+
+#[test]
+fn an_interrupt_of_toys_is_obeyed_soon_and_writes_what_is_finished() {
+    let file = fixture("simple_workspace.json");
+    let args = ["toys", "-i", &file, "--n-toys", "100000000", "--threads", "1", "--batch", "100000000"];
+    let (output, took) = interrupted(&args, Duration::from_secs(2));
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    assert!(took < AT_MOST, "{took:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(result["n_toys"].as_u64().unwrap() > 0, "{}", result["n_toys"]);
+}
+
+/// Many parameters with bent effects on few bins: a single fit with a thorough search takes minutes.
+fn endless_model() -> Value {
+    let names: Vec<String> = (0..400).map(|i| format!("bent_{i}")).collect();
+    let modifiers: Vec<Value> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| {
+            let (hi, lo) = (1.0 + 0.002 * (i % 7) as f64, 1.0 + 0.001 * (i % 5) as f64);
+            serde_json::json!({"name": name, "type": "normsys", "data": {"hi": hi, "lo": lo}})
+        })
+        .collect();
+    let mut background = modifiers.clone();
+    background.push(serde_json::json!({"name": "stat", "type": "staterror", "data": vec![3.0; 60]}));
+    serde_json::json!({
+        "version": "1.0.0",
+        "channels": [{"name": "c", "samples": [
+            {"name": "s", "data": vec![5.0; 60], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": vec![50.0; 60], "modifiers": background}]}],
+        "observations": [{"name": "c", "data": (0..60).map(|i| f64::from(40 + 7 * (i % 5))).collect::<Vec<_>>()}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]})
+}
+
+#[test]
+fn an_interrupt_of_long_fits_is_obeyed_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bent.json");
+    std::fs::write(&path, endless_model().to_string()).unwrap();
+    let file = path.to_str().unwrap();
+    let cases: [&[&str]; 2] = [
+        &["ranking", "-i", file, "--threads", "1", "--interp-defaults", "piecewise"],
+        &["toys", "-i", file, "--n-toys", "100000", "--threads", "1", "--interp-defaults", "piecewise"],
+    ];
+    for args in cases {
+        let (output, took) = interrupted(args, Duration::from_millis(1500));
+        assert_eq!(output.status.code(), Some(130), "{args:?}: {}", shown(&output));
+        assert!(took < AT_MOST, "{args:?}: {took:?}");
+    }
+}
