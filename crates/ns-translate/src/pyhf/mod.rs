@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Order, names, start values, bounds and constraints are those of pyhf 0.7. What pyhf
-//! rejects is rejected here, with the place in the file and a remedy; all problems of a
-//! file are reported at once.
+//! rejects is rejected here, with the place in the file and a remedy, unless it has one meaning
+//! only: then there is a warning. All problems of a file are reported at once.
 
 mod build;
 mod declare;
@@ -34,6 +34,7 @@ mod rules;
 mod settings;
 mod summary;
 mod surgery;
+mod tolerate;
 mod workspace;
 
 pub use error::WorkspaceError;

@@ -15,6 +15,7 @@ use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
 use super::settings::resolve;
+use super::tolerate::remove_copies;
 use super::{names, rules};
 
 /// How to read a workspace as a model.
@@ -30,9 +31,21 @@ pub struct ModelOptions {
 
 /// A pyhf workspace, structurally sound; whether it makes sense is found out by
 /// [`Workspace::validate`] and [`Workspace::model`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Workspace {
     pub(crate) document: Document,
+    /// Warnings of what was read as something else than it is, or left out.
+    pub(crate) notes: Report,
+}
+
+/// Equal if they are written equally, wherever in its file each part stood.
+impl PartialEq for Workspace {
+    fn eq(&self, other: &Self) -> bool {
+        let (mut a, mut b) = (self.document.clone(), other.document.clone());
+        a.number();
+        b.number();
+        a == b
+    }
 }
 
 /// Writes the workspace in pyhf's format, keys in their usual order.
@@ -43,6 +56,17 @@ impl serde::Serialize for Workspace {
 }
 
 impl Workspace {
+    /// A workspace without anything to say about how it was read.
+    pub(crate) fn of(document: Document) -> Self {
+        Self { document, notes: Report::default() }
+    }
+
+    /// A workspace as it was read; equal things of one name become one.
+    fn read((mut document, mut notes): (Document, Report)) -> Self {
+        remove_copies(&mut document, &mut notes);
+        Self { document, notes }
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -70,8 +94,8 @@ impl Workspace {
     /// As [`Workspace::from_path`], apart from the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         match serde_json::from_slice(text) {
-            Ok(document) => Ok(Self { document }),
-            Err(error) => Err(super::diagnose::explain(text, &error)),
+            Ok(document) => Ok(Self::read((document, Report::default()))),
+            Err(_) => super::diagnose::read_text(text).map(Self::read),
         }
     }
 
@@ -81,8 +105,8 @@ impl Workspace {
     /// If it does not have the structure of a workspace.
     pub fn from_value(value: Value) -> Result<Self, WorkspaceError> {
         match serde::Deserialize::deserialize(&value) {
-            Ok(document) => Ok(Self { document }),
-            Err(error) => Err(super::diagnose::explain_value(&value, &error)),
+            Ok(document) => Ok(Self::read((document, Report::default()))),
+            Err(_) => super::diagnose::read_tree(value, Report::default()).map(Self::read),
         }
     }
 
@@ -102,7 +126,7 @@ impl Workspace {
             return Self::from_slice(text);
         }
         let mut value: Value =
-            serde_json::from_slice(text).map_err(|error| super::diagnose::explain(text, &error))?;
+            serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
         let mut report = Report::default();
         super::diagnose::report_duplicate_keys(text, &mut report);
         if report.has_errors() {
@@ -114,7 +138,9 @@ impl Workspace {
         for patch in patches {
             patch.apply(&mut value)?;
         }
-        Self::from_value(value)
+        let mut workspace = Self::from_value(value)?;
+        report.extend(std::mem::take(&mut workspace.notes));
+        Ok(Self { notes: report, ..workspace })
     }
 
     /// Reads a file and applies patches to it.
@@ -145,7 +171,14 @@ impl Workspace {
     /// Every problem of the workspace with every measurement, errors and warnings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        validate_document(&self.document).problems
+        self.report().problems
+    }
+
+    /// [`Workspace::validate`] with the number of errors that were not kept.
+    fn report(&self) -> Report {
+        let mut report = self.notes.clone();
+        report.extend(validate_document(&self.document));
+        report
     }
 
     /// The model of one measurement.
@@ -155,7 +188,7 @@ impl Workspace {
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let measurement = self.measurement(options.measurement.as_deref())?;
-        let mut report = Report::default();
+        let mut report = self.notes.clone();
         if options.measurement.is_none() && self.document.measurements.len() > 1 {
             report.warn(
                 "/measurements".to_owned(),
@@ -229,7 +262,7 @@ impl Workspace {
 #[must_use]
 pub fn validate_slice(text: &[u8]) -> Report {
     match Workspace::from_slice(text) {
-        Ok(workspace) => validate_document(&workspace.document),
+        Ok(workspace) => workspace.report(),
         Err(WorkspaceError::Invalid { report }) => report,
         Err(error) => {
             let mut report = Report::default();
