@@ -55,6 +55,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<device::DeviceInfo>()?;
     m.add_function(wrap_pyfunction!(load::load_workspace, m)?)?;
     m.add_function(wrap_pyfunction!(load::_restored, m)?)?;
+    m.add_function(wrap_pyfunction!(load::_text, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::rename, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::combine, m)?)?;

@@ -1,11 +1,11 @@
 //! From the flags to a workspace and a model.
 
-use std::io::Read;
 use std::path::Path;
 
 use ns_core::Model;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError,
+    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError, read_file,
+    read_from,
 };
 
 use crate::args::ModelArgs;
@@ -26,19 +26,12 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The bytes of a file or of standard input.
+/// The text of a file, of a member of an archive, or of standard input, unpacked if it is compressed.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read or unpacked.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    let io = |source| WorkspaceError::Io { path: path.to_owned(), source };
-    if is_stdin(path) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        Ok(bytes)
-    } else {
-        std::fs::read(path).map_err(io)
-    }
+    if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
 /// The workspace with its patches applied and without the channels that the flags leave out.

@@ -4,6 +4,7 @@
 mod devices;
 mod documentation;
 mod fit;
+mod formats;
 mod hypotest;
 mod inspect;
 mod plots;

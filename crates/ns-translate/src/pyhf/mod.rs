@@ -26,6 +26,7 @@ mod declare;
 mod diagnose;
 mod document;
 mod error;
+mod input;
 mod names;
 mod parse;
 mod patch;
@@ -38,6 +39,7 @@ mod tolerate;
 mod workspace;
 
 pub use error::WorkspaceError;
+pub use input::{file_of, read_file, read_from};
 pub use patch::{DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};

@@ -1,8 +1,7 @@
 //! [`Workspace`]: what was read, and the way from it to a model.
 
-use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ns_core::{Interpolation, Model};
 use serde_json::Value;
@@ -11,6 +10,7 @@ use super::build::build;
 use super::declare::declare;
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
+use super::input::{read_file, read_from};
 use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
@@ -67,25 +67,21 @@ impl Workspace {
         Self { document, notes }
     }
 
-    /// Reads a file.
+    /// Reads a file, plain or compressed, or a member of an archive: see [`read_file`].
     ///
     /// # Errors
     /// If it cannot be read, is not JSON, or does not have the structure of a workspace; all
     /// problems are reported, those of meaning included.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
-        Self::from_slice(&read(path.as_ref())?)
+        Self::from_slice(&read_file(path.as_ref())?)
     }
 
     /// Reads everything that `reader` has, for example standard input.
     ///
     /// # Errors
     /// As [`Workspace::from_path`].
-    pub fn from_reader(mut reader: impl Read) -> Result<Self, WorkspaceError> {
-        let mut text = Vec::new();
-        reader
-            .read_to_end(&mut text)
-            .map_err(|source| WorkspaceError::Io { path: PathBuf::from("the input"), source })?;
-        Self::from_slice(&text)
+    pub fn from_reader(reader: impl Read) -> Result<Self, WorkspaceError> {
+        Self::from_slice(&read_from(reader, "the input")?)
     }
 
     /// Reads JSON text in UTF-8.
@@ -152,7 +148,7 @@ impl Workspace {
         patches: &[Patch],
         check: DigestCheck,
     ) -> Result<Self, WorkspaceError> {
-        Self::from_slice_patched(&read(path.as_ref())?, patches, check)
+        Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
     }
 
     /// The workspace as a JSON value, in pyhf's format.
@@ -288,13 +284,4 @@ pub(crate) fn validate_document(document: &Document) -> Report {
         resolve(document, measurement, &declared, &mut report);
     }
     report
-}
-
-/// The bytes of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    let io = |source| WorkspaceError::Io { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(io)?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(io)?;
-    Ok(text)
 }
