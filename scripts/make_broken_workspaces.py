@@ -142,9 +142,9 @@ RAW = {
     "duplicate_key": lambda text: text.replace(
         '"name": "jes",', '"name": "jes", "type": "normsys",', 1
     ).encode(),
-    "duplicate_key_at_top": lambda text: text.replace(
+    "warning_duplicate_key_same_value": lambda text: text.replace(
         '"version": "1.0.0"', '"version": "1.0.0", "version": "1.0.0"'
-    ).encode(),
+    ).replace('"name": "jes",', '"name": "jes", "name": "jes",').encode(),
 }
 
 # --- not a workspace -----------------------------------------------------------------------
@@ -204,9 +204,14 @@ def _(w):
     del background(w)["modifiers"]
 
 
-@case("sample_data_is_a_number")
+@case("sample_data_is_a_number_for_two_bins")
 def _(w):
-    w["channels"][1]["samples"][0]["data"] = 200.0
+    background(w)["data"] = 50.0
+
+
+@case("staterror_data_is_a_number_for_two_bins")
+def _(w):
+    background(w)["modifiers"][1]["data"] = 2.0
 
 
 @case("sample_data_empty")
@@ -231,7 +236,7 @@ def _(w):
 
 @case("unknown_key_at_top")
 def _(w):
-    w["comment"] = "made by hand"
+    w["author"] = "made by hand"
 
 
 @case("unknown_key_in_channel")
@@ -259,9 +264,9 @@ def _(w):
     settings(w, "mu")["init"] = settings(w, "mu").pop("inits")
 
 
-@case("version_missing")
+@case("version_misspelt")
 def _(w):
-    del w["version"]
+    w["Version"] = w.pop("version")
 
 
 @case("version_unknown")
@@ -289,9 +294,14 @@ def _(w):
     del background(w)["modifiers"][0]["type"]
 
 
-@case("modifier_without_data")
+@case("normsys_without_data")
 def _(w):
-    del signal(w)["modifiers"][0]["data"]
+    del signal(w)["modifiers"][2]["data"]
+
+
+@case("normfactor_data_misspelt")
+def _(w):
+    signal(w)["modifiers"][0]["dta"] = signal(w)["modifiers"][0].pop("data")
 
 
 @case("modifiers_object")
@@ -374,9 +384,9 @@ def _(w):
     del config(w)["parameters"]
 
 
-@case("setting_bounds_flat")
+@case("setting_bounds_flat_of_a_vector")
 def _(w):
-    settings(w, "mu")["bounds"] = [0.0, 10.0]
+    config(w)["parameters"].append({"name": "stat_SR", "bounds": [0.0, 10.0]})
 
 
 @case("setting_bounds_of_three")
@@ -389,9 +399,14 @@ def _(w):
     settings(w, "mu")["fixed"] = "true"
 
 
-@case("setting_inits_is_a_number")
+@case("setting_inits_is_a_number_for_a_vector")
 def _(w):
-    settings(w, "mu")["inits"] = 1.0
+    config(w)["parameters"].append({"name": "stat_SR", "inits": 1.0})
+
+
+@case("setting_inits_is_a_string")
+def _(w):
+    settings(w, "mu")["inits"] = "1.0"
 
 
 @case("boolean_as_yield")
@@ -401,7 +416,7 @@ def _(w):
 
 @case("many_things_at_once")
 def _(w):
-    w["comment"] = ""
+    w["comments"] = ""
     background(w)["data"] = [50.0, "40"]
     background(w)["modifiers"][0]["data"]["lo_data"] = [48.0]
     signal(w)["modifiers"][2]["data"]["lo"] = 0.0
@@ -425,27 +440,24 @@ def _(w):
 
 @case("observation_twice")
 def _(w):
-    w["observations"].append({"name": "CR", "data": [204.0]})
+    w["observations"].append({"name": "CR", "data": [205.0]})
 
 
 @case("measurement_name_twice")
 def _(w):
     w["measurements"].append(copy.deepcopy(w["measurements"][0]))
+    w["measurements"][1]["config"]["poi"] = "theory"
 
 
 @case("modifier_twice_on_a_sample")
 def _(w):
     background(w)["modifiers"].append(copy.deepcopy(background(w)["modifiers"][0]))
+    background(w)["modifiers"][3]["data"]["hi_data"][0] = 53.0
 
 
 @case("observation_missing")
 def _(w):
     del w["observations"][1]
-
-
-@case("observation_without_channel")
-def _(w):
-    w["observations"].append({"name": "VR", "data": [3.0]})
 
 
 @case("observation_misspelt")
@@ -619,6 +631,89 @@ def _(w):
 @case("warning_poi_unused")
 def _(w):
     config(w)["poi"] = "mu_sig"
+
+
+@case("warning_observation_without_channel")
+def _(w):
+    w["observations"].append({"name": "VR", "data": [3.0]})
+
+
+@case("warning_descriptive_keys")
+def _(w):
+    places = [w, sr(w), signal(w), signal(w)["modifiers"][0], background(w)["modifiers"][0]["data"]]
+    places += [w["observations"][0], w["measurements"][0], config(w), settings(w, "mu")]
+    for place in places:
+        place["description"] = "of a person"
+    w["$schema"] = "https://scikit-hep.org/pyhf/schemas/1.0.0/workspace.json"
+    signal(w)["comment"] = ["any", {"value": "will do"}]
+    sr(w)["metadata"] = {"name": "SR", "data": []}
+
+
+@case("warning_version_missing")
+def _(w):
+    del w["version"]
+
+
+@case("warning_normfactor_without_data")
+def _(w):
+    del signal(w)["modifiers"][0]["data"]
+
+
+@case("warning_lumi_and_shapefactor_without_data")
+def _(w):
+    del signal(w)["modifiers"][1]["data"]
+    del w["channels"][1]["samples"][0]["modifiers"][1]["data"]
+
+
+@case("warning_number_for_a_list_of_one")
+def _(w):
+    sample = w["channels"][1]["samples"][0]
+    sample["data"] = 200.0
+    sample["modifiers"][0]["data"] = {"lo_data": 195.0, "hi_data": 206.0}
+    sample["modifiers"].append({"name": "stat_CR", "type": "staterror", "data": 3})
+    w["observations"][1]["data"] = 204.0
+    settings(w, "lumi").update({"inits": 1.0, "auxdata": 1.0, "sigmas": 0.02})
+
+
+@case("warning_bounds_of_one_pair")
+def _(w):
+    settings(w, "mu")["bounds"] = [0.0, 10.0]
+
+
+@case("warning_same_modifier_twice")
+def _(w):
+    for sample in (signal(w), background(w), w["channels"][1]["samples"][0]):
+        sample["modifiers"] += copy.deepcopy([m for m in sample["modifiers"] if m["type"] != "shapesys"])
+
+
+@case("warning_same_shapesys_twice")
+def _(w):
+    background(w)["modifiers"].append(copy.deepcopy(background(w)["modifiers"][2]))
+
+
+@case("warning_same_sample_twice")
+def _(w):
+    sr(w)["samples"].append(copy.deepcopy(background(w)))
+
+
+@case("warning_same_channel_twice")
+def _(w):
+    w["channels"].append(copy.deepcopy(w["channels"][0]))
+
+
+@case("warning_same_observation_twice")
+def _(w):
+    w["observations"].append(copy.deepcopy(w["observations"][0]))
+
+
+@case("warning_same_measurement_twice")
+def _(w):
+    w["measurements"].append(copy.deepcopy(w["measurements"][0]))
+
+
+@case("warning_same_setting_twice")
+def _(w):
+    config(w)["parameters"].append(copy.deepcopy(settings(w, "mu")))
 
 
 @case("warning_poi_empty")

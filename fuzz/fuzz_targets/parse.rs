@@ -1,14 +1,15 @@
-//! Any bytes as workspace, patch and patchset: no panic, no unbounded memory, and the
+//! Any bytes as compressed file, archive, workspace, patch and patchset: no panic, no unbounded memory, and the
 //! readers agree with each other.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ns_translate::pyhf::{DigestCheck, ModelOptions, Patch, Patchset, Workspace, validate_slice};
+use ns_translate::pyhf::{DigestCheck, ModelOptions, Patch, Patchset, Workspace, read_from, validate_slice};
 use serde_json::Value;
 
 const BASE: &str = include_str!("../../tests/fixtures/background_only.json");
 
 fuzz_target!(|data: &[u8]| {
+    let _ = read_from(data, "fuzz").inspect_err(|e| drop(e.to_string()));
     let report = validate_slice(data);
     let _ = report.to_string();
     match Workspace::from_slice(data) {

@@ -339,18 +339,19 @@ def _all_modifiers(spec, *kinds):
 
 def _drop_key(d, spec):
     where = d.pick([spec, d.pick(spec["channels"]), d.pick(_all_samples(spec))[1], d.pick(spec["observations"])])
-    del where[d.pick(sorted(where))]
+    del where[d.pick(sorted(where.keys() - {"version"}))]  # there is only one version
 
 
 def _drop_modifier_key(d, spec):
     modifier = d.pick(_all_modifiers(spec))[2]
-    del modifier[d.pick(sorted(modifier))]
+    # Data that can only be null may be left out.
+    del modifier[d.pick(sorted(key for key in modifier if modifier[key] is not None))]
 
 
 def _unknown_key(d, spec):
     where = [spec, *spec["channels"], *spec["observations"], *spec["measurements"]]
     where += [s for _, s in _all_samples(spec)] + [m for _, _, m in _all_modifiers(spec)]
-    d.pick(where)["comment"] = "not in the schema"
+    d.pick(where)["remark"] = "not in the schema"
 
 
 def _unknown_type(d, spec):
@@ -389,8 +390,9 @@ def _clash_of_types(d, spec):
 
 
 def _shapesys_reused(d, spec):
-    for _, sample in (_all_samples(spec) * 2)[:2]:
-        sample["modifiers"].append({"name": "reused", "type": "shapesys", "data": [1.0] * len(sample["data"])})
+    # On a single sample two equal ones would be one.
+    for i, (_, sample) in enumerate((_all_samples(spec) * 2)[:2]):
+        sample["modifiers"].append({"name": "reused", "type": "shapesys", "data": [1.0 + i] * len(sample["data"])})
 
 
 def _lumi_without_settings(d, spec):
@@ -409,7 +411,7 @@ def _settings_of(spec):
 
 
 def _settings_doubled(d, spec):
-    _settings_of(spec).extend([{"name": "twice"}, {"name": "twice"}])
+    _settings_of(spec).extend([{"name": "twice"}, {"name": "twice", "fixed": True}])
 
 
 def _settings_wrong_length(d, spec):
@@ -434,7 +436,7 @@ def _wrong_value_type(d, spec):
     if choice == 0:
         d.pick(_all_samples(spec))[1]["data"][0] = "12"
     elif choice == 1:
-        d.pick(_all_samples(spec))[1]["data"] = 3.0
+        d.pick(_all_samples(spec))[1]["data"] = "3.0"
     elif choice == 2:
         d.pick(spec["observations"])["data"] = {"0": 1.0}
     elif choice == 3:

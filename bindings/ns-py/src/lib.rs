@@ -67,6 +67,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(stages::_toy_test, m)?)?;
     #[cfg(debug_assertions)]
     m.add_function(wrap_pyfunction!(work::_panic, m)?)?;
+    m.add_function(wrap_pyfunction!(load::_text, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::rename, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::combine, m)?)?;

@@ -8,7 +8,7 @@ use ns_translate::pyhf::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::error::workspace_error;
 use crate::model::{Model, Origin};
@@ -16,7 +16,8 @@ use crate::work::released;
 
 /// Reads a pyhf workspace and builds the model of one measurement.
 ///
-/// `source` is a path or a dictionary. `measurement` is the first one unless named. `patch` is a
+/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), and a member of
+/// an archive is named behind it: `"archive.tar.gz:path/in/archive.json"`. `measurement` is the first one unless named. `patch` is a
 /// JSON Patch (a list of operations, a path) or a member of a patchset (`"patchset.json:name"`), or
 /// a list of such; `digest_check=False` applies a patchset made for another workspace.
 /// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1,
@@ -56,6 +57,13 @@ pub(crate) fn load_workspace(
         Origin::new(if all { workspace } else { workspace.select_channels(&selection)? }, options).model()
     })?;
     ready(py, model)
+}
+
+/// The text of a file, unpacked if it is compressed, or of a member of an archive.
+#[pyfunction]
+pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
+    let text = py.detach(|| read_file(&path)).map_err(|error| workspace_error(py, &error))?;
+    Ok(PyBytes::new(py, &text).unbind())
 }
 
 /// A pickled model, from the arguments that `Model.__reduce__` names.

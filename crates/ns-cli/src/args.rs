@@ -10,7 +10,8 @@ use ns_translate::pyhf::PatchArgument;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
-    /// Workspace file in pyhf's JSON; `-` reads standard input
+    /// Workspace file in pyhf's JSON, also compressed, or FILE.tar.gz:MEMBER of an archive; `-` reads
+    /// standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) input: PathBuf,
     /// Measurement to use [default: the first]

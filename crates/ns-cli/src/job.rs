@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
 use ns_inference::{Opened, Work, open_session_for};
+use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -38,7 +39,7 @@ impl Job {
     ) -> Result<Self, CliError> {
         let started = Instant::now();
         let quiet = output.quiet;
-        distinct([("--input", Some(model.input.as_path())), ("--output", output.output.as_deref())])?;
+        distinct([("--input", Some(file_of(&model.input))), ("--output", output.output.as_deref())])?;
         let output = Output::open(output)?;
         let model = load::model(model)?;
         let Opened { session, reason } = open_session_for(&model, &execution.execution(), work)?;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use ns_core::Model;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError, read_all,
-    read_file,
+    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError, read_file,
+    read_from,
 };
 
 use crate::args::ModelArgs;
@@ -26,16 +26,12 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The bytes of a file or of standard input.
+/// The text of a file, of a member of an archive, or of standard input, unpacked if it is compressed.
 ///
 /// # Errors
-/// If it cannot be read, or has no end.
+/// If it cannot be read or unpacked.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    if is_stdin(path) {
-        read_all(std::io::stdin().lock(), Path::new("standard input"))
-    } else {
-        read_file(path)
-    }
+    if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
 /// The workspace with its patches applied and without the channels that the flags leave out.

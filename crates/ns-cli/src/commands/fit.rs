@@ -9,6 +9,7 @@ use ns_inference::present::{fit_rows, significant};
 use ns_inference::{
     FitOptions, FitResult, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields,
 };
+use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
@@ -83,7 +84,7 @@ struct CovarianceFile<'a> {
 pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     let files = [
-        ("--input", Some(args.model.input.as_path())),
+        ("--input", Some(file_of(&args.model.input))),
         ("--output", args.output.output.as_deref()),
         ("--covariance", args.covariance.as_deref()),
     ];

@@ -4,6 +4,7 @@
 mod devices;
 mod documentation;
 mod fit;
+mod formats;
 mod hostile;
 mod hypotest;
 mod inspect;

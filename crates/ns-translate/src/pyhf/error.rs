@@ -1,10 +1,10 @@
 //! Why there is no workspace or no model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::names::{list, quoted};
+use super::names::{list, nearest, quoted};
 use super::problem::Report;
 use super::surgery::Operation;
 
@@ -27,6 +27,36 @@ pub enum WorkspaceError {
         path: PathBuf,
         /// Most bytes that are read.
         limit: u64,
+    },
+    /// A compressed file or an archive cannot be unpacked.
+    #[error("cannot unpack {}: {message} {remedy}", path.display())]
+    Unpack {
+        /// Which file, and which member of it.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// An archive has no such member, or none was chosen.
+    #[error("{}", member(archive, name.as_deref(), *nameable, members))]
+    Member {
+        /// The archive.
+        archive: PathBuf,
+        /// What was asked for.
+        name: Option<String>,
+        /// Whether it can be asked for by name: not in standard input, nor in an archive within another one.
+        nameable: bool,
+        /// The names there are, those of JSON files if it has any.
+        members: Vec<String>,
+    },
+    /// A member was asked for of a file that is no archive.
+    #[error("{} is no archive, so it has no member {}. Give the file alone.", path.display(), quoted(member))]
+    NoArchive {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        member: String,
     },
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
@@ -150,6 +180,28 @@ fn size(bytes: u64) -> String {
         0 => format!("{bytes} bytes"),
         n => format!("{n} GiB"),
     }
+}
+
+/// What is asked of an archive, and what it has.
+fn member(archive: &Path, name: Option<&str>, nameable: bool, members: &[String]) -> String {
+    let archive = archive.display();
+    let known = list("Its files are", members);
+    let Some(name) = name else {
+        let example = members.first().map_or("NAME", String::as_str);
+        return if nameable {
+            format!("{archive} is an archive. Name a file in it, such as {archive}:{example}. {known}")
+        } else {
+            format!(
+                "{archive} is an archive. Save it as a file ARCHIVE and name a file in it, such as ARCHIVE:{example}. {known}"
+            )
+        };
+    };
+    let near = nearest(name, members.iter().map(String::as_str)).or_else(|| {
+        let file = |path: &str| path.rsplit('/').next().map(str::to_owned);
+        members.iter().map(String::as_str).find(|member| file(member) == file(name))
+    });
+    let near = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
+    format!("{archive} has no file {}.{near} {known}", quoted(name))
 }
 
 /// All problems of a report under one headline.

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Order, names, start values, bounds and constraints are those of pyhf 0.7. What pyhf
-//! rejects is rejected here, with the place in the file and a remedy; all problems of a
-//! file are reported at once.
+//! rejects is rejected here, with the place in the file and a remedy, unless it has one meaning
+//! only: then there is a warning. All problems of a file are reported at once.
 
 mod build;
 mod declare;
@@ -35,10 +35,11 @@ mod rules;
 mod settings;
 mod summary;
 mod surgery;
+mod tolerate;
 mod workspace;
 
 pub use error::WorkspaceError;
-pub use input::{MOST_BYTES, read_all, read_file};
+pub use input::{file_of, read_file, read_from};
 pub use patch::{DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};

@@ -221,9 +221,12 @@ fn check_observations(document: &Document, report: &mut Report) {
                     Some(name) => format!("Did you mean {}?", quoted(name)),
                     None => list("The channels are", &names),
                 };
-                report.error(
+                report.warn(
                     format!("{path}/name"),
-                    format!("There is no channel {} for this observation.", quoted(&observation.name)),
+                    format!(
+                        "There is no channel {} for this observation, which is not used.",
+                        quoted(&observation.name)
+                    ),
                     format!("Correct the name or remove the observation. {hint}"),
                 );
             }
@@ -231,11 +234,19 @@ fn check_observations(document: &Document, report: &mut Report) {
         }
     }
     if document.known.observations {
+        let unused = || {
+            let names = document.observations.iter().map(|o| o.name.as_str());
+            names.filter(|name| !channels.contains_key(name))
+        };
         for channel in document.channels.iter().filter(|c| !observed.contains(c.name.as_str())) {
+            let add = "Add its observed counts to the observations, under the channel's name.";
             report.error(
                 channel.path(),
                 format!("Channel {} has no observation.", quoted(&channel.name)),
-                "Add its observed counts to the observations, under the channel's name.",
+                match nearest_few(&channel.name, unused(), channel.at) {
+                    Some(near) => format!("{add} Is it that of {}, which is no channel?", quoted(near)),
+                    None => add.to_owned(),
+                },
             );
         }
     }

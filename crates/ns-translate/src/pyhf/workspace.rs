@@ -10,11 +10,12 @@ use super::build::build;
 use super::declare::declare;
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
-use super::input::{read_all, read_file};
+use super::input::{read_file, read_from};
 use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
 use super::settings::resolve;
+use super::tolerate::remove_copies;
 use super::{names, rules};
 
 /// How to read a workspace as a model.
@@ -30,9 +31,21 @@ pub struct ModelOptions {
 
 /// A pyhf workspace, structurally sound; whether it makes sense is found out by
 /// [`Workspace::validate`] and [`Workspace::model`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Workspace {
     pub(crate) document: Document,
+    /// Warnings of what was read as something else than it is, or left out.
+    pub(crate) notes: Report,
+}
+
+/// Equal if they are written equally, wherever in its file each part stood.
+impl PartialEq for Workspace {
+    fn eq(&self, other: &Self) -> bool {
+        let (mut a, mut b) = (self.document.clone(), other.document.clone());
+        a.number();
+        b.number();
+        a == b
+    }
 }
 
 /// Writes the workspace in pyhf's format, keys in their usual order.
@@ -43,13 +56,24 @@ impl serde::Serialize for Workspace {
 }
 
 impl Workspace {
-    /// Reads a file.
+    /// A workspace without anything to say about how it was read.
+    pub(crate) fn of(document: Document) -> Self {
+        Self { document, notes: Report::default() }
+    }
+
+    /// A workspace as it was read; equal things of one name become one.
+    fn read((mut document, mut notes): (Document, Report)) -> Self {
+        remove_copies(&mut document, &mut notes);
+        Self { document, notes }
+    }
+
+    /// Reads a file, plain or compressed, or a member of an archive: see [`read_file`].
     ///
     /// # Errors
     /// If it cannot be read, is not JSON, or does not have the structure of a workspace; all
     /// problems are reported, those of meaning included.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
-        Self::from_slice(&read(path.as_ref())?)
+        Self::from_slice(&read_file(path.as_ref())?)
     }
 
     /// Reads everything that `reader` has, for example standard input.
@@ -57,7 +81,7 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::from_path`].
     pub fn from_reader(reader: impl Read) -> Result<Self, WorkspaceError> {
-        Self::from_slice(&read_all(reader, Path::new("the input"))?)
+        Self::from_slice(&read_from(reader, "the input")?)
     }
 
     /// Reads JSON text in UTF-8.
@@ -66,8 +90,8 @@ impl Workspace {
     /// As [`Workspace::from_path`], apart from the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         match serde_json::from_slice(text) {
-            Ok(document) => Ok(Self { document }),
-            Err(error) => Err(super::diagnose::explain(text, &error)),
+            Ok(document) => Ok(Self::read((document, Report::default()))),
+            Err(_) => super::diagnose::read_text(text).map(Self::read),
         }
     }
 
@@ -77,8 +101,8 @@ impl Workspace {
     /// If it does not have the structure of a workspace.
     pub fn from_value(value: Value) -> Result<Self, WorkspaceError> {
         match serde::Deserialize::deserialize(&value) {
-            Ok(document) => Ok(Self { document }),
-            Err(error) => Err(super::diagnose::explain_value(&value, &error)),
+            Ok(document) => Ok(Self::read((document, Report::default()))),
+            Err(_) => super::diagnose::read_tree(value, Report::default()).map(Self::read),
         }
     }
 
@@ -98,7 +122,7 @@ impl Workspace {
             return Self::from_slice(text);
         }
         let mut value: Value =
-            serde_json::from_slice(text).map_err(|error| super::diagnose::explain(text, &error))?;
+            serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
         let mut report = Report::default();
         super::diagnose::report_duplicate_keys(text, &mut report);
         if report.has_errors() {
@@ -110,7 +134,9 @@ impl Workspace {
         for patch in patches {
             patch.apply(&mut value)?;
         }
-        Self::from_value(value)
+        let mut workspace = Self::from_value(value)?;
+        report.extend(std::mem::take(&mut workspace.notes));
+        Ok(Self { notes: report, ..workspace })
     }
 
     /// Reads a file and applies patches to it.
@@ -122,7 +148,7 @@ impl Workspace {
         patches: &[Patch],
         check: DigestCheck,
     ) -> Result<Self, WorkspaceError> {
-        Self::from_slice_patched(&read(path.as_ref())?, patches, check)
+        Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
     }
 
     /// The workspace as a JSON value, in pyhf's format.
@@ -141,7 +167,14 @@ impl Workspace {
     /// Every problem of the workspace with every measurement, errors and warnings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        validate_document(&self.document).problems
+        self.report().problems
+    }
+
+    /// [`Workspace::validate`] with the number of errors that were not kept.
+    fn report(&self) -> Report {
+        let mut report = self.notes.clone();
+        report.extend(validate_document(&self.document));
+        report
     }
 
     /// The model of one measurement.
@@ -151,7 +184,7 @@ impl Workspace {
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let measurement = self.measurement(options.measurement.as_deref())?;
-        let mut report = Report::default();
+        let mut report = self.notes.clone();
         if options.measurement.is_none() && self.document.measurements.len() > 1 {
             report.warn(
                 "/measurements".to_owned(),
@@ -225,7 +258,7 @@ impl Workspace {
 #[must_use]
 pub fn validate_slice(text: &[u8]) -> Report {
     match Workspace::from_slice(text) {
-        Ok(workspace) => validate_document(&workspace.document),
+        Ok(workspace) => workspace.report(),
         Err(WorkspaceError::Invalid { report }) => report,
         Err(error) => {
             let mut report = Report::default();
@@ -251,9 +284,4 @@ pub(crate) fn validate_document(document: &Document) -> Report {
         resolve(document, measurement, &declared, &mut report);
     }
     report
-}
-
-/// The bytes of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    read_file(path)
 }

@@ -125,8 +125,7 @@ def read_json(source: Any) -> Any:
     """A document from its path, or itself; what is no JSON raises the error of `load_workspace`."""
     if isinstance(source, Mapping | list):
         return source
-    with open(source, "rb") as file:
-        content = file.read()
+    content = _native._text(source)
     try:
         return json.loads(content)
     except ValueError as error:

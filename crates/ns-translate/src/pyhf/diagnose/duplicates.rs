@@ -1,24 +1,29 @@
 //! Keys written twice in one object. A JSON tree silently keeps the last one.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::problem::Report;
+use crate::pyhf::tolerate::Gathered;
 
-/// Notes every repeated key of `text`, which must be valid JSON.
+/// Notes every repeated key of `text`, which must be valid JSON: an error, unless both values are the same.
 pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     let mut path = String::new();
+    let mut gathered = Gathered::default();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     // A failure cannot happen on text that was read before; if it did, nothing is lost.
-    let _ = Walk { path: &mut path, report }.deserialize(&mut deserializer);
+    let _ = Walk { path: &mut path, report, gathered: &mut gathered }.deserialize(&mut deserializer);
+    gathered.tell(report);
 }
 
+/// Builds the tree again, with an eye on its keys.
 struct Walk<'a> {
     path: &'a mut String,
     report: &'a mut Report,
+    gathered: &'a mut Gathered,
 }
 
 impl Walk<'_> {
@@ -27,73 +32,100 @@ impl Walk<'_> {
         let length = self.path.len();
         self.path.push('/');
         self.path.push_str(token);
-        let result = inner(Walk { path: self.path, report: self.report });
+        let result = inner(Walk { path: self.path, report: self.report, gathered: self.gathered });
         self.path.truncate(length);
         result
+    }
+
+    /// Notes a key that is there already.
+    fn repeated(&mut self, key: &str, token: &str, same: bool) {
+        let path = format!("{}/{token}", self.path);
+        if same {
+            self.gathered.note("key", path, || {
+                (
+                    format!("The key {} is written twice in one object, with the same value.", quoted(key)),
+                    "Remove one of the two.".to_owned(),
+                )
+            });
+        } else {
+            self.report.error(
+                path,
+                format!("The key {} is written twice in one object, with different values.", quoted(key)),
+                "Remove one of the two; which one counts would depend on the reader.",
+            );
+        }
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
+    type Value = Value;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON value")
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-        let mut at = 0usize;
-        while self.below(&at.to_string(), |walk| seq.next_element_seed(walk))?.is_some() {
-            at += 1;
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = self.below(&items.len().to_string(), |walk| seq.next_element_seed(walk))? {
+            items.push(item);
         }
-        Ok(())
+        Ok(Value::Array(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        let mut seen = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             let token = pointer_token(&key);
-            if seen.contains(&key) {
-                self.report.error(
-                    format!("{}/{token}", self.path),
-                    format!("The key {} is written twice in one object.", quoted(&key)),
-                    "Remove one of the two; which one counts would depend on the reader.",
-                );
+            let value = self.below(&token, |walk| map.next_value_seed(walk))?;
+            if let Some(first) = seen.get(&key) {
+                self.repeated(&key, &token, same(first, &value));
             }
-            self.below(&token, |walk| map.next_value_seed(walk))?;
-            seen.insert(key);
+            seen.insert(key, value);
         }
-        Ok(())
+        Ok(Value::Object(seen))
+    }
+}
+
+/// Equal, whether a number is written 1 or 1.0.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
     }
 }

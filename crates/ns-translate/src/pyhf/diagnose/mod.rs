@@ -1,46 +1,58 @@
 //! The slow way to read a workspace: taken only when the fast one failed, to find out
-//! everything that is wrong.
+//! everything that is wrong, or that nothing is.
 //!
-//! The text is read as a tree; [`read`] walks it against the structure of a workspace and
-//! keeps whatever it understood as a [`Document`], on which the ordinary rules then run.
-//! So a wrong type in one place does not hide a wrong length in another.
+//! The text is read as a tree. What has one meaning only is brought into form (`tolerate`), and if
+//! the fast reader takes the result, there is a workspace with warnings. Else [`read`] walks the
+//! tree against the structure of a workspace and keeps whatever it understood as a [`Document`], on
+//! which the ordinary rules then run. So a wrong type in one place does not hide a wrong length in
+//! another.
 
 mod duplicates;
 pub(crate) mod expect;
 mod read;
 mod syntax;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::document::Document;
 use super::error::WorkspaceError;
 use super::problem::Report;
+use super::tolerate::{bring_into_form, remove_copies};
 use super::workspace::validate_document;
 
 pub(crate) use duplicates::report_duplicate_keys;
 pub(crate) use syntax::explain_syntax;
 
-/// Why `text`, which the fast reader refused with `error`, is not a workspace.
-pub(crate) fn explain(text: &[u8], error: &serde_json::Error) -> WorkspaceError {
+/// Reads text that the fast reader refused.
+///
+/// # Errors
+/// If it is no workspace: with everything that is wrong.
+pub(crate) fn read_text(text: &[u8]) -> Result<(Document, Report), WorkspaceError> {
     match serde_json::from_slice::<Value>(text) {
-        Err(error) => explain_syntax(text, &error),
+        Err(error) => Err(explain_syntax(text, &error)),
         Ok(value) => {
             let mut report = Report::default();
             report_duplicate_keys(text, &mut report);
-            WorkspaceError::Invalid { report: full_report(&value, report, error) }
+            read_tree(value, report)
         }
     }
 }
 
-/// Why `value`, which the fast reader refused with `error`, is not a workspace.
-pub(crate) fn explain_value(value: &Value, error: &serde_json::Error) -> WorkspaceError {
-    WorkspaceError::Invalid { report: full_report(value, Report::default(), error) }
-}
-
-/// Problems of structure, then those of meaning.
-fn full_report(value: &Value, mut report: Report, error: &serde_json::Error) -> Report {
-    let document: Document = read::document(value, &mut report);
-    if !report.has_errors() {
+/// Reads a tree that the fast reader refused, or one with keys that `report` tells of.
+///
+/// # Errors
+/// As [`read_text`].
+pub(crate) fn read_tree(mut value: Value, mut report: Report) -> Result<(Document, Report), WorkspaceError> {
+    if !read::is_something_else(&value, &mut Report::default()) {
+        bring_into_form(&mut value, &mut report);
+    }
+    let (mut document, refusal) = match Document::deserialize(&value) {
+        Ok(document) if !report.has_errors() => return Ok((document, report)),
+        Ok(document) => (document, None),
+        Err(error) => (read::document(&value, &mut report), Some(error)),
+    };
+    if let Some(error) = refusal.filter(|_| !report.has_errors()) {
         // The fast reader is stricter than this one somewhere: never hide its refusal.
         report.error(
             String::new(),
@@ -48,6 +60,7 @@ fn full_report(value: &Value, mut report: Report, error: &serde_json::Error) -> 
             "Compare it with the format of pyhf's workspace schema 1.0.0.",
         );
     }
+    remove_copies(&mut document, &mut report);
     report.extend(validate_document(&document));
-    report
+    Err(WorkspaceError::Invalid { report })
 }

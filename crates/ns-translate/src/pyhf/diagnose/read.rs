@@ -45,7 +45,7 @@ pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
 }
 
 /// Files that people confuse with a workspace get one sentence instead of a list of keys.
-fn is_something_else(value: &Value, report: &mut Report) -> bool {
+pub(super) fn is_something_else(value: &Value, report: &mut Report) -> bool {
     let message = match value {
         Value::Array(items) if items.iter().any(|i| i.get("op").is_some()) => (
             "This is a JSON Patch, not a workspace.",

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use super::{Patch, Patchset};
 use crate::pyhf::error::WorkspaceError;
+use crate::pyhf::input::read_file;
 use crate::pyhf::names::list;
-use crate::pyhf::workspace::read;
 
 /// A patch as a user names it: a JSON Patch file, or a patchset and one of its patches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +55,26 @@ impl PatchArgument {
     /// If the file cannot be read or is neither a JSON Patch nor a patchset;
     /// [`WorkspaceError::NoSuchPatch`]; if a patchset is given without a name.
     pub fn load(&self) -> Result<Patch, WorkspaceError> {
-        let text = read(&self.file)?;
-        self.parse(&text)
+        match (read_file(&self.file), &self.name) {
+            (Err(WorkspaceError::Member { name: None, .. }), Some(name)) => self.load_member(name),
+            (text, _) => self.parse(&text?),
+        }
+    }
+
+    /// The same where the file is an archive: `name` begins with that of a file in it.
+    fn load_member(&self, name: &str) -> Result<Patch, WorkspaceError> {
+        let mut member = name;
+        loop {
+            let mut file = self.file.clone().into_os_string();
+            file.push(":");
+            file.push(member);
+            let patch = name.get(member.len() + 1..).map(str::to_owned);
+            let argument = Self { file: PathBuf::from(file), name: patch };
+            match (read_file(&argument.file), member.rsplit_once(':')) {
+                (Err(WorkspaceError::Member { .. }), Some((shorter, _))) => member = shorter,
+                (text, _) => return argument.parse(&text?),
+            }
+        }
     }
 
     /// The same for text that was read elsewhere.

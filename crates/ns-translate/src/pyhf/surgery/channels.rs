@@ -71,7 +71,7 @@ impl Workspace {
         let mut document = self.document.clone();
         document.channels.retain(|c| stays(&c.name));
         let channels = Kind::Channel.names(&self.document);
-        // An observation of no channel at all is an error that stays one.
+        // An observation of no channel at all keeps its warning.
         document.observations.retain(|o| stays(&o.name) || !channels.contains(o.name.as_str()));
         let before = Kind::Modifier.names(&self.document);
         let after = Kind::Modifier.names(&document).into_iter().map(str::to_owned).collect::<HashSet<_>>();
@@ -81,6 +81,6 @@ impl Workspace {
                 .parameters
                 .retain(|s| after.contains(&s.name) || !before.contains(s.name.as_str()));
         }
-        Ok(Self { document })
+        Ok(Self { document, notes: self.notes.clone() })
     }
 }

@@ -91,6 +91,12 @@ impl Workspace {
     pub fn combine(&self, right: &Self, options: Combine) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Combine;
         let mut log = Log::default();
+        for (side, workspace) in [("left", self), ("right", right)] {
+            for note in workspace.notes.warnings() {
+                let message = format!("In the {side} workspace: {}", note.message);
+                log.report.warn(note.path.clone(), message, note.remedy.clone());
+            }
+        }
         if options.merge_channels && options.join == Join::None {
             log.report.error(
                 String::new(),

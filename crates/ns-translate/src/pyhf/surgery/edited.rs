@@ -84,6 +84,11 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// A log that begins with what reading the workspace left out or added: the result has it in form.
+    pub(super) fn of(workspace: &Workspace) -> Self {
+        Self { report: workspace.notes.clone(), ..Self::default() }
+    }
+
     /// Notes what was done.
     pub(super) fn change(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.changes.push(Change { path: path.into(), message: message.into() });
@@ -130,7 +135,7 @@ impl Log {
             }
         }
         Ok(Edited {
-            workspace: Workspace { document },
+            workspace: Workspace::of(document),
             changes: self.changes,
             warnings: self.report.problems,
         })

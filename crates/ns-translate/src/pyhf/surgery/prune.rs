@@ -49,7 +49,7 @@ impl Workspace {
     /// [`WorkspaceError::InvalidAfterEdit`] if a valid workspace would not be valid any more.
     pub fn prune(&self, prune: &Prune) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Prune;
-        let mut log = Log::default();
+        let mut log = Log::of(self);
         check_names(prune, &self.document, &mut log.report);
         let thresholds = Thresholds::of(prune, &mut log.report);
         log.check(OPERATION)?;

@@ -35,7 +35,7 @@ impl Workspace {
     /// say because modifiers that cannot share a parameter would.
     pub fn rename(&self, rename: &Rename) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Rename;
-        let mut log = Log::default();
+        let mut log = Log::of(self);
         let maps = [
             (Kind::Channel, &rename.channels),
             (Kind::Sample, &rename.samples),

@@ -1,0 +1,60 @@
+//! Members of tar archives.
+
+use std::io::Read;
+
+use tar::Archive;
+
+use super::bounded::Limits;
+use super::place::Place;
+use crate::pyhf::error::WorkspaceError;
+
+/// Bytes of a member's header; the first one tells an archive.
+pub(super) const HEADER: usize = 512;
+
+/// Names that are kept for messages.
+const NAMES: usize = 1000;
+
+/// Whether a file that begins with these bytes is an archive.
+pub(super) fn is_tar(head: &[u8]) -> bool {
+    head.len() == HEADER && head.get(257..262) == Some(b"ustar")
+}
+
+/// The bytes of the member that `place` names. Of several with that name it is the last one, as for `tar`.
+pub(super) fn member(
+    reader: impl Read,
+    place: &Place<'_>,
+    limits: Limits,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let mut archive = Archive::new(reader);
+    let mut found = None;
+    let mut names = Vec::new();
+    let failed = |error: std::io::Error| place.io_or_damaged(error);
+    for entry in archive.entries().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let name = plain(&name);
+        if place.member().is_some_and(|wanted| plain(wanted) == name) {
+            let size = entry.size();
+            let mut bytes = Vec::new();
+            entry.take(limits.text.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+            if bytes.len() as u64 > limits.text {
+                return Err(place.too_large(limits.text));
+            }
+            if bytes.len() as u64 != size {
+                return Err(place.damaged(std::io::ErrorKind::UnexpectedEof.into()));
+            }
+            found = Some(bytes);
+        } else if names.len() < NAMES {
+            names.push(name.to_owned());
+        }
+    }
+    found.ok_or_else(|| place.no_member(names))
+}
+
+/// A name without the `./` that some programs begin names with.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("./").trim_start_matches('/')
+}

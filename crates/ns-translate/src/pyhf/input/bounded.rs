@@ -1,0 +1,46 @@
+//! A stream with an end: a small file can unpack to any size.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+
+/// Most bytes that come out of compressed files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of a document. The largest published ones have a tenth of it.
+    pub(super) text: u64,
+    /// Of all members of an archive together.
+    pub(super) stream: u64,
+}
+
+impl Limits {
+    pub(super) const DEFAULT: Self = Self { text: 1 << 30, stream: 1 << 32 };
+}
+
+/// Fails where more than `left` bytes are read, and says so in a flag: whoever reads may wrap the error.
+pub(super) struct Bounded<'a, R> {
+    inner: R,
+    left: u64,
+    exceeded: &'a Cell<bool>,
+}
+
+impl<'a, R: Read> Bounded<'a, R> {
+    pub(super) fn new(inner: R, left: u64, exceeded: &'a Cell<bool>) -> Self {
+        Self { inner, left, exceeded }
+    }
+}
+
+impl<R: Read> Read for Bounded<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        match self.left.checked_sub(n as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(n)
+            }
+            None => {
+                self.exceeded.set(true);
+                Err(io::ErrorKind::FileTooLarge.into())
+            }
+        }
+    }
+}

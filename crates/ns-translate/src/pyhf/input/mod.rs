@@ -1,0 +1,108 @@
+//! Files as users name them: plain, compressed with gzip, or members of an archive.
+//!
+//! What a file is, its first bytes say, not its name. An archive is named with a member of it,
+//! `archive.tar.gz:path/in/archive.json`, as HEPData publishes them. What comes out is the text of
+//! the document, so nothing that is computed from it can depend on how it was packed.
+
+mod archive;
+mod bounded;
+mod place;
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use self::bounded::{Bounded, Limits};
+use self::place::Place;
+use super::error::WorkspaceError;
+
+/// First bytes of gzip.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// The text of a file, unpacked if it is compressed; `archive.tar.gz:member.json` is a member of an archive.
+///
+/// # Errors
+/// [`WorkspaceError::Io`] if the file cannot be read; [`WorkspaceError::TooLong`] if it has no end that a workspace could have; [`WorkspaceError::Unpack`] if it is damaged, or more comes out
+/// of it than is read; [`WorkspaceError::Member`] if it is an archive and none of its members is named.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
+    let place = Place::of(path);
+    let file = File::open(place.file()).map_err(|error| place.io(error))?;
+    text(BufReader::new(file), &place, Limits::DEFAULT)
+}
+
+/// The same for what is read elsewhere, such as standard input; `name` is what messages call it.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceError> {
+    text(reader, &Place::stream(name), Limits::DEFAULT)
+}
+
+/// The file on disk that a user means: the archive where a member of one is named.
+#[must_use]
+pub fn file_of(path: &Path) -> &Path {
+    Place::of(path).file()
+}
+
+/// Reads to the end, through whatever packing there is.
+fn text(mut reader: impl Read, place: &Place<'_>, limits: Limits) -> Result<Vec<u8>, WorkspaceError> {
+    let first = first(&mut reader, GZIP.len()).map_err(|error| place.io(error))?;
+    let packed = first == GZIP;
+    let reader = Cursor::new(first).chain(reader);
+    if !packed {
+        return contents(reader, place, limits, Pipe::Plain);
+    }
+    let exceeded = Cell::new(false);
+    let unpacked = Bounded::new(MultiGzDecoder::new(reader), limits.stream, &exceeded);
+    contents(unpacked, place, limits, Pipe::Unpacked).map_err(|error| match error {
+        WorkspaceError::Io { .. } if exceeded.get() => place.too_large(limits.stream),
+        WorkspaceError::Io { source, .. } => place.damaged(source),
+        other => other,
+    })
+}
+
+/// Whether a stream was compressed: what is wrong with an endless one is called by another name then.
+#[derive(Clone, Copy)]
+enum Pipe {
+    Plain,
+    Unpacked,
+}
+
+/// The text of a stream that is not compressed, or not any more.
+fn contents(
+    mut reader: impl Read,
+    place: &Place<'_>,
+    limits: Limits,
+    pipe: Pipe,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let mut text = first(&mut reader, archive::HEADER).map_err(|error| place.io(error))?;
+    if archive::is_tar(&text) {
+        let member = archive::member(Cursor::new(text).chain(reader), place, limits)?;
+        // A file in an archive may be compressed once more.
+        let again = member.starts_with(&GZIP);
+        return if again { self::text(Cursor::new(member), &place.unpacked(), limits) } else { Ok(member) };
+    }
+    place.must_be_whole()?;
+    let most = limits.text.saturating_add(1).saturating_sub(text.len() as u64);
+    reader.take(most).read_to_end(&mut text).map_err(|error| place.io(error))?;
+    if text.len() as u64 <= limits.text {
+        return Ok(text);
+    }
+    Err(match pipe {
+        Pipe::Plain => place.too_long(limits.text),
+        Pipe::Unpacked => place.too_large(limits.text),
+    })
+}
+
+/// The first `n` bytes, or all if there are fewer.
+fn first(reader: &mut impl Read, n: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(n);
+    reader.by_ref().take(n as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! What a user calls a file, and what can be wrong with it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::pyhf::error::WorkspaceError;
+
+/// Endings by which an archive that is not there is known.
+const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
+
+/// A file, and the member that is wanted of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// As messages call it: file and member.
+    shown: &'a Path,
+    file: &'a Path,
+    member: Option<&'a str>,
+    /// Whether a member of it can be named.
+    nameable: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Splits at the first colon before which there is a file, or the name of an archive. A path that is a file
+    /// as it stands is not split.
+    pub(super) fn of(path: &'a Path) -> Self {
+        let whole = Self { shown: path, file: path, member: None, nameable: true };
+        let Some(text) = path.to_str().filter(|_| !path.exists()) else { return whole };
+        let splits = || {
+            let split = |(at, _)| Some((text.get(..at)?, text.get(at + 1..)?));
+            text.match_indices(':')
+                .filter_map(split)
+                .filter(|(file, member)| !file.is_empty() && !member.is_empty())
+        };
+        let there = |file: &str| Path::new(file).metadata().is_ok_and(|found| !found.is_dir());
+        let archive = |file: &str| ARCHIVES.iter().any(|ending| file.ends_with(ending));
+        let split =
+            splits().find(|(file, _)| there(file)).or_else(|| splits().find(|(file, _)| archive(file)));
+        split.map_or(whole, |(file, member)| Self { file: Path::new(file), member: Some(member), ..whole })
+    }
+
+    /// Something that is no file.
+    pub(super) fn stream(name: &'a str) -> Self {
+        Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
+    }
+
+    /// What was in an archive, as something of its own.
+    pub(super) fn unpacked(self) -> Self {
+        Self { member: None, nameable: false, ..self }
+    }
+
+    /// The file on disk.
+    pub(super) fn file(&self) -> &'a Path {
+        self.file
+    }
+
+    /// The member of the archive.
+    pub(super) fn member(&self) -> Option<&'a str> {
+        self.member
+    }
+
+    /// The file cannot be read.
+    pub(super) fn io(&self, source: io::Error) -> WorkspaceError {
+        WorkspaceError::Io { path: self.file.to_owned(), source }
+    }
+
+    /// The same, or what is in it is not what it should be: then the error is not the operating system's.
+    pub(super) fn io_or_damaged(&self, source: io::Error) -> WorkspaceError {
+        // Errors of a compressed stream are told apart further up.
+        if source.raw_os_error().is_some() || source.kind() == io::ErrorKind::FileTooLarge {
+            self.io(source)
+        } else {
+            self.damaged(source)
+        }
+    }
+
+    /// What is packed cannot be unpacked.
+    pub(super) fn damaged(&self, source: io::Error) -> WorkspaceError {
+        if source.raw_os_error().is_some() {
+            return self.io(source);
+        }
+        let cut = source.kind() == io::ErrorKind::UnexpectedEof;
+        WorkspaceError::Unpack {
+            path: self.shown.to_owned(),
+            message: if cut { "it ends too early.".to_owned() } else { format!("it is damaged ({source}).") },
+            remedy: "Copy or download it again.".to_owned(),
+        }
+    }
+
+    /// The input has no end, or none that a workspace could have.
+    pub(super) fn too_long(&self, limit: u64) -> WorkspaceError {
+        WorkspaceError::TooLong { path: self.shown.to_owned(), limit }
+    }
+
+    /// More comes out than is read.
+    pub(super) fn too_large(&self, limit: u64) -> WorkspaceError {
+        let size = if limit >= 1 << 30 { format!("{} GiB", limit >> 30) } else { format!("{limit} bytes") };
+        WorkspaceError::Unpack {
+            path: self.shown.to_owned(),
+            message: format!("it unpacks to more than {size}, which is the most that is read."),
+            remedy: "Check that it is what you want; if so, unpack it first.".to_owned(),
+        }
+    }
+
+    /// No member of an archive is wanted.
+    ///
+    /// # Errors
+    /// If one is: the file is no archive.
+    pub(super) fn must_be_whole(&self) -> Result<(), WorkspaceError> {
+        let Some(member) = self.member else { return Ok(()) };
+        Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })
+    }
+
+    /// The archive has no such member, or none was named.
+    pub(super) fn no_member(&self, mut members: Vec<String>) -> WorkspaceError {
+        let json = |name: &String| name.ends_with(".json") || name.ends_with(".json.gz");
+        // Files that macOS adds beside each one.
+        let aside = |name: &String| name.rsplit('/').next().is_some_and(|file| file.starts_with("._"));
+        members.retain(|name| !aside(name));
+        if members.iter().any(json) {
+            members.retain(json);
+        }
+        members.sort();
+        let archive = PathBuf::from(if self.nameable { self.file } else { self.shown });
+        WorkspaceError::Member {
+            archive,
+            name: self.member.map(str::to_owned),
+            nameable: self.nameable,
+            members,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A tree of another form than the format's, changed into it where that has one meaning only.
+
+use serde_json::{Map, Value, json};
+
+use super::gathered::Gathered;
+use crate::pyhf::document::ModifierType;
+use crate::pyhf::names::{pointer_token, quoted};
+use crate::pyhf::parse::VERSION;
+use crate::pyhf::problem::Report;
+
+/// Keys that describe and mean nothing for the model, wherever they stand.
+const DESCRIPTIVE: [&str; 4] = ["$schema", "comment", "description", "metadata"];
+
+/// The keys of a workspace apart from its version.
+const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
+
+/// Drops descriptions, adds what can only be one thing, and puts single numbers into lists, each with a warning.
+/// Anything else is left for the reader to refuse. No element of an array moves, so paths stay those of the file.
+pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
+    let mut gathered = Gathered::default();
+    drop_descriptions(document, &mut String::new(), &mut gathered);
+    add_version(document, &mut gathered);
+    for (c, channel) in items(document.get_mut("channels")).enumerate() {
+        for (s, sample) in items(channel.get_mut("samples")).enumerate() {
+            let path = format!("/channels/{c}/samples/{s}");
+            put_into_list(sample, "data", &path, &mut gathered);
+            for (m, modifier) in items(sample.get_mut("modifiers")).enumerate() {
+                complete(modifier, &format!("{path}/modifiers/{m}"), &mut gathered);
+            }
+        }
+    }
+    for (o, observation) in items(document.get_mut("observations")).enumerate() {
+        put_into_list(observation, "data", &format!("/observations/{o}"), &mut gathered);
+    }
+    for (m, measurement) in items(document.get_mut("measurements")).enumerate() {
+        for (p, setting) in items(measurement.pointer_mut("/config/parameters")).enumerate() {
+            let path = format!("/measurements/{m}/config/parameters/{p}");
+            for key in ["inits", "auxdata", "factors", "sigmas"] {
+                put_into_list(setting, key, &path, &mut gathered);
+            }
+            put_pair_into_list(setting, &path, &mut gathered);
+        }
+    }
+    gathered.tell(report);
+}
+
+/// The elements of an array; none of anything else.
+fn items(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    let items = value.and_then(Value::as_array_mut);
+    items.into_iter().flatten()
+}
+
+/// Removes descriptive keys everywhere.
+fn drop_descriptions(value: &mut Value, path: &mut String, gathered: &mut Gathered) {
+    let length = path.len();
+    match value {
+        Value::Object(map) => {
+            for key in DESCRIPTIVE {
+                if map.remove(key).is_some() {
+                    gathered.note(key, format!("{path}/{key}"), || {
+                        (
+                            format!("The key {} is no part of the format and is ignored.", quoted(key)),
+                            "pyhf refuses it: remove it if others are to read the file.".to_owned(),
+                        )
+                    });
+                }
+            }
+            for (key, item) in map {
+                path.push('/');
+                path.push_str(&pointer_token(key));
+                drop_descriptions(item, path, gathered);
+                path.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            for (i, item) in items.iter_mut().enumerate().filter(|(_, i)| i.is_object() || i.is_array()) {
+                path.push_str(&format!("/{i}"));
+                drop_descriptions(item, path, gathered);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// There is only one version. Other unknown keys may be a misspelt one.
+fn add_version(document: &mut Value, gathered: &mut Gathered) {
+    let Value::Object(map) = document else { return };
+    if !has_only(map, &CONTENTS) || map.len() < CONTENTS.len() {
+        return;
+    }
+    map.insert("version".to_owned(), VERSION.into());
+    gathered.note("version", "/version".to_owned(), || {
+        (
+            format!("The workspace names no version of its format and is read as version \"{VERSION}\"."),
+            format!("Add \"version\": \"{VERSION}\"; pyhf wants it."),
+        )
+    });
+}
+
+fn has_only(map: &Map<String, Value>, known: &[&str]) -> bool {
+    map.keys().all(|key| known.contains(&key.as_str()))
+}
+
+/// Data that can only be null, and single numbers instead of lists.
+fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
+    let Some(kind) = modifier.get("type").and_then(Value::as_str).and_then(ModifierType::from_name) else {
+        return;
+    };
+    match kind {
+        ModifierType::NormFactor | ModifierType::Lumi | ModifierType::ShapeFactor => {
+            let Value::Object(map) = modifier else { return };
+            // Another key may be a misspelt one.
+            if !has_only(map, &["name", "type"]) {
+                return;
+            }
+            map.insert("data".to_owned(), Value::Null);
+            gathered.note("data", path.to_owned(), || {
+                let name = map.get("name").and_then(Value::as_str).unwrap_or_default();
+                (
+                    format!("The {kind} {} has no data, which can only be null.", quoted(name)),
+                    "Add \"data\": null; pyhf wants it.".to_owned(),
+                )
+            });
+        }
+        ModifierType::ShapeSys | ModifierType::StatError => put_into_list(modifier, "data", path, gathered),
+        ModifierType::HistoSys => {
+            let Some(data) = modifier.get_mut("data") else { return };
+            for key in ["lo_data", "hi_data"] {
+                put_into_list(data, key, &format!("{path}/data"), gathered);
+            }
+        }
+        ModifierType::NormSys => {}
+    }
+}
+
+/// A number where a list of numbers belongs is a list of one. Whether one is enough is checked later.
+fn put_into_list(object: &mut Value, key: &str, path: &str, gathered: &mut Gathered) {
+    let Some(value) = object.get_mut(key).filter(|value| value.is_number()) else { return };
+    *value = json!([value]);
+    gathered.note("number", format!("{path}/{key}"), || {
+        (
+            format!("{key} is a single number and is read as a list of one, {value}."),
+            "Put it into brackets; pyhf wants a list.".to_owned(),
+        )
+    });
+}
+
+/// One pair of bounds where a list of pairs belongs.
+fn put_pair_into_list(setting: &mut Value, path: &str, gathered: &mut Gathered) {
+    let Some(bounds) = setting.get_mut("bounds") else { return };
+    let Some([Value::Number(_), Value::Number(_)]) = bounds.as_array().map(Vec::as_slice) else { return };
+    *bounds = json!([bounds]);
+    gathered.note("bounds", format!("{path}/bounds"), || {
+        (
+            format!("bounds is a single pair and is read as a list of one pair, {bounds}."),
+            "Put it into one more pair of brackets; pyhf wants a list of pairs.".to_owned(),
+        )
+    });
+}

@@ -1,0 +1,55 @@
+//! One warning for what is the same in many places.
+
+use std::collections::HashMap;
+
+use crate::pyhf::problem::Report;
+
+/// Places named beside the first one.
+const NAMED: usize = 3;
+
+/// Warnings by kind, in the order in which the kinds came up: what a program does in one place of a file, it does
+/// in hundreds.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    kinds: Vec<Kind>,
+    by_name: HashMap<&'static str, usize>,
+}
+
+struct Kind {
+    path: String,
+    message: String,
+    remedy: String,
+    /// The next few places.
+    others: Vec<String>,
+    n_others: usize,
+}
+
+impl Gathered {
+    /// Notes a place; `say` gives message and remedy for the first one of its kind.
+    pub(crate) fn note(&mut self, kind: &'static str, path: String, say: impl FnOnce() -> (String, String)) {
+        if let Some(known) = self.by_name.get(kind).and_then(|&i| self.kinds.get_mut(i)) {
+            known.n_others += 1;
+            if known.others.len() < NAMED {
+                known.others.push(path);
+            }
+            return;
+        }
+        let (message, remedy) = say();
+        self.by_name.insert(kind, self.kinds.len());
+        self.kinds.push(Kind { path, message, remedy, others: Vec::new(), n_others: 0 });
+    }
+
+    /// Hands the warnings over.
+    pub(crate) fn tell(self, report: &mut Report) {
+        for Kind { path, mut message, remedy, others, n_others } in self.kinds {
+            if n_others > 0 {
+                let places = if n_others == 1 { "another place" } else { "other places" };
+                let number = if n_others == 1 { String::new() } else { format!("{n_others} ") };
+                let rest = if n_others > others.len() { " and more" } else { "" };
+                message
+                    .push_str(&format!(" The same holds at {number}{places}: {}{rest}.", others.join(", ")));
+            }
+            report.warn(path, message, remedy);
+        }
+    }
+}
