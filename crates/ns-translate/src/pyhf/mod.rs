@@ -35,10 +35,12 @@ mod settings;
 mod summary;
 mod surgery;
 mod workspace;
+mod written;
 
 pub use error::WorkspaceError;
-pub use patch::{DigestCheck, Patch, PatchArgument, Patchset};
+pub use patch::{DigestAlgorithm, DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};
 pub use surgery::{Change, ChannelSelection, Combine, Edited, Join, Operation, Prune, Rename};
 pub use workspace::{ModelOptions, Workspace, validate_slice};
+pub use written::WrittenWorkspace;

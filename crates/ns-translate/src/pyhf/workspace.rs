@@ -33,6 +33,8 @@ pub struct ModelOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workspace {
     pub(crate) document: Document,
+    /// Origins of the patches that made it: what is wrong with it may be theirs.
+    pub(crate) patches: Vec<String>,
 }
 
 /// Writes the workspace in pyhf's format, keys in their usual order.
@@ -43,6 +45,11 @@ impl serde::Serialize for Workspace {
 }
 
 impl Workspace {
+    /// A workspace that nobody patched.
+    pub(crate) fn of(document: Document) -> Self {
+        Self { document, patches: Vec::new() }
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -70,7 +77,7 @@ impl Workspace {
     /// As [`Workspace::from_path`], apart from the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         match serde_json::from_slice(text) {
-            Ok(document) => Ok(Self { document }),
+            Ok(document) => Ok(Self::of(document)),
             Err(error) => Err(super::diagnose::explain(text, &error)),
         }
     }
@@ -81,7 +88,7 @@ impl Workspace {
     /// If it does not have the structure of a workspace.
     pub fn from_value(value: Value) -> Result<Self, WorkspaceError> {
         match serde::Deserialize::deserialize(&value) {
-            Ok(document) => Ok(Self { document }),
+            Ok(document) => Ok(Self::of(document)),
             Err(error) => Err(super::diagnose::explain_value(&value, &error)),
         }
     }
@@ -92,7 +99,8 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`];
-    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace.
+    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace;
+    /// [`WorkspaceError::AfterPatch`] if the result is no workspace.
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -101,20 +109,16 @@ impl Workspace {
         if patches.is_empty() {
             return Self::from_slice(text);
         }
-        let mut value: Value =
-            serde_json::from_slice(text).map_err(|error| super::diagnose::explain(text, &error))?;
-        let mut report = Report::default();
-        super::diagnose::report_duplicate_keys(text, &mut report);
-        if report.has_errors() {
-            return Err(WorkspaceError::Invalid { report });
+        let value = super::written::patched(text, patches, check)?;
+        Self::from_patched_value(value, patches.iter().map(|patch| patch.origin().to_owned()).collect())
+    }
+
+    /// The workspace of a document that patches made; errors name them.
+    pub(crate) fn from_patched_value(value: Value, patches: Vec<String>) -> Result<Self, WorkspaceError> {
+        match Self::from_value(value) {
+            Ok(workspace) => Ok(Self { patches, ..workspace }),
+            Err(error) => Err(error.after(&patches)),
         }
-        for patch in patches {
-            patch.verify(&value, check)?;
-        }
-        for patch in patches {
-            patch.apply(&mut value)?;
-        }
-        Self::from_value(value)
     }
 
     /// Reads a file and applies patches to it.
@@ -153,7 +157,13 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NoSuchMeasurement`]; [`WorkspaceError::BadPoi`];
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
+    ///
+    /// Of a patched workspace they come in a [`WorkspaceError::AfterPatch`].
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
+        self.model_of(options).map_err(|error| error.after(&self.patches))
+    }
+
+    fn model_of(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let measurement = self.measurement(options.measurement.as_deref())?;
         let mut report = Report::default();
         if options.measurement.is_none() && self.document.measurements.len() > 1 {

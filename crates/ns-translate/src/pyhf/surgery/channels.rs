@@ -81,6 +81,6 @@ impl Workspace {
                 .parameters
                 .retain(|s| after.contains(&s.name) || !before.contains(s.name.as_str()));
         }
-        Ok(Self { document })
+        Ok(Self { document, patches: self.patches.clone() })
     }
 }

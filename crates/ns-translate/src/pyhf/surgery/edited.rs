@@ -130,7 +130,7 @@ impl Log {
             }
         }
         Ok(Edited {
-            workspace: Workspace { document },
+            workspace: Workspace::of(document),
             changes: self.changes,
             warnings: self.report.problems,
         })
