@@ -54,7 +54,7 @@ pub use device::{
     open_session_for, open_session_sharing,
 };
 pub use error::InferenceError;
-pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};
+pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch, fit_batch_within};
 pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};

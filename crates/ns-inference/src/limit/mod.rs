@@ -15,6 +15,7 @@ pub use scan::LimitScan;
 
 use crate::analysis::Analysis;
 use crate::hypotest::TestStatistic;
+use crate::hypotest::NsigmaOrder;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::{Tested, Tester};
 use crate::present::significant;
@@ -140,6 +141,8 @@ pub struct LimitResult {
     pub observed: Option<f64>,
     /// Limits expected for background alone, at -2 to +2 standard deviations.
     pub expected: Vec<Option<f64>>,
+    /// Standard deviations that the five expected values belong to.
+    pub nsigma_order: NsigmaOrder,
     /// CLs at these limits.
     pub cls_at_limit: ClsAtLimit,
     /// Best-fit value of the parameter of interest.
@@ -430,6 +433,7 @@ fn name_result(
             expected: expected.iter().zip(EXPECTED_SIGMAS).map(|(_, n)| cls(Some(n))).collect(),
         },
         expected,
+        nsigma_order: NsigmaOrder::default(),
         mu_hat: tester.best_value(),
         n_evaluations: tester.n_evaluations,
         scan,
