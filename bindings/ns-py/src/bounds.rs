@@ -37,7 +37,9 @@ fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>>
     for (name, pair) in dict.iter() {
         let name: String = name.extract()?;
         let pair: (f64, f64) = pair.extract().map_err(|_| {
-            PyTypeError::new_err(format!("the bounds of parameter '{name}' must be a pair of numbers, not {pair}"))
+            PyTypeError::new_err(format!(
+                "the bounds of parameter '{name}' must be a pair of numbers, not {pair}"
+            ))
         })?;
         let index = parameter_index(model, &name).map_err(|error| inference_error(&error))?;
         if let Some(place) = bounds.get_mut(index) {

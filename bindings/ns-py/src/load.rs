@@ -212,7 +212,11 @@ pub(crate) fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSo
 }
 
 /// The codes that the arguments name.
-pub(crate) fn interpolation(defaults: &str, normsys: Option<&str>, histosys: Option<&str>) -> PyResult<Interpolation> {
+pub(crate) fn interpolation(
+    defaults: &str,
+    normsys: Option<&str>,
+    histosys: Option<&str>,
+) -> PyResult<Interpolation> {
     let unknown = |what: &str, value: &str, known: &str| {
         PyValueError::new_err(format!("unknown {what} '{value}'; use {known}"))
     };

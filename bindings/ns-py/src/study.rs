@@ -133,7 +133,9 @@ impl Origin {
                 return Ok(Self::Expectation(dataset(model, expected)?));
             }
             (None, Some(_)) => {
-                return Err(PyValueError::new_err("a given expectation belongs to no hypothesis: leave one of them out"));
+                return Err(PyValueError::new_err(
+                    "a given expectation belongs to no hypothesis: leave one of them out",
+                ));
             }
             (Some(_), Some(_)) => return Err(PyValueError::new_err("give params or expected, not both")),
             (None, None) => {
@@ -161,10 +163,17 @@ impl Origin {
     }
 
     /// The distributions of all data.
-    fn source(&self, model: &ns_core::Model, session: &dyn Session, seed: u64) -> Result<Arc<ToySource>, SessionError> {
+    fn source(
+        &self,
+        model: &ns_core::Model,
+        session: &dyn Session,
+        seed: u64,
+    ) -> Result<Arc<ToySource>, SessionError> {
         match self {
             Self::Point(point, hypothesis) => session.toy_source(point, seed, *hypothesis),
-            Self::Expectation(data) => source_of_expectation(model, &data.main, Some(&data.aux), seed).map(Arc::new),
+            Self::Expectation(data) => {
+                source_of_expectation(model, &data.main, Some(&data.aux), seed).map(Arc::new)
+            }
         }
     }
 }

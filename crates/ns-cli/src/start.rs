@@ -61,7 +61,9 @@ pub(crate) fn read_with_covariance(
             let matrix = matrix.map(|rows| covariance(&parameter_names, &rows, model));
             let matrix = matrix.transpose().map_err(usage)?;
             let named = parameter_names.into_iter().zip(bestfit).collect();
-            return by_name(named, model).map(|point| (point, matrix)).map_err(|error| usage(error.to_string()));
+            return by_name(named, model)
+                .map(|point| (point, matrix))
+                .map_err(|error| usage(error.to_string()));
         }
         StartFile::ByName(values) => values.into_iter().collect(),
     };

@@ -74,7 +74,9 @@ pub enum InferenceError {
         upper: f64,
     },
     /// Bounds that nothing lies between.
-    #[error("the bounds of parameter '{name}' are [{lower}, {upper}]; give a lower bound that is not above the upper one")]
+    #[error(
+        "the bounds of parameter '{name}' are [{lower}, {upper}]; give a lower bound that is not above the upper one"
+    )]
     BadBounds {
         /// The parameter.
         name: String,

@@ -193,7 +193,10 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
         };
         let near = |found: Option<f64>, elements: &[usize], what: &str| {
             let (found, expected) = (found.unwrap(), sigma(elements));
-            assert!((found - expected).abs() <= tolerance * expected, "{what}: {found} instead of {expected}");
+            assert!(
+                (found - expected).abs() <= tolerance * expected,
+                "{what}: {found} instead of {expected}"
+            );
         };
         let yields = expected_yields(&model, session.as_ref(), &options, YieldsAt::Postfit(&result)).unwrap();
         let mut first = 0;
@@ -224,7 +227,8 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
             close(a.sum_uncertainty.unwrap(), b.sum_uncertainty.unwrap());
         }
         let initial: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-        let given = expected_yields(&model, session.as_ref(), &options, YieldsAt::Given(&initial, None)).unwrap();
+        let given =
+            expected_yields(&model, session.as_ref(), &options, YieldsAt::Given(&initial, None)).unwrap();
         let prefit = expected_yields(&model, session.as_ref(), &options, YieldsAt::Prefit).unwrap();
         assert_eq!(given.channels, prefit.channels);
     }

@@ -40,15 +40,10 @@ pub(crate) fn run(args: &DigestArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
     let written = load::read(&args.input)
-        .and_then(|text| {
-            WrittenWorkspace::from_slice_patched(&text, &load::patches(&args.patch)?, check)
-        })
+        .and_then(|text| WrittenWorkspace::from_slice_patched(&text, &load::patches(&args.patch)?, check))
         .map_err(|source| document::failed(&args.input, source))?;
-    let digests: BTreeMap<&str, String> = args
-        .algorithm
-        .iter()
-        .map(|algorithm| (algorithm.name(), written.digest(*algorithm)))
-        .collect();
+    let digests: BTreeMap<&str, String> =
+        args.algorithm.iter().map(|algorithm| (algorithm.name(), written.digest(*algorithm))).collect();
     output.write(&digests, &[], || {
         digests.iter().map(|(name, hex)| format!("{name}:{hex}")).collect::<Vec<_>>().join("\n")
     })?;

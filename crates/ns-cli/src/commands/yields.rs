@@ -18,9 +18,11 @@ use crate::{start, table};
 
 /// Flags of `yields`.
 #[derive(Debug, Args)]
-#[command(after_help = "Without --prefit and --at the model is fitted, and the uncertainties are those of the fit's \
+#[command(
+    after_help = "Without --prefit and --at the model is fitted, and the uncertainties are those of the fit's \
     covariance. Before the fit, and at given values, they are the widths of the constraints: a parameter without one \
-    contributes nothing. The result of `nextstat fit` in a file brings its covariance along.")]
+    contributes nothing. The result of `nextstat fit` in a file brings its covariance along."
+)]
 pub(crate) struct YieldsArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -29,7 +31,7 @@ pub(crate) struct YieldsArgs {
     prefit: bool,
     /// Where: bestfit, init (the initial parameters), values in a JSON file as for --init, or some by name, the
     /// others at their initial values; names are repeatable
-    #[arg(long, help_heading = "Yields", value_name = "FILE|NAME=V,...", allow_hyphen_values = true)]
+    #[arg(long, help_heading = "Yields", value_name = "FILE|NAME=V,...")]
     at: Vec<String>,
     /// Show every bin in the table; the JSON has them always
     #[arg(long, help_heading = "Yields")]
@@ -113,7 +115,8 @@ fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
             let wrong = || CliError::Usage(format!("--at {text}: '{value}' is not a finite number"));
             let number = value.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(wrong)?;
             let name = name.trim().to_owned();
-            if let Some((_, other)) = values.iter().find(|(known, other)| *known == name && *other != number) {
+            if let Some((_, other)) = values.iter().find(|(known, other)| *known == name && *other != number)
+            {
                 return Err(CliError::Usage(format!("--at: {name} cannot be both {other} and {number}")));
             }
             values.push((name, number));
@@ -153,7 +156,8 @@ fn report(result: &YieldsResult, per_bin: bool) -> String {
 /// The rows of one channel, or of one bin of it: samples, their sum, data.
 fn rows(t: &mut comfy_table::Table, channel: &ChannelYields, bin: Option<usize>) {
     let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
-    let error = |values: &[Option<f64>], sum: Option<f64>| bin.map_or(sum, |b| values.get(b).copied().flatten());
+    let error =
+        |values: &[Option<f64>], sum: Option<f64>| bin.map_or(sum, |b| values.get(b).copied().flatten());
     let mut place = vec![channel.name.clone()];
     place.extend(bin.map(|b| b.to_string()));
     let mut add = |name: &str, events: String| {

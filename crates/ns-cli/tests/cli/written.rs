@@ -79,7 +79,10 @@ fn patch_names_and_paths_may_have_colons() {
     }
     let missing = run(&["inspect", "-i", &background, "--patch", "missing.json:a:b"]);
     let message = String::from_utf8(missing.stderr).unwrap();
-    assert!(message.contains("cannot read missing.json:") || message.contains("cannot read missing.json "), "{message}");
+    assert!(
+        message.contains("cannot read missing.json:") || message.contains("cannot read missing.json "),
+        "{message}"
+    );
 }
 
 #[test]
@@ -135,7 +138,9 @@ fn sort_orders_everything_by_name() {
         assert_eq!(names(list), sorted);
     }
     // The model stays the same, and what is sorted stays as it is, to the digest.
-    let digest = |value: &Value| parsed(&run_with(&["fit", "-i", "-"], &value.to_string()))["twice_nll"].as_f64().unwrap();
+    let digest = |value: &Value| {
+        parsed(&run_with(&["fit", "-i", "-"], &value.to_string()))["twice_nll"].as_f64().unwrap()
+    };
     assert!((digest(&whole) - digest(&read("simple_workspace.json"))).abs() < 1e-9);
     let again = parsed(&run_with(&["sort", "-i", "-"], &whole.to_string()));
     assert_eq!(again, whole);
@@ -154,7 +159,10 @@ fn digest_is_that_of_pyhf() {
     let text = String::from_utf8(table.stdout).unwrap();
     assert_eq!(text.trim(), format!("sha256:{}", found["sha256"].as_str().unwrap()));
     // The layout does not matter, the way numbers are written does.
-    let piped = run_with(&["digest", "-i", "-"], &serde_json::to_string_pretty(&read("background_only.json")).unwrap());
+    let piped = run_with(
+        &["digest", "-i", "-"],
+        &serde_json::to_string_pretty(&read("background_only.json")).unwrap(),
+    );
     assert_eq!(parsed(&piped)["sha256"], found["sha256"]);
     snapshot!(shown(&run(&["digest", "-i", &file, "-a", "crc32"])));
 }
@@ -176,13 +184,25 @@ fn alpha_is_one_minus_the_confidence_level() {
 fn the_order_of_a_band_stands_beside_it() {
     let order = json!([-2, -1, 0, 1, 2]);
     let file = fixture("simple_workspace.json");
-    let limit = parsed(&run(&["upper-limit", "-i", &file, "--scan-start", "0", "--scan-stop", "2", "--scan-points", "3"]));
+    let limit = parsed(&run(&[
+        "upper-limit",
+        "-i",
+        &file,
+        "--scan-start",
+        "0",
+        "--scan-stop",
+        "2",
+        "--scan-points",
+        "3",
+    ]));
     assert_eq!((&limit["nsigma_order"], &limit["scan"]["nsigma_order"]), (&order, &order));
-    let values: Vec<f64> = limit["expected"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+    let values: Vec<f64> =
+        limit["expected"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
     assert!(values.is_sorted());
     let test = parsed(&run(&["hypotest", "-i", &file, "--mu", "1"]));
     assert_eq!(test["expected_set"]["nsigma_order"], order);
-    let toys = ["hypotest-toys", "-i", &file, "--mu", "1", "--n-toys", "50", "--expected-set", "--device", "cpu"];
+    let toys =
+        ["hypotest-toys", "-i", &file, "--mu", "1", "--n-toys", "50", "--expected-set", "--device", "cpu"];
     assert_eq!(parsed(&run(&toys))["expected_set"]["nsigma_order"], order);
     let toys = parsed(&run(&["upper-limit", "-i", &file, "--toys", "20", "--device", "cpu"]));
     assert_eq!(toys["nsigma_order"], order);

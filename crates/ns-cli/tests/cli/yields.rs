@@ -46,7 +46,8 @@ fn at_given_parameters() {
     assert!(run(&["fit", "-i", &fixture("simple_workspace.json"), "-o", &fit]).status.success());
     // The result of a fit brings its covariance along: the numbers are those after the fit.
     let (after, from_file) = (yields(&[]), yields(&["--at", &fit]));
-    for (a, b) in after["channels"].as_array().unwrap().iter().zip(from_file["channels"].as_array().unwrap()) {
+    for (a, b) in after["channels"].as_array().unwrap().iter().zip(from_file["channels"].as_array().unwrap())
+    {
         for key in ["sum", "sum_uncertainty"] {
             let (x, y) = (a[key].as_f64().unwrap(), b[key].as_f64().unwrap());
             assert!((x - y).abs() < 1e-9 * x.abs(), "{key}: {x} {y}");
@@ -67,9 +68,15 @@ fn at_given_parameters() {
 #[test]
 fn wrong_points_are_told() {
     let file = fixture("simple_workspace.json");
-    for at in [&["--at", "mu=x"][..], &["--at", "nothing=1"], &["--at", "mu=1,jet_scale"], &["--at", "no.json"],
-        &["--at", "init", "--at", "mu=1"], &["--prefit", "--at", "mu=1"], &["--at", "mu=1,mu=2"]]
-    {
+    for at in [
+        &["--at", "mu=x"][..],
+        &["--at", "nothing=1"],
+        &["--at", "mu=1,jet_scale"],
+        &["--at", "no.json"],
+        &["--at", "init", "--at", "mu=1"],
+        &["--prefit", "--at", "mu=1"],
+        &["--at", "mu=1,mu=2"],
+    ] {
         let output = run(&[&["yields", "-i", &file], at].concat());
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{}", shown(&output));
         snapshot!(String::from_utf8(output.stderr).unwrap());

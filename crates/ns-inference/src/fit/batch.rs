@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome, Wanted,
+    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome,
+    Wanted,
 };
 
 use super::{FitOptions, diagnosis};

@@ -14,8 +14,8 @@ use serde::Serialize;
 pub use scan::LimitScan;
 
 use crate::analysis::Analysis;
-use crate::hypotest::TestStatistic;
 use crate::hypotest::NsigmaOrder;
+use crate::hypotest::TestStatistic;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::{Tested, Tester};
 use crate::present::significant;

@@ -24,8 +24,11 @@ pub fn source_of_expectation(
     length("the expected auxiliary data", aux.len(), model.observed.aux.len())?;
     let poisson =
         |what, index, mean| Poisson::new(mean).map_err(|_| SessionError::BadMean { what, index, mean });
-    let counts =
-        main.iter().enumerate().map(|(b, mean)| poisson("expected main data", b, *mean)).collect::<Result<_, _>>()?;
+    let counts = main
+        .iter()
+        .enumerate()
+        .map(|(b, mean)| poisson("expected main data", b, *mean))
+        .collect::<Result<_, _>>()?;
     // Auxiliary data that no parameter has (there are none today) stay where they are.
     let mut sigmas: Vec<Option<f64>> = vec![Some(0.0); aux.len()];
     for constraint in model.parameters.iter().map(|p| p.constraint) {
@@ -43,7 +46,8 @@ pub fn source_of_expectation(
         auxiliary.push(match sigma {
             None => AuxiliarySource::Poisson(poisson("expected auxiliary data", index, *mean)?),
             Some(sigma) => AuxiliarySource::Gaussian(Normal::new(*mean, sigma).map_err(|_| {
-                let (what, remedy) = ("expected auxiliary data", "give finite numbers; widths of constraints are finite too");
+                let (what, remedy) =
+                    ("expected auxiliary data", "give finite numbers; widths of constraints are finite too");
                 SessionError::BadNumber { what, index, value: *mean, remedy }
             })?),
         });

@@ -82,9 +82,8 @@ fn prefit(
 
 /// Widths of the constraints of free parameters.
 fn widths(model: &Model) -> Vec<Option<f64>> {
-    let width = |p: &ns_core::Parameter| {
-        p.constraint.prefit_sigma().filter(|width| !p.fixed && width.is_finite())
-    };
+    let width =
+        |p: &ns_core::Parameter| p.constraint.prefit_sigma().filter(|width| !p.fixed && width.is_finite());
     model.parameters.iter().map(width).collect()
 }
 
@@ -99,7 +98,8 @@ fn given(
     let data = options.resolve_data(model, session)?;
     let request = options.request(model)?;
     let n = model.parameters.len();
-    let wrong = |what, actual| InferenceError::from(ns_core::SessionError::WrongLength { what, actual, expected: n });
+    let wrong =
+        |what, actual| InferenceError::from(ns_core::SessionError::WrongLength { what, actual, expected: n });
     if point.len() != n {
         return Err(wrong("the parameters of the yields", point.len()));
     }

@@ -162,7 +162,9 @@ impl Serialize for Ordered<'_> {
                 let mut entries: Vec<(&String, &Value)> = map.iter().collect();
                 entries.sort_by(|a, b| rank(a.0).cmp(&rank(b.0)).then_with(|| a.0.cmp(b.0)));
                 let mut object = serializer.serialize_map(Some(entries.len()))?;
-                entries.into_iter().try_for_each(|(key, item)| object.serialize_entry(key, &Ordered(item)))?;
+                entries
+                    .into_iter()
+                    .try_for_each(|(key, item)| object.serialize_entry(key, &Ordered(item)))?;
                 object.end()
             }
             other => other.serialize(serializer),

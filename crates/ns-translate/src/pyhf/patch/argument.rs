@@ -29,9 +29,11 @@ impl FromStr for PatchArgument {
     /// (or `-`, standard input), or the whole. If none is, the text is split at its first colon, unless what
     /// follows looks like the rest of a path (`C:\patch.json`).
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        let splits = || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
+        let splits =
+            || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
         let splits = || splits().filter(|(file, name)| !file.is_empty() && !name.is_empty());
-        let named = |(file, name): (&str, &str)| Self { file: PathBuf::from(file), name: Some(name.to_owned()) };
+        let named =
+            |(file, name): (&str, &str)| Self { file: PathBuf::from(file), name: Some(name.to_owned()) };
         let whole = Self { file: PathBuf::from(text), name: None };
         if is_there(text) {
             return Ok(whole);
@@ -95,7 +97,11 @@ impl PatchArgument {
                 let names = names.names();
                 Err(WorkspaceError::Patch {
                     message: "The file is a patchset, and none of its patches was chosen.".to_owned(),
-                    remedy: format!("Write {}:NAME. {}", self.file.display(), list("Its patches are", &names)),
+                    remedy: format!(
+                        "Write {}:NAME. {}",
+                        self.file.display(),
+                        list("Its patches are", &names)
+                    ),
                     origin,
                 })
             }
