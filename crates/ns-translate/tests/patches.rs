@@ -110,7 +110,10 @@ fn what_is_wrong_after_patches_names_them() {
     let patches = [read(b"[]", "a.json"), read(short, "set.json:a:b")];
     let text = bytes("background_only.json");
     let workspace = Workspace::from_slice_patched(&text, &patches, DigestCheck::Verify).unwrap();
-    let error = workspace.sorted().model(&ModelOptions::default()).unwrap_err();
+    assert!(
+        workspace.sorted().model(&ModelOptions::default()).unwrap_err().to_string().contains("set.json:a:b")
+    );
+    let error = workspace.model(&ModelOptions::default()).unwrap_err();
     assert!(!error.problems().is_empty());
     let message = error.to_string();
     assert!(message.starts_with("with patches a.json, set.json:a:b applied, the workspace has"), "{message}");

@@ -53,12 +53,12 @@ fn a_patch_comes_from_standard_input() {
     parsed(&run_with(&["inspect", "-i", &background, "--patch", &member], &set));
     // Standard input can be read once.
     for command in ["fit", "inspect", "validate", "patch", "digest"] {
-        let both = run_with(&[command, "-i", "-", "--patch", "-"], &patch);
+        let both = run(&[command, "-i", "-", "--patch", "-"]);
         let message = String::from_utf8(both.stderr.clone()).unwrap();
         assert_eq!(both.status.code(), Some(2), "{}", shown(&both));
         assert!(message.contains("--input and --patch both read standard input"), "{command}: {message}");
     }
-    let twice = run_with(&["patch", "-i", &background, "--patch", "-", "--patch", "-"], &patch);
+    let twice = run(&["patch", "-i", &background, "--patch", "-", "--patch", "-"]);
     assert_eq!(twice.status.code(), Some(2), "{}", shown(&twice));
 }
 

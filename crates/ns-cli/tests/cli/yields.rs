@@ -61,7 +61,11 @@ fn at_given_parameters() {
     let file = yields(&["--at", &values]);
     assert_eq!(yields(&["--at", "mu=2,jet_scale=0.5"])["channels"], file["channels"]);
     assert_eq!(yields(&["--at", "mu=2", "--at", "jet_scale=0.5"])["channels"], file["channels"]);
-    let signal = |result: &Value| result["channels"][0]["samples"][0]["sum"].as_f64().unwrap();
+    let signal = |result: &Value| {
+        let channels = result["channels"].as_array().unwrap();
+        let mut samples = channels.iter().flat_map(|c| c["samples"].as_array().unwrap());
+        samples.find(|s| s["signal"] == true).unwrap()["sum"].as_f64().unwrap()
+    };
     assert!((signal(&yields(&["--at", "mu=2"])) - 2.0 * signal(&yields(&["--at", "mu=1"]))).abs() < 1e-9);
 }
 
