@@ -19,7 +19,7 @@ pub(crate) struct DigestArgs {
     #[arg(short, long, value_name = "FILE")]
     input: PathBuf,
     /// JSON Patch to apply before, or a patchset and the name of its patch; repeatable, applied in order
-    #[arg(long, value_name = "FILE[:NAME]")]
+    #[arg(long, value_name = "FILE[:NAME]", allow_hyphen_values = true)]
     patch: Vec<PatchArgument>,
     /// Apply a patchset although its digest says that it was made for another workspace
     #[arg(long)]

@@ -17,7 +17,7 @@ pub(crate) struct PatchArgs {
     input: PathBuf,
     /// JSON Patch to apply, or a patchset and the name of its patch; `-` reads standard input; repeatable,
     /// applied in order
-    #[arg(short, long, value_name = "FILE[:NAME]", required = true)]
+    #[arg(short, long, value_name = "FILE[:NAME]", allow_hyphen_values = true, required = true)]
     patch: Vec<PatchArgument>,
     /// Apply a patchset although its digest says that it was made for another workspace
     #[arg(long)]
