@@ -45,11 +45,12 @@ pub(crate) struct BatchResult {
 /// Fits every data set with the same options.
 ///
 /// `datasets` has one row per data set: main counts, or main counts followed by auxiliary data.
-/// Options are those of `fit`. `progress` is True for a line on standard error, or a function of
+/// Options are those of `fit`. `bounds` are other bounds than the model's, for all fits or for each: an array of
+/// shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to pairs, or a list of such. `progress` is True for a line on standard error, or a function of
 /// `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, datasets, *, device = "auto", fixed = None, init = None, uncertainties = true,
-                    covariance = false, search = "standard", threads = 0, progress = None))]
+                    covariance = false, search = "standard", threads = 0, progress = None, bounds = None))]
 pub(crate) fn fit_batch(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -62,6 +63,7 @@ pub(crate) fn fit_batch(
     search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
+    bounds: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<BatchResult> {
     let started = Instant::now();
     let model = load::model(py, model)?;
@@ -76,12 +78,13 @@ pub(crate) fn fit_batch(
         .search(options::search(search)?);
     wanted = options::fixed(wanted, fixed)?;
     wanted = options::init(wanted, &model.inner, init)?;
+    let bounds = crate::bounds::bounds(&model.inner, bounds)?;
     let fits = batch.map_or(1, |n| n as u64);
     let opened = model.open(py, &execution(device, threads)?, Work::Batch { fits })?;
     let session = opened.session.as_ref();
     let core = &model.inner;
     let batch = run(py, &Progress::read(progress)?, |control| {
-        ns_inference::fit_batch(core, session, data, &wanted, control)
+        ns_inference::fit_batch_within(core, session, data, &bounds, &wanted, control)
     })?
     .map_err(|error| inference_error(&error))?;
     BatchResult::new(py, batch, &wanted, model, opened.ran(py)?, started)

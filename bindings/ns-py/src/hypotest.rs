@@ -157,6 +157,21 @@ pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
     }
 }
 
+/// The confidence level of `cl` or `alpha`.
+///
+/// # Errors
+/// `ValueError` if both are given, or alpha is no size of a test.
+fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
+    match (cl, alpha) {
+        (Some(_), Some(_)) => Err(PyValueError::new_err("give cl or alpha, not both: alpha is 1 - cl")),
+        (None, Some(alpha)) if alpha > 0.0 && alpha < 0.5 => Ok(1.0 - alpha),
+        (None, Some(alpha)) => Err(PyValueError::new_err(format!(
+            "alpha is {alpha}; it is 1 - cl and must lie between 0 and 0.5, for example 0.05"
+        ))),
+        (cl, None) => Ok(cl.unwrap_or(0.95)),
+    }
+}
+
 /// Tests the hypothesis that the parameter of interest is `mu`, with asymptotic distributions.
 ///
 /// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper
@@ -216,18 +231,18 @@ pub(crate) fn hypotest(
 
 /// Finds the CLs upper limit on the parameter of interest, observed and expected.
 ///
-/// `cl` is the confidence level. `expected_only` and `observed_only` leave out the other.
+/// `cl` is the confidence level, by default 0.95; `alpha=0.05` says the same. `expected_only` and `observed_only` leave out the other.
 /// `scan_values` asks for CLs at these values too (`result.scan`). With `toys=N` CLs comes from N toys of
 /// each hypothesis at every value tested, drawn with `seed`, and the result is a `ToyLimitResult`. The
 /// other arguments are those of `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, cl = 0.95, test_stat = "qtilde", expected_only = false, observed_only = false,
+#[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,
-                    fixed = None, init = None, threads = 0, progress = None))]
+                    fixed = None, init = None, threads = 0, progress = None, alpha = None))]
 pub(crate) fn upper_limit<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
-    cl: f64,
+    cl: Option<f64>,
     test_stat: &str,
     expected_only: bool,
     observed_only: bool,
@@ -241,7 +256,9 @@ pub(crate) fn upper_limit<'py>(
     init: Option<&Bound<'_, PyAny>>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
+    alpha: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let cl = confidence_level(cl, alpha)?;
     if expected_only && observed_only {
         return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));
     }

@@ -3,6 +3,7 @@
 mod analysis;
 mod arrays;
 mod batch;
+mod bounds;
 mod device;
 mod error;
 mod evaluate;
@@ -23,6 +24,7 @@ mod table;
 mod toys;
 mod whole;
 mod work;
+mod written;
 mod yields;
 
 use pyo3::prelude::*;
@@ -71,6 +73,9 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::rename, m)?)?;
     m.add_function(wrap_pyfunction!(surgery::combine, m)?)?;
+    m.add_function(wrap_pyfunction!(written::patch, m)?)?;
+    m.add_function(wrap_pyfunction!(written::sort, m)?)?;
+    m.add_function(wrap_pyfunction!(written::digest, m)?)?;
     m.add_function(wrap_pyfunction!(fit::fit, m)?)?;
     m.add_function(wrap_pyfunction!(batch::fit_batch, m)?)?;
     m.add_function(wrap_pyfunction!(scan::profile_scan, m)?)?;

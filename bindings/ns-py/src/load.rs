@@ -44,7 +44,22 @@ pub(crate) fn load_workspace(
 ) -> PyResult<Model> {
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let options = ModelOptions { measurement, interpolation, poi };
-    let text = Text::of(source)?;
+    built(py, Text::of(source)?, options, patch, digest_check, channels, mask)
+}
+
+/// The model of a document, ready for its first call.
+///
+/// # Errors
+/// As [`load_workspace`].
+pub(crate) fn built(
+    py: Python<'_>,
+    text: Text,
+    options: ModelOptions,
+    patch: Option<&Bound<'_, PyAny>>,
+    digest_check: bool,
+    channels: Option<Names>,
+    mask: Option<Names>,
+) -> PyResult<Model> {
     let patches = patches(patch)?;
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
     let selection =
@@ -148,6 +163,18 @@ impl Text {
         })
     }
 
+    /// The same, but for JSON text in a `str` or `bytes`, which some callers take too.
+    pub(crate) fn any(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text = match source.extract::<&str>() {
+            Ok(text) => Some(text.to_owned()),
+            Err(_) => source.extract::<&[u8]>().ok().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+        };
+        match text.filter(|text| text.trim_start().starts_with('{')) {
+            Some(text) => Ok(Self::Json(text)),
+            None => Self::of(source),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
         match self {
             Self::Json(text) => Ok(text.clone().into_bytes()),
@@ -166,13 +193,13 @@ fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// One patch, not read yet.
-enum PatchSource {
+pub(crate) enum PatchSource {
     Argument(PatchArgument),
     Operations(String),
 }
 
 impl PatchSource {
-    fn load(self) -> Result<Patch, WorkspaceError> {
+    pub(crate) fn load(self) -> Result<Patch, WorkspaceError> {
         match self {
             Self::Argument(argument) => argument.load(),
             Self::Operations(text) => Patch::from_slice(text.as_bytes(), "the patch given"),
@@ -181,7 +208,7 @@ impl PatchSource {
 }
 
 /// Reads the `patch` argument: a path, a list of operations, or a list of either.
-fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
+pub(crate) fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
     let Some(object) = object else { return Ok(Vec::new()) };
     if let Ok(list) = object.cast::<PyList>() {
         // Operations are dictionaries; anything else in a list is a patch of its own.
@@ -209,7 +236,11 @@ fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
 }
 
 /// The codes that the arguments name.
-fn interpolation(defaults: &str, normsys: Option<&str>, histosys: Option<&str>) -> PyResult<Interpolation> {
+pub(crate) fn interpolation(
+    defaults: &str,
+    normsys: Option<&str>,
+    histosys: Option<&str>,
+) -> PyResult<Interpolation> {
     let unknown = |what: &str, value: &str, known: &str| {
         PyValueError::new_err(format!("unknown {what} '{value}'; use {known}"))
     };

@@ -15,7 +15,7 @@ use crate::arrays::array;
 use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::evaluate::{evaluate, shape};
-use crate::load::spelt;
+use crate::load::{Names, Text, built, interpolation, spelt};
 use crate::pickle::{Reduced, restorer};
 use crate::whole::whole;
 use crate::work::released;
@@ -178,6 +178,28 @@ impl Model {
 
 #[pymethods]
 impl Model {
+    /// The model of a workspace: `load_workspace`, which also takes JSON text here.
+    #[staticmethod]
+    #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
+                        histosys_code = None, poi = None, digest_check = true, channels = None, mask = None))]
+    fn from_workspace(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        measurement: Option<String>,
+        patch: Option<&Bound<'_, PyAny>>,
+        interp_defaults: &str,
+        normsys_code: Option<&str>,
+        histosys_code: Option<&str>,
+        poi: Option<String>,
+        digest_check: bool,
+        channels: Option<Names>,
+        mask: Option<Names>,
+    ) -> PyResult<Self> {
+        let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
+        let options = ModelOptions { measurement, interpolation, poi };
+        built(py, Text::any(source)?, options, patch, digest_check, channels, mask)
+    }
+
     /// Names of all parameters; an element of a vector is `name[i]`.
     fn parameter_names(&self) -> Vec<String> {
         self.inner.parameters.iter().map(|p| p.name.clone()).collect()
@@ -359,18 +381,24 @@ impl Model {
     /// Draws toys at `params`: one row each, main counts followed by the auxiliary data unless they are not
     /// wanted. Toy number `first + i` is in row `i`; it depends on `params`, `seed` and its number alone.
     /// These are the toys of `fit_toys`; with `hypothesis` "b" or "sb" those of a test.
-    #[pyo3(signature = (params, n_toys, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true))]
+    ///
+    /// Instead of `params`, `expected` may give the expectation itself: of the main counts, or of main counts and
+    /// auxiliary data (by default the observed ones), whose widths are those of the constraints.
+    #[pyo3(signature = (params = None, n_toys = 1, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true,
+                        expected = None))]
     fn toy_data<'py>(
         &self,
         py: Python<'py>,
-        params: &Bound<'py, PyAny>,
+        params: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = whole)] n_toys: usize,
         #[pyo3(from_py_with = whole)] seed: u64,
         #[pyo3(from_py_with = whole)] first: u64,
         hypothesis: Option<&str>,
         include_auxdata: bool,
+        expected: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        crate::study::toy_data(py, self, params, n_toys, seed, first, hypothesis, include_auxdata)
+        let from = crate::study::Origin::of(&self.inner, params, expected, hypothesis)?;
+        crate::study::toy_data(py, self, &from, n_toys, seed, first, include_auxdata)
     }
 
     fn __repr__(&self) -> String {

@@ -151,7 +151,7 @@ impl FitResult {
     }
 
     /// The result with its covariance, as the library gave it.
-    fn whole(&self, py: Python<'_>) -> PyResult<ns_inference::FitResult> {
+    pub(crate) fn whole(&self, py: Python<'_>) -> PyResult<ns_inference::FitResult> {
         let mut whole = self.inner.clone();
         if let Some(matrix) = &self.covariance {
             let values = matrix.bind(py).to_vec()?;

@@ -1,16 +1,18 @@
 //! `nextstat.fit_toys`, and `Model.toy_data`.
 
-use ns_core::Execution;
+use std::sync::Arc;
+
+use ns_core::{BinnedData, Execution, Session, SessionError, ToySource};
 use ns_inference::Work;
 use ns_inference::present::significant;
-use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS};
+use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, source_of_expectation};
 use numpy::PyArrayDyn;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
-use crate::arrays::{Rows, array};
+use crate::arrays::{Rows, array, dataset};
 use crate::error::session_error;
 use crate::hypotest::number;
 use crate::model::Model;
@@ -28,7 +30,7 @@ result_class! {
 
 /// Reads a generating point: None or "bestfit", "init", all values in order, or some by name (the others
 /// at their initial values).
-fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<GeneratingPoint> {
+pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<GeneratingPoint> {
     let Some(object) = object else { return Ok(GeneratingPoint::BestFit) };
     if let Ok(word) = object.extract::<String>() {
         return match word.as_str() {
@@ -111,35 +113,89 @@ pub(crate) fn fit_toys(
 /// Numbers drawn between two looks for Ctrl-C.
 const PORTION: usize = 1 << 21;
 
+/// What toys are drawn from.
+pub(crate) enum Origin {
+    /// A point, and the number of the hypothesis.
+    Point(Vec<f64>, u8),
+    /// An expectation.
+    Expectation(Arc<BinnedData>),
+}
+
+impl Origin {
+    /// Reads `params`, `expected` and `hypothesis`.
+    ///
+    /// # Errors
+    /// `ValueError` for a wrong shape, an unknown hypothesis, or if not one of the first two is given.
+    pub(crate) fn of(
+        model: &ns_core::Model,
+        params: Option<&Bound<'_, PyAny>>,
+        expected: Option<&Bound<'_, PyAny>>,
+        hypothesis: Option<&str>,
+    ) -> PyResult<Self> {
+        let params = match (params, expected) {
+            (None, Some(expected)) if hypothesis.is_none() => {
+                return Ok(Self::Expectation(dataset(model, expected)?));
+            }
+            (None, Some(_)) => {
+                return Err(PyValueError::new_err(
+                    "a given expectation belongs to no hypothesis: leave one of them out",
+                ));
+            }
+            (Some(_), Some(_)) => return Err(PyValueError::new_err("give params or expected, not both")),
+            (None, None) => {
+                return Err(PyValueError::new_err(
+                    "toys need params, the parameters to draw at, or expected, the expectation itself",
+                ));
+            }
+            (Some(params), None) => params,
+        };
+        let rows = Rows::of_width("params", params, model.parameters.len())?;
+        if rows.batch.is_some() {
+            return Err(PyValueError::new_err("params must have one dimension"));
+        }
+        let number = match hypothesis {
+            None => STUDY_HYPOTHESIS,
+            Some("b") => 0,
+            Some("sb") => 1,
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "unknown hypothesis '{other}'; use \"b\" or \"sb\" for the toys of a test, None for those of fit_toys"
+                )));
+            }
+        };
+        Ok(Self::Point(rows.values, number))
+    }
+
+    /// The distributions of all data.
+    fn source(
+        &self,
+        model: &ns_core::Model,
+        session: &dyn Session,
+        seed: u64,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        match self {
+            Self::Point(point, hypothesis) => session.toy_source(point, seed, *hypothesis),
+            Self::Expectation(data) => {
+                source_of_expectation(model, &data.main, Some(&data.aux), seed).map(Arc::new)
+            }
+        }
+    }
+}
+
 /// Draws toys: one row each, main counts followed by auxiliary data.
 ///
 /// # Errors
-/// `ValueError` for a wrong shape, an unknown hypothesis, or a point at which nothing can be drawn; `MemoryError` for more
-/// toys than there is memory for.
+/// `ValueError` for a point or an expectation of which nothing can be drawn; `MemoryError` for more toys than there is memory
+/// for.
 pub(crate) fn toy_data<'py>(
     py: Python<'py>,
     model: &Model,
-    params: &Bound<'_, PyAny>,
+    from: &Origin,
     n_toys: usize,
     seed: u64,
     first: u64,
-    hypothesis: Option<&str>,
     include_auxdata: bool,
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-    let rows = Rows::of_width("params", params, model.inner.parameters.len())?;
-    if rows.batch.is_some() {
-        return Err(PyValueError::new_err("params must have one dimension"));
-    }
-    let number = match hypothesis {
-        None => STUDY_HYPOTHESIS,
-        Some("b") => 0,
-        Some("sb") => 1,
-        Some(other) => {
-            return Err(PyValueError::new_err(format!(
-                "unknown hypothesis '{other}'; use \"b\" or \"sb\" for the toys of a test, None for those of fit_toys"
-            )));
-        }
-    };
     let (bins, aux) = (model.inner.n_bins(), model.inner.observed.aux.len());
     let width = if include_auxdata { bins + aux } else { bins };
     let session = model.session(py, &Execution::default())?;
@@ -151,7 +207,7 @@ pub(crate) fn toy_data<'py>(
     let mut drawn = Vec::new();
     let size = n_toys.checked_mul(width).ok_or_else(too_many)?;
     drawn.try_reserve_exact(size).map_err(|_| too_many())?;
-    let source = released(py, || session.toy_source(&rows.values, seed, number))?;
+    let source = released(py, || from.source(&model.inner, session.as_ref(), seed))?;
     let source = source.map_err(|error| session_error(&error))?;
     let (mut main, mut auxiliary) = (vec![0.0; bins], vec![0.0; aux]);
     let mut left = (first..=u64::MAX).take(n_toys);

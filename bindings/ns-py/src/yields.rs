@@ -4,20 +4,24 @@ use std::path::PathBuf;
 
 use ns_core::{Control, Session};
 use ns_inference::present::{measurement, significant};
-use ns_inference::{Work, YieldsResult as Numbers, postfit_yields, prefit_yields};
+use ns_inference::toys::GeneratingPoint;
+use ns_inference::{Work, YieldsAt, YieldsResult as Numbers, expected_yields};
 use ns_viz::Yields;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::load;
 use crate::picture::{self, Picture, check, replace};
+use crate::result::FitResult;
+use crate::study::point;
 use crate::table::Table;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// Expected and observed events of every channel; `channels` is a list of dictionaries with `name`,
-    /// `samples` (`name`, `signal`, `counts`), `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and
+    /// `samples` (`name`, `signal`, `counts`, `uncertainty`, `sum`, `sum_uncertainty`), `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and
     /// `data_sum`.
     YieldsResult, Yields, {
         /// What `pickle` and `copy` keep.
@@ -56,17 +60,20 @@ result_class! {
     }
 }
 
-/// Predicts the events of every sample in every channel, with the uncertainty of their sum.
+/// Predicts the events of every sample in every channel and their sum, with uncertainties, beside the data.
 ///
 /// After the fit (which is made; `data`, `asimov`, `fixed` and `init` are those of `fit`) at the best fit
 /// with its covariance, or with `prefit=True` at the initial parameters with the widths of their constraints,
-/// where free parameters without a constraint contribute nothing.
+/// where free parameters without a constraint contribute nothing. `params` says where else: "bestfit", "init", a
+/// `FitResult`, which brings its covariance along, or all values in order or some by name (the others at their
+/// initial values), with the widths of the constraints.
 #[pyfunction]
-#[pyo3(signature = (model, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None,
+#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None,
                     threads = 0))]
 pub(crate) fn yields(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
+    params: Option<&Bound<'_, PyAny>>,
     prefit: bool,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
@@ -79,13 +86,19 @@ pub(crate) fn yields(
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, progress: None };
     let options = common.fit_options(model)?;
+    let place = Place::of(py, &model.inner, params, prefit)?;
     let mut drawn = None;
     let analysis = |core: &ns_core::Model, session: &dyn Session, control: Control<'_>| {
-        if prefit {
-            return prefit_yields(core, session, &options);
-        }
-        let result = ns_inference::fit(core, session, &options, control)?;
-        postfit_yields(core, session, &options, &result)
+        let at = match &place {
+            Place::BestFit => {
+                let result = ns_inference::fit(core, session, &options, control)?;
+                return expected_yields(core, session, &options, YieldsAt::Postfit(&result));
+            }
+            Place::Init => YieldsAt::Prefit,
+            Place::Fit(result) => YieldsAt::Postfit(result),
+            Place::Given(point) => YieldsAt::Given(point, None),
+        };
+        expected_yields(core, session, &options, at)
     };
     let record = common.run(py, model, Work::Fit, analysis, |result| {
         drawn = Some(ns_inference::picture::yields(result));
@@ -94,15 +107,57 @@ pub(crate) fn yields(
     Ok(YieldsResult(record, drawn.unwrap_or_default()))
 }
 
-/// One row per channel.
+/// Where yields are predicted.
+enum Place {
+    BestFit,
+    Init,
+    Fit(Box<ns_inference::FitResult>),
+    Given(Vec<f64>),
+}
+
+impl Place {
+    /// Reads `params` and `prefit`.
+    ///
+    /// # Errors
+    /// `ValueError` for both of them, an unknown word or name, or another length.
+    fn of(
+        py: Python<'_>,
+        model: &ns_core::Model,
+        params: Option<&Bound<'_, PyAny>>,
+        prefit: bool,
+    ) -> PyResult<Self> {
+        let Some(object) = params else { return Ok(if prefit { Self::Init } else { Self::BestFit }) };
+        if prefit {
+            return Err(PyValueError::new_err("give params or prefit=True, not both"));
+        }
+        if let Ok(result) = object.cast::<FitResult>() {
+            return Ok(Self::Fit(Box::new(result.get().whole(py)?)));
+        }
+        // A point need not lie within bounds, which hold in fits.
+        match point(model, Some(object))? {
+            GeneratingPoint::At(point) => Ok(Self::Given(point)),
+            GeneratingPoint::Init => Ok(Self::Init),
+            _ => Ok(Self::BestFit),
+        }
+    }
+}
+
+/// One row per sample, and one per channel.
 fn table(result: &Numbers) -> (Table, String) {
-    let rows = result.channels.iter().map(|channel| {
-        let expected = match channel.sum_uncertainty {
-            Some(sigma) => measurement(channel.sum, sigma),
-            None => significant(channel.sum),
-        };
-        vec![channel.name.clone(), channel.total.len().to_string(), expected, significant(channel.data_sum)]
-    });
-    let table = Table::new(&["channel", "bins", "expected", "observed"], rows.collect());
+    let with = |sum: f64, sigma: Option<f64>| match sigma {
+        Some(sigma) if sigma > 0.0 => measurement(sum, sigma),
+        _ => significant(sum),
+    };
+    let mut rows = Vec::new();
+    for channel in &result.channels {
+        let mut name = channel.name.clone();
+        for sample in &channel.samples {
+            let expected = with(sample.sum, sample.sum_uncertainty);
+            rows.push(vec![std::mem::take(&mut name), sample.name.clone(), expected, String::new()]);
+        }
+        let expected = with(channel.sum, channel.sum_uncertainty);
+        rows.push(vec![name, "total".to_owned(), expected, significant(channel.data_sum)]);
+    }
+    let table = Table::new(&["channel", "sample", "expected", "observed"], rows);
     (table, format!("{} yields of measurement {}", result.stage.name(), result.measurement))
 }

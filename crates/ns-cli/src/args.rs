@@ -17,8 +17,9 @@ pub(crate) struct ModelArgs {
     /// Measurement to use [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) measurement: Option<String>,
-    /// JSON Patch to apply, or a patchset and the name of its patch; repeatable, applied in order
-    #[arg(long, value_name = "FILE[:NAME]")]
+    /// JSON Patch to apply, or a patchset and the name of its patch; `-` reads standard input; repeatable,
+    /// applied in order
+    #[arg(long, value_name = "FILE[:NAME]", allow_hyphen_values = true)]
     pub(crate) patch: Vec<PatchArgument>,
     /// Use only these channels; repeatable
     #[arg(long, value_name = "NAME,...")]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_translate::pyhf::{Edited, Operation, Problem, Workspace, WorkspaceError};
-use serde::Serialize as _;
+use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::args::{Format, OutputArgs};
@@ -34,6 +34,13 @@ impl DocumentArgs {
     pub(crate) fn open(&self) -> Result<Output, CliError> {
         let format = Some(Format::Json);
         Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet })
+    }
+
+    /// Says one thing, unless nobody wants to know.
+    pub(crate) fn say(&self, verb: &str, what: &str) {
+        if !self.quiet {
+            complain(verb, what);
+        }
     }
 
     /// Tells what an operation did, unless nobody wants to know.
@@ -71,7 +78,7 @@ pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn write(output: Output, workspace: &Workspace) -> Result<(), CliError> {
+pub(crate) fn write(output: Output, workspace: &impl Serialize) -> Result<(), CliError> {
     let mut bytes = Vec::with_capacity(1 << 16);
     workspace.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Lines::default()))?;
     bytes.push(b'\n');

@@ -96,6 +96,7 @@ fn place(origin: &str, error: &WorkspaceError) -> String {
         | WorkspaceError::NoSuchMeasurement { .. }
         | WorkspaceError::BadPoi { .. }
         | WorkspaceError::CannotEdit { .. }
+        | WorkspaceError::AfterPatch { .. }
         | WorkspaceError::InvalidAfterEdit { .. } => format!("{origin}: "),
         _ => String::new(),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ns_core::Model;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, PatchArgument, Workspace, WorkspaceError, read_file,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
     read_from,
 };
 
@@ -34,13 +34,42 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
+/// Makes sure that standard input is read no more than once.
+///
+/// # Errors
+/// If the input and a patch, or two patches, are to be read from it; wrong usage.
+pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), CliError> {
+    let patches = patches.iter().filter(|patch| patch.is_standard_input()).count();
+    match (is_stdin(input), patches) {
+        (true, 1..) => Err(CliError::Usage(
+            "--input and --patch both read standard input, which can be read only once; name a file for one of them"
+                .to_owned(),
+        )),
+        (false, 2..) => Err(CliError::Usage(
+            "standard input can be read only once; name files for the other patches".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The patches that flags name, `-` from standard input.
+///
+/// # Errors
+/// If one cannot be read or is none.
+pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, WorkspaceError> {
+    let load = |argument: &PatchArgument| {
+        if argument.is_standard_input() { argument.parse(&read(&argument.file)?) } else { argument.load() }
+    };
+    arguments.iter().map(load).collect()
+}
+
 /// The workspace with its patches applied and without the channels that the flags leave out.
 ///
 /// # Errors
 /// If the file or a patch cannot be read, or is not what it should be; if there is no such channel.
 pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
     let text = read(&args.input)?;
-    let patches = args.patch.iter().map(PatchArgument::load).collect::<Result<Vec<_>, _>>()?;
+    let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
     let workspace = Workspace::from_slice_patched(&text, &patches, check)?;
     let selection = ChannelSelection {
@@ -74,6 +103,7 @@ pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
 /// # Errors
 /// As [`workspace`], and if the measurement has no valid model.
 pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
+    one_reader(&args.input, &args.patch)?;
     workspace(args)
         .and_then(|workspace| workspace.model(&options(args)))
         .map_err(|source| CliError::Workspace { origin: origin(args), source })

@@ -58,16 +58,24 @@ enum Command {
     Significance(commands::significance::SignificanceArgs),
     /// Judge the fit against the saturated model
     Gof(commands::gof::GofArgs),
+    /// Predict the events of every channel and sample, with uncertainties, and the data beside them
+    Yields(commands::yields::YieldsArgs),
     /// Show what is in a workspace
     Inspect(commands::inspect::InspectArgs),
     /// Find every problem of a workspace
     Validate(commands::validate::ValidateArgs),
+    /// Apply patches to a workspace
+    Patch(commands::patch::PatchArgs),
     /// Remove channels, samples, modifiers or small systematics from a workspace
     Prune(commands::prune::PruneArgs),
     /// Rename channels, samples, modifiers or measurements of a workspace
     Rename(commands::rename::RenameArgs),
     /// Combine workspaces into one
     Combine(commands::combine::CombineArgs),
+    /// Sort a workspace by name
+    Sort(commands::sort::SortArgs),
+    /// Print the digest of a workspace
+    Digest(commands::digest::DigestArgs),
     /// List what this machine and this build can run on, and why not
     Devices(commands::devices::DevicesArgs),
     /// Print the licences of what this program carries
@@ -93,11 +101,15 @@ fn program() -> ExitCode {
         Command::UpperLimit(args) => commands::upper_limit::run(&args),
         Command::Significance(args) => commands::significance::run(&args),
         Command::Gof(args) => commands::gof::run(&args),
+        Command::Yields(args) => commands::yields::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
+        Command::Patch(args) => commands::patch::run(&args),
         Command::Prune(args) => commands::prune::run(&args),
         Command::Rename(args) => commands::rename::run(&args),
         Command::Combine(args) => commands::combine::run(&args),
+        Command::Sort(args) => commands::sort::run(&args),
+        Command::Digest(args) => commands::digest::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Licences(args) => commands::licences::run(&args),
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use ns_core::Model;
+use ns_core::{Covariance, Model};
 use ns_inference::parameter_index;
 use ns_translate::pyhf::{WorkspaceError, read_file};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
@@ -16,7 +16,12 @@ use crate::error::CliError;
 #[serde(untagged)]
 enum StartFile {
     /// The result of `nextstat fit`.
-    Result { parameter_names: Vec<String>, bestfit: Vec<f64> },
+    Result {
+        parameter_names: Vec<String>,
+        bestfit: Vec<f64>,
+        #[serde(default)]
+        covariance: Option<Vec<Vec<Option<f64>>>>,
+    },
     /// All values in the model's order.
     List(Vec<f64>),
     /// Some values by name; the others start where the model says.
@@ -54,6 +59,17 @@ impl<'de> Deserialize<'de> for Pairs {
 /// # Errors
 /// If the file cannot be read or has another form, or names a parameter that the model lacks.
 pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
+    read_with_covariance(path, model).map(|(point, _)| point)
+}
+
+/// The same with the covariance that the result of a fit has.
+///
+/// # Errors
+/// As [`read`], and if the covariance has another size than the parameters.
+pub(crate) fn read_with_covariance(
+    path: &Path,
+    model: &Model,
+) -> Result<(Vec<f64>, Option<Covariance>), CliError> {
     let usage = |why: String| CliError::Usage(format!("start values {}: {why}", path.display()));
     let bytes = read_file(path).map_err(|error| match error {
         WorkspaceError::Io { source, .. } => usage(format!("cannot be read: {source}")),
@@ -68,25 +84,57 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
         )
     })?;
     let named: Vec<(String, f64)> = match file {
-        StartFile::List(values) => return Ok(values),
-        StartFile::Result { parameter_names, bestfit } => {
+        StartFile::List(values) => return Ok((values, None)),
+        StartFile::Result { parameter_names, bestfit, covariance: matrix } => {
             if parameter_names.len() != bestfit.len() {
                 return Err(usage("parameter_names and bestfit differ in length".to_owned()));
             }
-            parameter_names.into_iter().zip(bestfit).collect()
+            let matrix = matrix.map(|rows| covariance(&parameter_names, &rows, model));
+            let matrix = matrix.transpose().map_err(usage)?;
+            let named = parameter_names.into_iter().zip(bestfit).collect();
+            return by_name(named, model).map(|point| (point, matrix)).map_err(usage);
         }
         StartFile::ByName(Pairs(values)) => values,
     };
+    by_name(named, model).map(|point| (point, None)).map_err(usage)
+}
+
+/// A point from some of its values; the others are the model's initial ones.
+///
+/// # Errors
+/// For a name that the model lacks, or one with two values.
+pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f64>, String> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for (i, (name, value)) in named.iter().enumerate() {
         let earlier = named.iter().take(i).find(|(known, _)| known == name);
         if let Some((_, other)) = earlier.filter(|(_, other)| other != value) {
-            return Err(usage(format!("{name} has the values {other} and {value}; give each parameter one")));
+            return Err(format!("{name} has the values {other} and {value}; give each parameter one"));
         }
-        let index = parameter_index(model, name).map_err(|error| usage(error.to_string()))?;
+        let index = parameter_index(model, name).map_err(|error| error.to_string())?;
         if let Some(x) = point.get_mut(index) {
             *x = *value;
         }
     }
     Ok(point)
+}
+
+/// A matrix whose rows and columns have names, in the model's order; null is NaN, and what is not named 0.
+fn covariance(names: &[String], rows: &[Vec<Option<f64>>], model: &Model) -> Result<Covariance, String> {
+    if rows.len() != names.len() || rows.iter().any(|row| row.len() != names.len()) {
+        return Err(format!("covariance is no matrix of {0} x {0} numbers", names.len()));
+    }
+    let places: Vec<usize> = names
+        .iter()
+        .map(|name| parameter_index(model, name).map_err(|error| error.to_string()))
+        .collect::<Result<_, _>>()?;
+    let n = model.parameters.len();
+    let mut values = vec![0.0; n * n];
+    for (row, i) in rows.iter().zip(&places) {
+        for (value, j) in row.iter().zip(&places) {
+            if let Some(element) = values.get_mut(i * n + j) {
+                *element = value.unwrap_or(f64::NAN);
+            }
+        }
+    }
+    Ok(Covariance { n, values })
 }

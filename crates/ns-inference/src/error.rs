@@ -73,6 +73,18 @@ pub enum InferenceError {
         /// Upper bound.
         upper: f64,
     },
+    /// Bounds that nothing lies between.
+    #[error(
+        "the bounds of parameter '{name}' are [{lower}, {upper}]; give a lower bound that is not above the upper one"
+    )]
+    BadBounds {
+        /// The parameter.
+        name: String,
+        /// Lower bound.
+        lower: f64,
+        /// Upper bound.
+        upper: f64,
+    },
     /// A value given for a parameter is NaN or infinite.
     #[error("{what} of parameter '{name}' is {value}; give a finite number")]
     NotFinite {

@@ -56,7 +56,7 @@ pub use device::{
     open_session_for, open_session_sharing,
 };
 pub use error::InferenceError;
-pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch};
+pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch, fit_batch_within};
 pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
@@ -70,4 +70,4 @@ pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
     fit_toys, hypotest_toys, upper_limit_toys,
 };
-pub use yields::{YieldsResult, postfit_yields, prefit_yields};
+pub use yields::{YieldsAt, YieldsResult, expected_yields, postfit_yields, prefit_yields};

@@ -136,3 +136,114 @@ fn the_chosen_scan_covers_the_limits() {
     let values = result.scan.unwrap().mu_values;
     assert_eq!((values[0], values[4]), (0.0, 0.5));
 }
+
+/// Two channels with shared and own parameters; every yield is linear in each single parameter but `norm` and
+/// `shape`, whose effects are `SIZE`.
+const SHARED: &str = r#"{"channels": [
+  {"name": "A", "samples": [
+    {"name": "signal", "data": [8.0, 3.0], "modifiers": [
+      {"name": "mu", "type": "normfactor", "data": null}, {"name": "lumi", "type": "lumi", "data": null},
+      {"name": "stat_A", "type": "staterror", "data": [0.5, 0.4]}]},
+    {"name": "background", "data": [60.0, 40.0], "modifiers": [
+      {"name": "k", "type": "normfactor", "data": null},
+      {"name": "norm", "type": "normsys", "data": {"lo": LO, "hi": HI}},
+      {"name": "stat_A", "type": "staterror", "data": [2.0, 3.0]}]},
+    {"name": "other", "data": [10.0, 5.0], "modifiers": [
+      {"name": "free", "type": "shapesys", "data": [3.0, 2.0]}, {"name": "lumi", "type": "lumi", "data": null}]}]},
+  {"name": "B", "samples": [
+    {"name": "background", "data": [200.0], "modifiers": [
+      {"name": "k", "type": "normfactor", "data": null},
+      {"name": "norm", "type": "normsys", "data": {"lo": LO, "hi": HI}}]},
+    {"name": "other", "data": [30.0], "modifiers": [{"name": "lumi", "type": "lumi", "data": null}]}]}],
+ "observations": [{"name": "A", "data": [85.0, 44.0]}, {"name": "B", "data": [221.0]}],
+ "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [
+   {"name": "lumi", "auxdata": [1.0], "sigmas": [0.03], "inits": [1.0], "bounds": [[0.5, 1.5]]},
+   {"name": "mu", "bounds": [[-10.0, 10.0]], "inits": [1.0]}]}}], "version": "1.0.0"}"#;
+
+#[test]
+fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
+    use ns_core::{Data, EvaluationRequest};
+    use ns_inference::{YieldsAt, expected_yields};
+
+    for (lo, hi, tolerance) in [("1.0", "1.0", 1e-7), ("0.98", "1.02", 1e-3)] {
+        let text = SHARED.replace("LO", lo).replace("HI", hi);
+        let workspace = Workspace::from_slice(text.as_bytes()).unwrap();
+        let model = workspace.model(&ModelOptions::default()).unwrap();
+        let session = open_session(&model, &Execution::default()).unwrap();
+        let options = FitOptions::default();
+        let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+        assert!(result.converged && result.at_bound.is_empty(), "{:?}", result.warnings);
+        let covariance = result.covariance.clone().unwrap();
+        let n = model.parameters.len();
+        let request = EvaluationRequest { samples: true, ..EvaluationRequest::default() };
+        let at = |i: usize, step: f64| {
+            let mut point = result.bestfit.clone();
+            point[i] += step;
+            session.evaluate(&Data::Observed, &point, request).unwrap().samples
+        };
+        let h = 1e-5;
+        let jacobian: Vec<Vec<f64>> = (0..n)
+            .map(|i| at(i, h).iter().zip(at(i, -h)).map(|(up, down)| (up - down) / (2.0 * h)).collect())
+            .collect();
+        // Uncertainty of the sum of some elements.
+        let sigma = |elements: &[usize]| {
+            let slope = |i: usize| elements.iter().map(|e| jacobian[i][*e]).sum::<f64>();
+            let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+            pairs.map(|(i, j)| slope(i) * covariance.get(i, j) * slope(j)).sum::<f64>().sqrt()
+        };
+        let near = |found: Option<f64>, elements: &[usize], what: &str| {
+            let (found, expected) = (found.unwrap(), sigma(elements));
+            assert!(
+                (found - expected).abs() <= tolerance * expected,
+                "{what}: {found} instead of {expected}"
+            );
+        };
+        let yields = expected_yields(&model, session.as_ref(), &options, YieldsAt::Postfit(&result)).unwrap();
+        let mut first = 0;
+        for channel in &yields.channels {
+            let n_bins = channel.total.len();
+            let mut whole: Vec<Vec<usize>> = vec![Vec::new(); n_bins];
+            for sample in &channel.samples {
+                let what = format!("{} in {}", sample.name, channel.name);
+                let elements: Vec<usize> = (first..first + n_bins).collect();
+                for (bin, e) in elements.iter().enumerate() {
+                    near(sample.uncertainty[bin], &[*e], &what);
+                    whole[bin].push(*e);
+                }
+                near(sample.sum_uncertainty, &elements, &what);
+                close(sample.sum, sample.counts.iter().sum());
+                first += n_bins;
+            }
+            for (bin, elements) in whole.iter().enumerate() {
+                near(channel.uncertainty[bin], elements, &channel.name);
+            }
+            near(channel.sum_uncertainty, &whole.concat(), &channel.name);
+        }
+        // The same at the same parameters with the same covariance, and without one the widths of the constraints.
+        let given = YieldsAt::Given(&result.bestfit, Some(&covariance));
+        let given = expected_yields(&model, session.as_ref(), &options, given).unwrap();
+        assert_eq!(given.stage, Stage::Given);
+        for (a, b) in given.channels.iter().zip(&yields.channels) {
+            close(a.sum_uncertainty.unwrap(), b.sum_uncertainty.unwrap());
+        }
+        let initial: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        let given =
+            expected_yields(&model, session.as_ref(), &options, YieldsAt::Given(&initial, None)).unwrap();
+        let prefit = expected_yields(&model, session.as_ref(), &options, YieldsAt::Prefit).unwrap();
+        assert_eq!(given.channels, prefit.channels);
+    }
+}
+
+#[test]
+fn yields_at_parameters_that_do_not_fit_are_refused() {
+    use ns_inference::{YieldsAt, expected_yields};
+
+    let (model, session) = open("");
+    let options = FitOptions::default();
+    for point in [&[1.0][..], &[1.0, f64::NAN, 0.0], &[1.0; 4]] {
+        assert!(expected_yields(&model, session.as_ref(), &options, YieldsAt::Given(point, None)).is_err());
+    }
+    let small = ns_core::Covariance { n: 2, values: vec![0.0; 4] };
+    let given = YieldsAt::Given(&[1.0, 0.0, 0.0], Some(&small));
+    assert!(expected_yields(&model, session.as_ref(), &options, given).is_err());
+}

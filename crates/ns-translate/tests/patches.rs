@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use ns_translate::pyhf::{
-    DigestCheck, ModelOptions, Patch, PatchArgument, Patchset, Workspace, WorkspaceError,
+    DigestCheck, ModelOptions, Patch, PatchArgument, Patchset, Workspace, WorkspaceError, WrittenWorkspace,
 };
 use serde_json::{Value, json};
 
@@ -100,6 +100,31 @@ fn a_patch_that_breaks_the_workspace_is_reported_like_any_broken_workspace() {
     let error = Workspace::from_slice_patched(&bytes("background_only.json"), &[patch], DigestCheck::Verify)
         .unwrap_err();
     assert_eq!(error.problems()[0].path, "/channels/0/bins");
+    assert!(error.to_string().starts_with("with patch p applied, the workspace has 1 error"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_after_patches_names_them() {
+    let read = |text: &[u8], origin: &str| Patch::from_slice(text, origin).unwrap();
+    let short = br#"[{"op": "replace", "path": "/channels/0/samples/0/data", "value": [1.0]}]"#;
+    let patches = [read(b"[]", "a.json"), read(short, "set.json:a:b")];
+    let text = bytes("background_only.json");
+    let workspace = Workspace::from_slice_patched(&text, &patches, DigestCheck::Verify).unwrap();
+    assert!(
+        workspace.sorted().model(&ModelOptions::default()).unwrap_err().to_string().contains("set.json:a:b")
+    );
+    let error = workspace.model(&ModelOptions::default()).unwrap_err();
+    assert!(!error.problems().is_empty());
+    let message = error.to_string();
+    assert!(message.starts_with("with patches a.json, set.json:a:b applied, the workspace has"), "{message}");
+    let written = WrittenWorkspace::from_slice_patched(&text, &patches, DigestCheck::Verify).unwrap();
+    assert_eq!(written.check().unwrap_err().to_string(), message);
+    assert!(
+        WrittenWorkspace::from_slice_patched(&text, &patches[..1], DigestCheck::Verify)
+            .unwrap()
+            .check()
+            .is_ok()
+    );
 }
 
 #[test]
@@ -154,7 +179,7 @@ fn broken_patchsets_are_described() {
 }
 
 #[test]
-fn a_patch_argument_splits_at_the_last_colon() {
+fn a_patch_argument_is_a_file_and_perhaps_a_name() {
     let parse = |text: &str| {
         let argument: PatchArgument = text.parse().unwrap();
         (argument.file.display().to_string(), argument.name)
@@ -164,4 +189,14 @@ fn a_patch_argument_splits_at_the_last_colon() {
     assert_eq!(parse("dir:x/p.json:700,400"), ("dir:x/p.json".to_owned(), Some("700,400".to_owned())));
     assert_eq!(parse("C:\\p.json"), ("C:\\p.json".to_owned(), None));
     assert_eq!(parse("p.json:"), ("p.json:".to_owned(), None));
+    // Nothing is there: the first colon, so that names may have some.
+    assert_eq!(parse("p.json:a:b"), ("p.json".to_owned(), Some("a:b".to_owned())));
+    assert_eq!(parse("-"), ("-".to_owned(), None));
+    assert_eq!(parse("-:a:b"), ("-".to_owned(), Some("a:b".to_owned())));
+    // The longest file that is there, and then any name.
+    let there = format!("{}/patchset.json", fixtures().display());
+    for name in ["a:b", "m/500:x", "C:\\x"] {
+        assert_eq!(parse(&format!("{there}:{name}")), (there.clone(), Some(name.to_owned())));
+    }
+    assert_eq!(parse(&there), (there, None));
 }

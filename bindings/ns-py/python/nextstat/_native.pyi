@@ -14,6 +14,8 @@ Search: TypeAlias = Literal["local", "standard", "thorough"]
 Impact: TypeAlias = Literal["refit", "covariance", "global"]
 Statistic: TypeAlias = Literal["qtilde", "q", "q0"]
 Hypothesis: TypeAlias = Literal["b", "sb"]
+Algorithm: TypeAlias = Literal["md5", "sha224", "sha256", "sha384", "sha512"]
+Bounds: TypeAlias = ArrayLike | dict[str, tuple[float, float]] | list[dict[str, tuple[float, float]]] | None
 GeneratingPoint: TypeAlias = Literal["bestfit", "init"] | ArrayLike | dict[str, float] | None
 
 class Problem(TypedDict):
@@ -68,7 +70,7 @@ class HypotestResult:
     @property
     def twice_nll_conditional(self) -> float | None: ...
     @property
-    def expected_set(self) -> dict[str, list[float | None]]: ...
+    def expected_set(self) -> dict[str, Any]: ...
     @property
     def converged(self) -> bool: ...
     @property
@@ -99,6 +101,8 @@ class LimitResult:
     def test_stat(self) -> str: ...
     @property
     def observed(self) -> float | None: ...
+    @property
+    def nsigma_order(self) -> list[int]: ...
     @property
     def expected(self) -> list[float | None]: ...
     @property
@@ -259,7 +263,7 @@ class HypotestToysResult:
     @property
     def toys_per_s(self) -> float | None: ...
     @property
-    def expected_set(self) -> dict[str, list[float | None]] | None: ...
+    def expected_set(self) -> dict[str, Any] | None: ...
     @property
     def converged(self) -> bool: ...
     @property
@@ -292,6 +296,8 @@ class ToyLimitResult:
     def observed(self) -> float | None: ...
     @property
     def observed_error(self) -> float | None: ...
+    @property
+    def nsigma_order(self) -> list[int]: ...
     @property
     def expected(self) -> list[float | None]: ...
     @property
@@ -463,6 +469,21 @@ class DeviceInfo:
 class Model:
     """One measurement of a workspace."""
 
+    @staticmethod
+    def from_workspace(
+        source: Source | bytes,
+        measurement: str | None = None,
+        patch: PatchArgument | Sequence[PatchArgument] | None = None,
+        interp_defaults: Literal["smooth", "piecewise", "root", "pyhf"] = "smooth",
+        *,
+        normsys_code: str | None = None,
+        histosys_code: str | None = None,
+        poi: str | None = None,
+        digest_check: bool = True,
+        channels: str | Sequence[str] | None = None,
+        mask: str | Sequence[str] | None = None,
+    ) -> Model:
+        """`load_workspace`, which also takes JSON text here."""
     @property
     def measurement(self) -> str: ...
     @property
@@ -493,13 +514,14 @@ class Model:
     def hessian(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Floats: ...
     def toy_data(
         self,
-        params: ArrayLike,
-        n_toys: int,
+        params: ArrayLike | None = None,
+        n_toys: int = 1,
         seed: int = 0,
         *,
         first: int = 0,
         hypothesis: Hypothesis | None = None,
         include_auxdata: bool = True,
+        expected: ArrayLike | None = None,
     ) -> Floats:
         """Drawn data, one row per toy: main counts, then auxiliary data."""
 
@@ -854,6 +876,11 @@ def combine(
 def combine(
     left: Source, right: Source, join: Join = "none", merge_channels: bool = False, *, return_report: Literal[True]
 ) -> tuple[dict[str, Any], Report]: ...
+def patch(
+    workspace: Source, patch: PatchArgument | Sequence[PatchArgument], *, digest_check: bool = True
+) -> dict[str, Any]: ...
+def sort(workspace: Source) -> dict[str, Any]: ...
+def digest(workspace: Source, algorithm: Algorithm = "sha256") -> str: ...
 def fit(
     model: Model | Source,
     *,
@@ -887,7 +914,7 @@ def hypotest(
 def upper_limit(
     model: Model | Source,
     *,
-    cl: float = 0.95,
+    cl: float | None = None,
     test_stat: Statistic = "qtilde",
     expected_only: bool = False,
     observed_only: bool = False,
@@ -901,12 +928,13 @@ def upper_limit(
     init: ArrayLike | dict[str, float] | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    alpha: float | None = None,
 ) -> LimitResult: ...
 @overload
 def upper_limit(
     model: Model | Source,
     *,
-    cl: float = 0.95,
+    cl: float | None = None,
     test_stat: Statistic = "qtilde",
     observed_only: bool = False,
     toys: int,
@@ -918,6 +946,7 @@ def upper_limit(
     init: ArrayLike | dict[str, float] | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    alpha: float | None = None,
 ) -> ToyLimitResult: ...
 def hypotest_toys(
     mu: float,
@@ -1003,6 +1032,7 @@ def goodness_of_fit(
 ) -> GoodnessResult: ...
 def yields(
     model: Model | Source,
+    params: GeneratingPoint | FitResult = None,
     *,
     prefit: bool = False,
     device: str = "auto",
@@ -1024,6 +1054,7 @@ def fit_batch(
     search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    bounds: Bounds = None,
 ) -> BatchResult: ...
 def profile_scan(
     model: Model | Source,

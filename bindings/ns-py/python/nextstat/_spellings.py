@@ -1,8 +1,8 @@
-"""Names that earlier documents give to toys on a GPU: thin spellings of the functions of the package."""
-
-import numpy as np
+"""Names that earlier documents give to models and to toys on a GPU: thin spellings of what the package has."""
 
 from . import _native
+
+HistFactoryModel = _native.Model
 
 
 def _fit_toys(device):
@@ -14,9 +14,7 @@ def _fit_toys(device):
 
 def _fit_toys_from_data(device):
     def fit_toys_from_data(model, data, init=None, bounds=None, device=device):
-        if bounds is not None and not np.array_equal(bounds, model.suggested_bounds()):
-            raise ValueError('bounds belong to the model: set them in the measurement\'s "parameters" of the workspace')
-        return _native.fit_batch(model, data, init=init, device=device)
+        return _native.fit_batch(model, data, init=init, bounds=bounds, device=device)
 
     return fit_toys_from_data
 
@@ -49,8 +47,8 @@ fit_toys_from_data_gpu = _named(
     "fit_toys_from_data_gpu",
     """`fit_batch` with `device='cuda'`: one fit for each row of `data`, from `init` (by default the model's).
 
-    A row has main counts, or main counts followed by auxiliary data. Bounds belong to the model; `bounds` is
-    taken only where it repeats them. Without a card `DeviceError` says what is missing and what to do.""",
+    A row has main counts, or main counts followed by auxiliary data. `bounds` are other bounds than the model's, as
+    for `fit_batch`. Without a card `DeviceError` says what is missing and what to do.""",
 )
 fit_toys_from_data_metal = _named(
     _fit_toys_from_data("metal"), "fit_toys_from_data_metal", "`fit_batch` of given data with `device='metal'`."

@@ -1,6 +1,8 @@
 from numpy.typing import ArrayLike
 
-from ._native import BatchResult, FitToysResult, GeneratingPoint, HypotestToysResult, Model
+from ._native import BatchResult, Bounds, FitToysResult, GeneratingPoint, HypotestToysResult, Model
+
+HistFactoryModel = Model
 
 def fit_toys_batch_gpu(
     model: Model, params: GeneratingPoint, n_toys: int = 1000, seed: int = 0, device: str = "cuda"
@@ -12,14 +14,14 @@ def fit_toys_from_data_gpu(
     model: Model,
     data: ArrayLike,
     init: ArrayLike | dict[str, float] | None = None,
-    bounds: ArrayLike | None = None,
+    bounds: Bounds = None,
     device: str = "cuda",
 ) -> BatchResult: ...
 def fit_toys_from_data_metal(
     model: Model,
     data: ArrayLike,
     init: ArrayLike | dict[str, float] | None = None,
-    bounds: ArrayLike | None = None,
+    bounds: Bounds = None,
     device: str = "metal",
 ) -> BatchResult: ...
 def hypotest_qtilde_toys_gpu(

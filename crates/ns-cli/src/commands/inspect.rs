@@ -26,6 +26,7 @@ pub(crate) struct InspectArgs {
 /// If the workspace has no valid model, or the result cannot be written.
 pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
+    load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let workspace = load::workspace(&args.model).map_err(failed)?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod combine;
 pub(crate) mod devices;
+pub(crate) mod digest;
 pub(crate) mod fit;
 pub(crate) mod gof;
 pub(crate) mod hypotest;
@@ -9,12 +10,15 @@ pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
 pub(crate) mod licences;
 pub(crate) mod merge_toys;
+pub(crate) mod patch;
 pub(crate) mod prune;
 pub(crate) mod ranking;
 pub(crate) mod rename;
 pub(crate) mod scan;
 pub(crate) mod significance;
+pub(crate) mod sort;
 pub(crate) mod toys;
 pub(crate) mod upper_limit;
 pub(crate) mod upper_limit_toys;
 pub(crate) mod validate;
+pub(crate) mod yields;

@@ -22,6 +22,9 @@ pub(crate) struct UpperLimitArgs {
     /// Confidence level
     #[arg(long, help_heading = "Limit", value_name = "CL", default_value_t = 0.95)]
     cl: f64,
+    /// The same as a size of the test: `--alpha 0.05` is `--cl 0.95`
+    #[arg(long, help_heading = "Limit", value_name = "ALPHA", conflicts_with = "cl", value_parser = alpha)]
+    alpha: Option<f64>,
     /// Test statistic: qtilde or q
     #[arg(
         long,
@@ -73,6 +76,19 @@ pub(crate) struct UpperLimitArgs {
     plot: PlotArgs,
 }
 
+/// Reads the size of a test.
+fn alpha(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|alpha| *alpha > 0.0 && *alpha < 0.5);
+    value.ok_or_else(|| "alpha is 1 - CL; give a number between 0 and 0.5, for example 0.05".to_owned())
+}
+
+impl UpperLimitArgs {
+    /// The confidence level.
+    fn cl(&self) -> f64 {
+        self.alpha.map_or(self.cl, |alpha| 1.0 - alpha)
+    }
+}
+
 /// Runs the command. A limit that is not crossed is null with a warning; fits that did not converge end
 /// in [`Exit::Failed`], as does a result without any limit.
 ///
@@ -91,7 +107,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         let options = ToyLimitOptions::default()
             .fit(args.data.options(&job.model)?)
             .statistic(args.test_stat.into())
-            .cl(args.cl)
+            .cl(args.cl())
             .expected(!args.observed)
             .n_toys(n_toys)
             .seed(args.execution.seed());
@@ -100,7 +116,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let options = LimitOptions::default()
         .fit(args.data.options(&job.model)?)
         .statistic(args.test_stat.into())
-        .cl(args.cl)
+        .cl(args.cl())
         .expected_only(args.expected)
         .observed_only(args.observed)
         .scan(grid)

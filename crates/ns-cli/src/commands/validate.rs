@@ -29,10 +29,11 @@ pub(crate) struct ValidateArgs {
 /// If the file cannot be read or the result cannot be written.
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
+    load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
     let (contents, model) = contents(&args.model)?;
     let record = Record::new(&contents, Ran::HERE, model.as_ref(), started);
-    output.write(&record, &[], || report(&load::origin(&args.model), &contents))?;
+    output.write(&record, &[], || report(&patched(&args.model), &contents))?;
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
@@ -65,8 +66,20 @@ fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
             let severity = Severity::Error.to_string();
             Ok(Contents::broken(vec![ProblemRow { severity, path, message, remedy }], 0))
         }
+        WorkspaceError::AfterPatch { patches, source } => {
+            broken(*source).map_err(|source| WorkspaceError::AfterPatch { patches, source: Box::new(source) })
+        }
         other => Err(other),
     }
+}
+
+/// The input and the patches that were applied to it: a problem may be in either.
+fn patched(args: &ModelArgs) -> String {
+    let mut origin = load::origin(args);
+    for (i, patch) in args.patch.iter().enumerate() {
+        origin.push_str(&format!("{} {patch}", if i == 0 { " with patch" } else { "," }));
+    }
+    origin
 }
 
 /// The list of problems for people.

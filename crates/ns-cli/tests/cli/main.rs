@@ -18,6 +18,8 @@ mod surgery;
 mod toy_files;
 mod toys;
 mod validate;
+mod written;
+mod yields;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    BinnedData, Control, Data, FitFailure, FitOutcome, FitTask, Model, Session, TaskOutcome, Wanted,
+    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome,
+    Wanted,
 };
 
 use super::{FitOptions, diagnosis};
@@ -50,10 +51,40 @@ pub fn fit_batch(
     options: &FitOptions,
     control: Control<'_>,
 ) -> Result<BatchFit, InferenceError> {
-    let request = options.request(model)?;
+    fit_batch_within(model, session, datasets, &[], options, control)
+}
+
+/// The same within other bounds than the model's: a list of one pair for each parameter, in the model's order. One
+/// list holds for all fits; otherwise there is one for each data set. Without a start point in the options a fit
+/// starts at the initial parameters, moved inside its bounds.
+///
+/// # Errors
+/// As [`fit_batch`]; for another number of lists or pairs, bounds that nothing lies between, or a start point
+/// outside them.
+pub fn fit_batch_within(
+    model: &Model,
+    session: &dyn Session,
+    datasets: Vec<BinnedData>,
+    bounds: &[Vec<(f64, f64)>],
+    options: &FitOptions,
+    control: Control<'_>,
+) -> Result<BatchFit, InferenceError> {
+    let requests: Vec<FitRequest> = match bounds {
+        [] => vec![options.request(model)?],
+        [all] => vec![options.request_within(model, Some(all.as_slice()))?],
+        each if each.len() == datasets.len() => each
+            .iter()
+            .map(|bounds| options.request_within(model, Some(bounds.as_slice())))
+            .collect::<Result<_, _>>()?,
+        each => {
+            let (what, actual, expected) = ("the bounds of the fits", each.len(), datasets.len());
+            return Err(ns_core::SessionError::WrongLength { what, actual, expected }.into());
+        }
+    };
     let tasks: Vec<FitTask> = datasets
         .into_iter()
-        .map(|data| FitTask { data: Data::Binned(Arc::new(data)), fits: vec![request.clone()] })
+        .zip(requests.iter().cycle())
+        .map(|(data, request)| FitTask { data: Data::Binned(Arc::new(data)), fits: vec![request.clone()] })
         .collect();
     let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());

@@ -5,7 +5,7 @@ pub(crate) mod diagnosis;
 mod options;
 mod result;
 
-pub use batch::{BatchFit, fit_batch};
+pub use batch::{BatchFit, fit_batch, fit_batch_within};
 pub use options::{FitData, FitOptions};
 pub use result::FitResult;
 

@@ -131,11 +131,25 @@ impl FitOptions {
     /// # Errors
     /// For an unknown name, a start or fixed value outside its bounds, or a wrong length.
     pub(crate) fn request(&self, model: &Model) -> Result<FitRequest, InferenceError> {
+        self.request_within(model, None)
+    }
+
+    /// The minimisation that these options describe, within other bounds than the model's: one pair for each
+    /// parameter.
+    ///
+    /// # Errors
+    /// As [`Self::request`], and for a lower bound that is not below or at the upper one.
+    pub(crate) fn request_within(
+        &self,
+        model: &Model,
+        bounds: Option<&[(f64, f64)]>,
+    ) -> Result<FitRequest, InferenceError> {
         let mut fixed: Vec<(usize, f64)> = Vec::with_capacity(self.fixed.len());
+        let others = bounds.map(|bounds| other_bounds(model, bounds)).transpose()?.unwrap_or_default();
         let start = match &self.start {
-            None => Start::Init,
+            None => inside(model, &others).map_or(Start::Init, |point| Start::At(Arc::from(point))),
             Some(point) => {
-                check_point(model, point)?;
+                check_point(model, point, bounds)?;
                 let held = model.parameters.iter().zip(point).enumerate();
                 fixed.extend(held.filter(|(_, (p, _))| p.fixed).map(|(i, (_, x))| (i, *x)));
                 Start::At(Arc::from(point.as_slice()))
@@ -143,7 +157,8 @@ impl FitOptions {
         };
         for (name, value) in &self.fixed {
             let index = parameter_index(model, name)?;
-            check_value(model, "the fixed value", index, *value)?;
+            let within = bounds.and_then(|bounds| bounds.get(index).copied());
+            check_value(model, "the fixed value", index, *value, within)?;
             // The last word on a parameter counts, on the command line as elsewhere.
             fixed.retain(|(i, _)| *i != index);
             fixed.push((index, *value));
@@ -152,7 +167,7 @@ impl FitOptions {
             start,
             fixed,
             released: Vec::new(),
-            bounds: Vec::new(),
+            bounds: others,
             search: self.search,
             metric: None,
             only_if: None,
@@ -174,7 +189,7 @@ impl FitOptions {
                         analysis: "Asimov data at a given value",
                         measurement: model.measurement.clone(),
                     })?;
-                    check_value(model, "the Asimov value", index, value)?;
+                    check_value(model, "the Asimov value", index, value, None)?;
                     if let Some(x) = point.get_mut(index) {
                         *x = value;
                     }
@@ -193,18 +208,54 @@ impl FitOptions {
     }
 }
 
+/// Those of `bounds` that are not the model's.
+fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<Vec<(usize, (f64, f64))>, InferenceError> {
+    let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
+    if actual != expected {
+        return Err(ns_core::SessionError::WrongLength { what, actual, expected }.into());
+    }
+    if let Some((p, (lower, upper))) = model.parameters.iter().zip(bounds).find(|(_, (l, u))| !(l <= u)) {
+        return Err(InferenceError::BadBounds { name: p.name.clone(), lower: *lower, upper: *upper });
+    }
+    let all = model.parameters.iter().zip(bounds).enumerate();
+    Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
+}
+
+/// The initial parameters moved inside bounds; `None` if they are inside already.
+fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
+    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    let mut moved = false;
+    for &(i, (lower, upper)) in bounds {
+        if let (Some(x), Some(p)) = (point.get_mut(i), model.parameters.get(i))
+            && !p.fixed
+            && !(*x >= lower && *x <= upper)
+        {
+            *x = x.max(lower).min(upper);
+            moved = true;
+        }
+    }
+    moved.then_some(point)
+}
+
 /// Checks a whole point.
-fn check_point(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
+fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> Result<(), InferenceError> {
     let expected = model.parameters.len();
     if point.len() != expected {
         let (what, actual) = ("the start point", point.len());
         return Err(ns_core::SessionError::WrongLength { what, actual, expected }.into());
     }
-    (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x))
+    let within = |i: usize| bounds.and_then(|bounds| bounds.get(i).copied());
+    (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x, within(i)))
 }
 
-/// Checks one value against the parameter's bounds.
-fn check_value(model: &Model, what: &'static str, index: usize, value: f64) -> Result<(), InferenceError> {
+/// Checks one value against `within` or the parameter's own bounds.
+fn check_value(
+    model: &Model,
+    what: &'static str,
+    index: usize,
+    value: f64,
+    within: Option<(f64, f64)>,
+) -> Result<(), InferenceError> {
     let Some(parameter) = model.parameters.get(index) else {
         let n_parameters = model.parameters.len();
         return Err(ns_core::SessionError::NoSuchParameter { index, n_parameters }.into());
@@ -213,7 +264,7 @@ fn check_value(model: &Model, what: &'static str, index: usize, value: f64) -> R
     if !value.is_finite() {
         return Err(InferenceError::NotFinite { what, name, value });
     }
-    let (lower, upper) = parameter.bounds;
+    let (lower, upper) = within.unwrap_or(parameter.bounds);
     // A parameter that the model itself fixes outside its bounds is the model's business.
     if (value < lower || value > upper) && !(parameter.fixed && value == parameter.init) {
         return Err(InferenceError::OutOfBounds { what, name, value, lower, upper });

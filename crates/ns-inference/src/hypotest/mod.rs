@@ -80,6 +80,25 @@ impl HypotestOptions {
     }
 }
 
+/// The order of the five values of an expected band: standard deviations of the outcome towards more signal.
+/// Serialises to `[-2, -1, 0, 1, 2]`, beside every band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NsigmaOrder([i8; 5]);
+
+impl Default for NsigmaOrder {
+    fn default() -> Self {
+        Self([-2, -1, 0, 1, 2])
+    }
+}
+
+impl NsigmaOrder {
+    /// The numbers of standard deviations.
+    #[must_use]
+    pub fn values(self) -> [i8; 5] {
+        self.0
+    }
+}
+
 /// p-values expected for background alone, for outcomes that lie -2, -1, 0, +1 and +2 standard deviations towards
 /// more signal (in ascending order of CLs).
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -91,6 +110,8 @@ pub struct ExpectedSet {
     pub clsb: Vec<Option<f64>>,
     /// p-value of background alone.
     pub clb: Vec<Option<f64>>,
+    /// Standard deviations that the five values of each list belong to.
+    pub nsigma_order: NsigmaOrder,
 }
 
 /// The result of one test. Serialises to the JSON of `nextstat hypotest`.

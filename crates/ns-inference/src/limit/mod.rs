@@ -14,6 +14,7 @@ use serde::Serialize;
 pub use scan::LimitScan;
 
 use crate::analysis::Analysis;
+use crate::hypotest::NsigmaOrder;
 use crate::hypotest::TestStatistic;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::profile::Effort;
@@ -141,6 +142,8 @@ pub struct LimitResult {
     pub observed: Option<f64>,
     /// Limits expected for background alone, at -2 to +2 standard deviations.
     pub expected: Vec<Option<f64>>,
+    /// Standard deviations that the five expected values belong to.
+    pub nsigma_order: NsigmaOrder,
     /// CLs at these limits.
     pub cls_at_limit: ClsAtLimit,
     /// Best-fit value of the parameter of interest.
@@ -479,6 +482,7 @@ fn name_result(
             expected: expected.iter().zip(EXPECTED_SIGMAS).map(|(_, n)| cls(Some(n))).collect(),
         },
         expected,
+        nsigma_order: NsigmaOrder::default(),
         mu_hat: tester.best_value(),
         n_evaluations: tester.n_evaluations,
         scan,

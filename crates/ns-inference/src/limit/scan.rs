@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::bracket::End;
 use super::{LimitOptions, Wanted};
 use crate::InferenceError;
+use crate::hypotest::NsigmaOrder;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::Tester;
@@ -22,6 +23,8 @@ pub struct LimitScan {
     pub observed: Vec<Option<f64>>,
     /// CLs expected at -2 to +2 standard deviations, five lists along the grid.
     pub expected: Vec<Vec<Option<f64>>>,
+    /// Standard deviations that the five lists belong to.
+    pub nsigma_order: NsigmaOrder,
     /// True if the caller stopped the work.
     #[serde(skip)]
     pub interrupted: bool,

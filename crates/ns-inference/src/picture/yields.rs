@@ -20,6 +20,7 @@ pub fn yields(result: &YieldsResult) -> Yields {
         title: match result.stage {
             Stage::Prefit => "Pre-fit".to_owned(),
             Stage::Postfit => "Post-fit".to_owned(),
+            Stage::Given => "At given parameters".to_owned(),
         },
         subtitle: remarks([(!result.converged).then_some("the fit did not converge")]),
         channels: result.channels.iter().map(channel).collect(),

@@ -31,6 +31,7 @@ pub(super) fn assemble(
         let uncertainty = study.sigma(i);
         RankedParameter {
             name: name(i),
+            param_idx: i,
             kinds: kinds.get(i).cloned().unwrap_or_default(),
             value: study.best(i),
             uncertainty,

@@ -187,6 +187,8 @@ impl Serialize for Reasons<'_> {
 pub struct RankedParameter {
     /// Full name.
     pub name: String,
+    /// Index in the model's order of parameters.
+    pub param_idx: usize,
     /// Types of the modifiers that use it (`normsys`, `staterror`, ...).
     pub kinds: Vec<&'static str>,
     /// Best-fit value.

@@ -5,6 +5,7 @@
 //! takes the rows one by one. A toy is a pure function of model, data, tested value, statistic, seed and
 //! index: neither threads, batches, shards nor devices change a bit of it.
 
+mod expectation;
 pub(crate) mod goodness;
 mod header;
 mod limit;
@@ -22,6 +23,7 @@ mod summary;
 
 use ns_core::{Control, Model, Session};
 
+pub use expectation::source_of_expectation;
 pub use header::{FitToysHeader, SAME_POINT, SAME_STATISTIC, ToyHeader, ToyOrigin};
 pub use limit::{ToyLimitOptions, ToyLimitPoint, ToyLimitResult, upper_limit_toys};
 pub use options::{HypotestToysOptions, MOST_TOYS};

@@ -255,7 +255,7 @@ fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
     if discovery {
         cls.fill(None);
     }
-    ExpectedSet { cls, clsb, clb }
+    ExpectedSet { cls, clsb, clb, ..ExpectedSet::default() }
 }
 
 /// A percentile of ascending values, with linear interpolation between neighbours.

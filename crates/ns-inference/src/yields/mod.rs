@@ -1,18 +1,50 @@
-//! Expected yields of every sample in every channel, before and after a fit, with the uncertainty of
-//! their sum and the data beside them: the numbers behind a pre-fit or post-fit figure.
+//! Expected yields of every sample in every channel, before and after a fit or at given parameters, with
+//! uncertainties and the data beside them: the numbers behind a pre-fit or post-fit figure.
 
 mod result;
 mod uncertainty;
 
 pub use result::{ChannelYields, SampleYields, Stage, YieldsResult};
 
-use ns_core::{Data, Effect, EvaluationRequest, Model, Sample, Session};
+use ns_core::{Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
 
 use crate::fit::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
 use uncertainty::{Spread, Uncertainty, uncertainty};
 
+/// Where yields are predicted, and with which uncertainties of the parameters.
+#[derive(Debug, Clone, Copy)]
+pub enum YieldsAt<'a> {
+    /// At the initial parameters, as [`prefit_yields`].
+    Prefit,
+    /// At a best fit with its covariance, as [`postfit_yields`].
+    Postfit(&'a FitResult),
+    /// At given parameters in the model's order, with a covariance of theirs, row-major, or else the widths of the
+    /// constraints as before a fit.
+    Given(&'a [f64], Option<&'a Covariance>),
+}
+
+/// Yields with the uncertainty of every sample. `options` say which data stand beside them and which parameters
+/// are held.
+///
+/// # Errors
+/// If options, parameters or the covariance do not fit the model, or the device fails.
+pub fn expected_yields(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    at: YieldsAt<'_>,
+) -> Result<YieldsResult, InferenceError> {
+    match at {
+        YieldsAt::Prefit => prefit(model, session, options, true),
+        YieldsAt::Postfit(result) => postfit(model, session, options, result, true),
+        YieldsAt::Given(point, covariance) => given(model, session, options, point, covariance),
+    }
+}
+
 /// Yields at the initial parameters, which the fit of `options` holds at their values.
+///
+/// There are no uncertainties of single samples, which [`expected_yields`] adds.
 ///
 /// Their uncertainty comes from the widths of the constraints, which are independent before the fit:
 /// free parameters without a constraint, and fixed ones, contribute nothing.
@@ -24,25 +56,97 @@ pub fn prefit_yields(
     session: &dyn Session,
     options: &FitOptions,
 ) -> Result<YieldsResult, InferenceError> {
+    prefit(model, session, options, false)
+}
+
+fn prefit(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    samples: bool,
+) -> Result<YieldsResult, InferenceError> {
     let data = options.resolve_data(model, session)?;
     let request = options.request(model)?;
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-    let mut sigma: Vec<Option<f64>> =
-        model.parameters.iter().map(|p| p.constraint.prefit_sigma().filter(|_| !p.fixed)).collect();
+    let mut sigma = widths(model);
     for &(index, value) in &request.fixed {
         if let (Some(x), Some(s)) = (point.get_mut(index), sigma.get_mut(index)) {
             (*x, *s) = (value, None);
         }
     }
-    for s in &mut sigma {
-        *s = s.filter(|width| width.is_finite());
-    }
     let spread = Spread { sigma, covariance: None };
-    predict(model, session, &data, point, &spread, Stage::Prefit, true, model.warnings.clone())
+    let mut yields = predict(model, session, &data, &point, &spread, samples)?;
+    yields.warnings.clone_from(&model.warnings);
+    Ok(yields)
+}
+
+/// Widths of the constraints of free parameters.
+fn widths(model: &Model) -> Vec<Option<f64>> {
+    let width =
+        |p: &ns_core::Parameter| p.constraint.prefit_sigma().filter(|width| !p.fixed && width.is_finite());
+    model.parameters.iter().map(width).collect()
+}
+
+/// Yields at given parameters.
+fn given(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    point: &[f64],
+    covariance: Option<&Covariance>,
+) -> Result<YieldsResult, InferenceError> {
+    let data = options.resolve_data(model, session)?;
+    let request = options.request(model)?;
+    let n = model.parameters.len();
+    let wrong =
+        |what, actual| InferenceError::from(ns_core::SessionError::WrongLength { what, actual, expected: n });
+    if point.len() != n {
+        return Err(wrong("the parameters of the yields", point.len()));
+    }
+    for (p, value) in model.parameters.iter().zip(point).filter(|(_, value)| !value.is_finite()) {
+        let (what, name) = ("the parameter of the yields", p.name.clone());
+        return Err(InferenceError::NotFinite { what, name, value: *value });
+    }
+    let mut warnings = model.warnings.clone();
+    let mut sigma = match covariance {
+        None => widths(model),
+        Some(matrix) if matrix.n != n || matrix.values.len() != n * n => {
+            return Err(wrong("the covariance of the yields", matrix.n));
+        }
+        Some(matrix) => {
+            let variance = |i: usize| matrix.values.get(i * n + i).copied().unwrap_or(0.0);
+            let known = |v: f64| (v.is_finite() && v > 0.0).then(|| v.sqrt());
+            let sigma: Vec<Option<f64>> = (0..n).map(|i| known(variance(i))).collect();
+            let flat = (0..n).filter(|i| !variance(*i).is_finite()).filter_map(|i| model.parameters.get(i));
+            let flat: Vec<&str> = flat.map(|p| p.name.as_str()).collect();
+            if !flat.is_empty() {
+                warnings.push(left_out(flat.into_iter()));
+            }
+            sigma
+        }
+    };
+    let mut point = point.to_vec();
+    for &(index, value) in &request.fixed {
+        if let (Some(x), Some(s)) = (point.get_mut(index), sigma.get_mut(index)) {
+            (*x, *s) = (value, None);
+        }
+    }
+    let spread = Spread { sigma, covariance: covariance.map(|c| c.values.as_slice()) };
+    let mut yields = predict(model, session, &data, &point, &spread, true)?;
+    (yields.stage, yields.warnings) = (Stage::Given, warnings);
+    Ok(yields)
+}
+
+/// A warning that names parameters whose uncertainty is not known.
+fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    format!(
+        "the uncertainties of the yields leave out {}: no symmetric uncertainty after the fit",
+        diagnosis::list(names)
+    )
 }
 
 /// Yields at the best fit that `result` is, with its covariance; `options` are those of that fit and say
-/// which data it used.
+/// which data it used. There are no uncertainties of single samples, which [`expected_yields`] adds.
 ///
 /// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
 /// nothing, and a warning names them. Without a covariance in the result no uncertainty is known.
@@ -54,6 +158,16 @@ pub fn postfit_yields(
     session: &dyn Session,
     options: &FitOptions,
     result: &FitResult,
+) -> Result<YieldsResult, InferenceError> {
+    postfit(model, session, options, result, false)
+}
+
+fn postfit(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    result: &FitResult,
+    samples: bool,
 ) -> Result<YieldsResult, InferenceError> {
     let data = options.resolve_data(model, session)?;
     let n = model.parameters.len();
@@ -79,23 +193,23 @@ pub fn postfit_yields(
             .map(|(name, _)| name.as_str())
             .collect();
         if !without.is_empty() {
-            warnings.push(format!(
-                "the uncertainties of the yields leave out {}: no symmetric uncertainty after the fit",
-                diagnosis::list(without.iter().copied())
-            ));
+            warnings.push(left_out(without.iter().copied()));
         }
     } else {
         warnings
             .push("the uncertainties of the yields are null: the fit was made without a covariance".into());
     }
     let spread = Spread { sigma, covariance: covariance.map(|c| c.values.as_slice()) };
-    let stage = Stage::Postfit;
-    let mut yields =
-        predict(model, session, &data, result.bestfit.clone(), &spread, stage, result.converged, warnings)?;
+    let mut yields = predict(model, session, &data, &result.bestfit, &spread, samples)?;
+    (yields.stage, yields.converged, yields.warnings) = (Stage::Postfit, result.converged, warnings);
     if covariance.is_none() {
         for channel in &mut yields.channels {
             channel.uncertainty.fill(None);
             channel.sum_uncertainty = None;
+            for sample in &mut channel.samples {
+                sample.uncertainty.fill(None);
+                sample.sum_uncertainty = None;
+            }
         }
     }
     Ok(yields)
@@ -107,20 +221,20 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
     sample.modifiers.iter().any(scales)
 }
 
-/// Evaluates at a point and puts names on the numbers.
+/// Evaluates at a point and puts names on the numbers; stage and warnings are the caller's.
 fn predict(
     model: &Model,
     session: &dyn Session,
     data: &Data,
-    point: Vec<f64>,
+    point: &[f64],
     spread: &Spread<'_>,
-    stage: Stage,
-    converged: bool,
-    warnings: Vec<String>,
+    with_samples: bool,
 ) -> Result<YieldsResult, InferenceError> {
     let request = EvaluationRequest { samples: true, ..EvaluationRequest::default() };
-    let samples = session.evaluate(&Data::Observed, &point, request)?.samples;
-    let Uncertainty { bins, channels: sums } = uncertainty(model, session, &point, spread)?;
+    let samples = session.evaluate(&Data::Observed, point, request)?.samples;
+    let Uncertainty { bins, channels: sums, sample_bins, samples: sample_sums } =
+        uncertainty(model, session, point, spread, with_samples)?;
+    let (mut sample_bins, mut sample_sums) = (sample_bins.into_iter(), sample_sums.into_iter());
     let observed = match data {
         Data::Binned(data) => &data.main,
         _ => &model.observed.main,
@@ -133,7 +247,14 @@ fn predict(
         for sample in &channel.samples {
             let counts: Vec<f64> = counts.by_ref().take(channel.n_bins).collect();
             total.iter_mut().zip(&counts).for_each(|(sum, count)| *sum += count);
-            named.push(SampleYields { name: sample.name.clone(), signal: is_signal(model, sample), counts });
+            named.push(SampleYields {
+                name: sample.name.clone(),
+                signal: is_signal(model, sample),
+                uncertainty: sample_bins.by_ref().take(channel.n_bins).collect(),
+                sum: counts.iter().sum(),
+                sum_uncertainty: sample_sums.next().flatten(),
+                counts,
+            });
         }
         let here = |all: &[f64]| -> Vec<f64> {
             all.iter().skip(channel.first_bin).take(channel.n_bins).copied().collect()
@@ -151,12 +272,12 @@ fn predict(
         });
     }
     Ok(YieldsResult {
-        stage,
+        stage: Stage::Prefit,
         measurement: model.measurement.clone(),
         parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),
-        parameters: point,
+        parameters: point.to_vec(),
         channels,
-        converged,
-        warnings,
+        converged: true,
+        warnings: Vec::new(),
     })
 }

@@ -10,6 +10,8 @@ pub enum Stage {
     Prefit,
     /// At the best fit, with its covariance.
     Postfit,
+    /// At given parameters.
+    Given,
 }
 
 impl Stage {
@@ -19,6 +21,7 @@ impl Stage {
         match self {
             Self::Prefit => "prefit",
             Self::Postfit => "postfit",
+            Self::Given => "given",
         }
     }
 }
@@ -33,6 +36,12 @@ pub struct SampleYields {
     pub signal: bool,
     /// Expected events per bin.
     pub counts: Vec<f64>,
+    /// Uncertainty of the sample per bin; `None` if unknown. Empty where it was not asked for.
+    pub uncertainty: Vec<Option<f64>>,
+    /// Sum of `counts` over the bins.
+    pub sum: f64,
+    /// Its uncertainty, correlations between bins included; `None` if unknown or not asked for.
+    pub sum_uncertainty: Option<f64>,
 }
 
 /// What is expected and seen in one channel.
@@ -61,7 +70,7 @@ pub struct ChannelYields {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
-    /// Before or after the fit.
+    /// Before or after the fit, or at given parameters.
     pub stage: Stage,
     /// Name of the measurement.
     pub measurement: String,

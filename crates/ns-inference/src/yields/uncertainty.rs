@@ -12,8 +12,11 @@ use ns_core::{Data, EvaluationRequest, Model, Session};
 
 use crate::InferenceError;
 
-/// Parameters shifted in one evaluation.
+/// Most parameters shifted in one evaluation.
 const CHUNK: usize = 32;
+
+/// Most numbers that one evaluation should make: a million take 8 MB.
+const MOST_NUMBERS: usize = 1_000_000;
 
 /// How parameters vary around a point.
 pub(super) struct Spread<'a> {
@@ -43,9 +46,18 @@ pub(super) struct Uncertainty {
     pub(super) bins: Vec<Option<f64>>,
     /// Per channel, of the sum over its bins.
     pub(super) channels: Vec<Option<f64>>,
+    /// Per channel, sample and bin; empty unless asked for.
+    pub(super) sample_bins: Vec<Option<f64>>,
+    /// Per channel and sample, of the sum over its bins; empty unless asked for.
+    pub(super) samples: Vec<Option<f64>>,
 }
 
-/// Uncertainties at a point.
+/// Half the difference of two predictions, scaled.
+fn half(up: &[f64], down: &[f64], scale: f64) -> Vec<f64> {
+    up.iter().zip(down).map(|(up, down)| scale * (up - down)).collect()
+}
+
+/// Uncertainties at a point, with `samples` those of every sample too.
 ///
 /// # Errors
 /// If the device fails.
@@ -54,16 +66,25 @@ pub(super) fn uncertainty(
     session: &dyn Session,
     point: &[f64],
     spread: &Spread<'_>,
+    samples: bool,
 ) -> Result<Uncertainty, InferenceError> {
     let varied: Vec<(usize, f64)> =
         spread.sigma.iter().enumerate().filter_map(|(i, s)| Some((i, (*s)?))).filter(|v| v.1 > 0.0).collect();
     let n_bins = model.n_bins();
-    let n_targets = n_bins + model.channels.len();
-    // Per bin and then per channel: the parameters that move it (a gamma moves one bin), and by how much.
+    // Bins of every sample, in the order of the evaluation.
+    let parts: Vec<usize> = match samples {
+        true => model.channels.iter().flat_map(|c| c.samples.iter().map(|_| c.n_bins)).collect(),
+        false => Vec::new(),
+    };
+    let n_parts: usize = parts.iter().sum();
+    let n_targets = n_bins + model.channels.len() + n_parts + parts.len();
+    // Per bin and per channel, then per bin of a sample and per sample: the parameters that move it (a gamma moves
+    // one bin), and by how much.
     let mut shifts: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n_targets];
     let width = n_bins + model.observed.aux.len();
-    let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-    for (chunk, parameters) in varied.chunks(CHUNK).enumerate() {
+    let request = EvaluationRequest { expected: true, samples, ..EvaluationRequest::default() };
+    let at_once = (MOST_NUMBERS / (2 * (width + n_parts)).max(1)).clamp(1, CHUNK);
+    for (chunk, parameters) in varied.chunks(at_once).enumerate() {
         let mut points = Vec::with_capacity(2 * parameters.len() * point.len());
         let mut scales = Vec::with_capacity(parameters.len());
         for &(i, sigma) in parameters {
@@ -81,26 +102,37 @@ pub(super) fn uncertainty(
             }
             scales.push(if way > 0.0 { sigma / way } else { 0.0 });
         }
-        let expected = session.evaluate(&Data::Observed, &points, request)?.expected;
-        for ((position, pair), scale) in expected.chunks(2 * width).enumerate().zip(scales) {
-            let position = chunk * CHUNK + position;
+        let predicted = session.evaluate(&Data::Observed, &points, request)?;
+        let mut of_samples = predicted.samples.chunks((2 * n_parts).max(1));
+        for ((position, pair), scale) in predicted.expected.chunks(2 * width).enumerate().zip(scales) {
+            let position = chunk * at_once + position;
             let (up, down) = pair.split_at(pair.len().min(width));
-            let half: Vec<f64> =
-                up.iter().zip(down).take(n_bins).map(|(up, down)| scale * (up - down)).collect();
+            let bins = half(up.get(..n_bins).unwrap_or(up), down, scale);
             let sums = model
                 .channels
                 .iter()
-                .map(|channel| half.iter().skip(channel.first_bin).take(channel.n_bins).sum::<f64>());
-            for (list, shift) in shifts.iter_mut().zip(half.iter().copied().chain(sums)) {
+                .map(|channel| bins.iter().skip(channel.first_bin).take(channel.n_bins).sum::<f64>());
+            let pair = if samples { of_samples.next().unwrap_or_default() } else { &[] };
+            let (up, down) = pair.split_at(pair.len().min(n_parts));
+            let sample_bins = half(up, down, scale);
+            let mut rest = sample_bins.iter();
+            let sample_sums = parts.iter().map(|n| rest.by_ref().take(*n).sum::<f64>());
+            let all = bins.iter().copied().chain(sums).chain(sample_bins.iter().copied()).chain(sample_sums);
+            for (list, shift) in shifts.iter_mut().zip(all) {
                 if shift != 0.0 {
                     list.push((position, shift));
                 }
             }
         }
     }
-    let mut all: Vec<Option<f64>> = shifts.iter().map(|list| deviation(list, &varied, spread)).collect();
-    let channels = all.split_off(n_bins.min(all.len()));
-    Ok(Uncertainty { bins: all, channels })
+    let mut all = shifts.iter().map(|list| deviation(list, &varied, spread));
+    let mut next = |n: usize| all.by_ref().take(n).collect::<Vec<_>>();
+    Ok(Uncertainty {
+        bins: next(n_bins),
+        channels: next(model.channels.len()),
+        sample_bins: next(n_parts),
+        samples: next(parts.len()),
+    })
 }
 
 /// Root of the variance of one yield; `None` if it is not finite.

@@ -123,6 +123,14 @@ pub enum WorkspaceError {
         /// Digest of the workspace at hand.
         actual: String,
     },
+    /// What is wrong with a workspace that was patched: the patches may be to blame, or not belong to it.
+    #[error("with {} applied, {source}", patches_named(patches))]
+    AfterPatch {
+        /// Files of the patches and, for patchsets, their names.
+        patches: Vec<String>,
+        /// What is wrong; places are those of the patched workspace.
+        source: Box<WorkspaceError>,
+    },
     /// The workspace has no measurement of this name.
     #[error("no measurement is called {}. {}", quoted(name), list("The measurements are", available))]
     NoSuchMeasurement {
@@ -169,9 +177,23 @@ impl WorkspaceError {
             | Self::InvalidPatchset { report, .. }
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,
+            Self::AfterPatch { source, .. } => source.problems(),
             _ => &[],
         }
     }
+
+    /// The error of a workspace that patches made; the same one if there are none.
+    pub(crate) fn after(self, patches: &[String]) -> Self {
+        if patches.is_empty() {
+            return self;
+        }
+        Self::AfterPatch { patches: patches.to_vec(), source: Box::new(self) }
+    }
+}
+
+/// `patch a.json` or `patches a.json, b.json:name`.
+fn patches_named(patches: &[String]) -> String {
+    format!("patch{} {}", if patches.len() == 1 { "" } else { "es" }, patches.join(", "))
 }
 
 /// A number of bytes.

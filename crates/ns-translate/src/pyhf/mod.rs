@@ -37,11 +37,13 @@ mod summary;
 mod surgery;
 mod tolerate;
 mod workspace;
+mod written;
 
 pub use error::WorkspaceError;
 pub use input::{file_of, read_file, read_from};
-pub use patch::{DigestCheck, Patch, PatchArgument, Patchset};
+pub use patch::{DigestAlgorithm, DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};
 pub use surgery::{Change, ChannelSelection, Combine, Edited, Join, Operation, Prune, Rename};
 pub use workspace::{ModelOptions, Workspace, validate_slice};
+pub use written::WrittenWorkspace;

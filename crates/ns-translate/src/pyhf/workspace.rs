@@ -36,9 +36,11 @@ pub struct Workspace {
     pub(crate) document: Document,
     /// Warnings of what was read as something else than it is, or left out.
     pub(crate) notes: Report,
+    /// Origins of the patches that made it: what is wrong with it may be theirs.
+    pub(crate) patches: Vec<String>,
 }
 
-/// Equal if they are written equally, wherever in its file each part stood.
+/// Equal if they are written equally, wherever in its file each part stood, and whatever they were patched with.
 impl PartialEq for Workspace {
     fn eq(&self, other: &Self) -> bool {
         let (mut a, mut b) = (self.document.clone(), other.document.clone());
@@ -56,15 +58,15 @@ impl serde::Serialize for Workspace {
 }
 
 impl Workspace {
-    /// A workspace without anything to say about how it was read.
+    /// A workspace that nobody patched, without anything to say about how it was read.
     pub(crate) fn of(document: Document) -> Self {
-        Self { document, notes: Report::default() }
+        Self { document, notes: Report::default(), patches: Vec::new() }
     }
 
     /// A workspace as it was read; equal things of one name become one.
     fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
-        Self { document, notes }
+        Self { document, notes, patches: Vec::new() }
     }
 
     /// Reads a file, plain or compressed, or a member of an archive: see [`read_file`].
@@ -112,7 +114,8 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`];
-    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace.
+    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace;
+    /// [`WorkspaceError::AfterPatch`] if the result is no workspace.
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -121,22 +124,19 @@ impl Workspace {
         if patches.is_empty() {
             return Self::from_slice(text);
         }
-        let mut value: Value =
-            serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
-        let mut report = Report::default();
-        super::diagnose::report_duplicate_keys(text, &mut report);
-        if report.has_errors() {
-            return Err(WorkspaceError::Invalid { report });
-        }
-        for patch in patches {
-            patch.verify(&value, check)?;
-        }
-        for patch in patches {
-            patch.apply(&mut value)?;
-        }
-        let mut workspace = Self::from_value(value)?;
+        let (value, mut report) = super::written::patched(text, patches, check)?;
+        let origins = patches.iter().map(|patch| patch.origin().to_owned()).collect();
+        let mut workspace = Self::from_patched_value(value, origins)?;
         report.extend(std::mem::take(&mut workspace.notes));
         Ok(Self { notes: report, ..workspace })
+    }
+
+    /// The workspace of a document that patches made; errors name them.
+    pub(crate) fn from_patched_value(value: Value, patches: Vec<String>) -> Result<Self, WorkspaceError> {
+        match Self::from_value(value) {
+            Ok(workspace) => Ok(Self { patches, ..workspace }),
+            Err(error) => Err(error.after(&patches)),
+        }
     }
 
     /// Reads a file and applies patches to it.
@@ -182,7 +182,13 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NoSuchMeasurement`]; [`WorkspaceError::BadPoi`];
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
+    ///
+    /// Of a patched workspace they come in a [`WorkspaceError::AfterPatch`].
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
+        self.model_of(options).map_err(|error| error.after(&self.patches))
+    }
+
+    fn model_of(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let measurement = self.measurement(options.measurement.as_deref())?;
         let mut report = self.notes.clone();
         if options.measurement.is_none() && self.document.measurements.len() > 1 {

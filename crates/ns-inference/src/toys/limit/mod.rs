@@ -306,6 +306,7 @@ impl Work<'_> {
             observed_error: limits.first().copied().flatten().map(|l| l.1),
             expected: expected.iter().map(|l| l.map(|l| l.0)).collect(),
             expected_error: expected.iter().map(|l| l.map(|l| l.1)).collect(),
+            nsigma_order: crate::hypotest::NsigmaOrder::default(),
             observed_asymptotic: start.observed,
             mu_hat: start.mu_hat,
             n_evaluations: self.tested.len(),

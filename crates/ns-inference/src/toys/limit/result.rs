@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::hypotest::NsigmaOrder;
 use crate::toys::PerHypothesis;
 
 /// A value that was tested on the way to a limit.
@@ -48,6 +49,8 @@ pub struct ToyLimitResult {
     pub expected: Vec<Option<f64>>,
     /// Their statistical errors.
     pub expected_error: Vec<Option<f64>>,
+    /// Standard deviations that the five values of every expected band here belong to.
+    pub nsigma_order: NsigmaOrder,
     /// The asymptotic limit that the search began with.
     pub observed_asymptotic: Option<f64>,
     /// Best-fit value of the parameter of interest.

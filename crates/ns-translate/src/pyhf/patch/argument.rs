@@ -10,6 +10,9 @@ use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::input::read_file;
 use crate::pyhf::names::list;
 
+/// The file that is none.
+const STANDARD_INPUT: &str = "-";
+
 /// A patch as a user names it: a JSON Patch file, or a patchset and one of its patches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchArgument {
@@ -22,20 +25,28 @@ pub struct PatchArgument {
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Splits at the last colon, unless the whole is the name of a file or what follows the
-    /// colon looks like the rest of a path (`C:\patch.json`).
+    /// Paths and names may both have colons in them: the file is the longest part before a colon that is one
+    /// (or `-`, standard input), or the whole. If none is, the text is split at its first colon, unless what
+    /// follows looks like the rest of a path (`C:\patch.json`).
     fn from_str(text: &str) -> Result<Self, Infallible> {
+        let splits =
+            || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
+        let splits = || splits().filter(|(file, name)| !file.is_empty() && !name.is_empty());
+        let named =
+            |(file, name): (&str, &str)| Self { file: PathBuf::from(file), name: Some(name.to_owned()) };
         let whole = Self { file: PathBuf::from(text), name: None };
-        if Path::new(text).is_file() {
+        if is_there(text) {
             return Ok(whole);
         }
-        Ok(match text.rsplit_once(':') {
-            Some((file, name)) if !file.is_empty() && !name.is_empty() && !name.contains(['/', '\\']) => {
-                Self { file: PathBuf::from(file), name: Some(name.to_owned()) }
-            }
-            _ => whole,
-        })
+        let there = splits().filter(|(file, _)| is_there(file)).last();
+        let likely = || splits().find(|(_, name)| !name.contains(['/', '\\']));
+        Ok(there.or_else(likely).map_or(whole, named))
     }
+}
+
+/// Whether something can be read there: a file, a pipe, or standard input.
+fn is_there(file: &str) -> bool {
+    file == STANDARD_INPUT || Path::new(file).metadata().is_ok_and(|found| !found.is_dir())
 }
 
 impl fmt::Display for PatchArgument {
@@ -49,6 +60,12 @@ impl fmt::Display for PatchArgument {
 }
 
 impl PatchArgument {
+    /// Whether the file is `-`: whoever has a standard input reads it and calls [`Self::parse`].
+    #[must_use]
+    pub fn is_standard_input(&self) -> bool {
+        self.file.as_os_str() == STANDARD_INPUT
+    }
+
     /// Reads the patch.
     ///
     /// # Errors
@@ -82,7 +99,8 @@ impl PatchArgument {
     /// # Errors
     /// As [`PatchArgument::load`].
     pub fn parse(&self, text: &[u8]) -> Result<Patch, WorkspaceError> {
-        let origin = self.file.display().to_string();
+        let standard = self.is_standard_input();
+        let origin = if standard { "standard input".to_owned() } else { self.file.display().to_string() };
         let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
         match (first, &self.name) {
             (Some(b'['), None) => Patch::from_slice(text, &origin),
@@ -97,7 +115,11 @@ impl PatchArgument {
                 let names = names.names();
                 Err(WorkspaceError::Patch {
                     message: "The file is a patchset, and none of its patches was chosen.".to_owned(),
-                    remedy: format!("Write {origin}:NAME. {}", list("Its patches are", &names)),
+                    remedy: format!(
+                        "Write {}:NAME. {}",
+                        self.file.display(),
+                        list("Its patches are", &names)
+                    ),
                     origin,
                 })
             }

@@ -3,17 +3,79 @@
 
 use std::io::{self, Write};
 
+use std::fmt;
+use std::str::FromStr;
+
 use md5::Md5;
 use serde_json::{Number, Value};
-use sha2::Sha256;
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+
+/// How a digest is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum DigestAlgorithm {
+    /// 128 bits; broken for anything but telling files apart.
+    Md5,
+    /// 224 bits.
+    Sha224,
+    /// 256 bits: pyhf's default.
+    #[default]
+    Sha256,
+    /// 384 bits.
+    Sha384,
+    /// 512 bits.
+    Sha512,
+}
+
+impl DigestAlgorithm {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Md5, Self::Sha224, Self::Sha256, Self::Sha384, Self::Sha512];
+
+    /// Its name, as in Python's `hashlib`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha224 => "sha224",
+            Self::Sha256 => "sha256",
+            Self::Sha384 => "sha384",
+            Self::Sha512 => "sha512",
+        }
+    }
+}
+
+impl fmt::Display for DigestAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for DigestAlgorithm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|algorithm| text.eq_ignore_ascii_case(algorithm.name()));
+        found.ok_or_else(|| {
+            format!("unknown digest algorithm '{text}'; use {}", Self::ALL.map(Self::name).join(", "))
+        })
+    }
+}
 
 /// Hexadecimal digest; `None` for an unknown algorithm.
 pub(crate) fn digest(value: &Value, algorithm: &str) -> Option<String> {
-    match algorithm {
-        "sha256" => hash::<Sha256>(value),
-        "md5" => hash::<Md5>(value),
-        _ => None,
-    }
+    algorithm.parse().ok().map(|algorithm| digest_of(value, algorithm))
+}
+
+/// Hexadecimal digest of a JSON value.
+pub(crate) fn digest_of(value: &Value, algorithm: DigestAlgorithm) -> String {
+    let hex = match algorithm {
+        DigestAlgorithm::Md5 => hash::<Md5>(value),
+        DigestAlgorithm::Sha224 => hash::<Sha224>(value),
+        DigestAlgorithm::Sha256 => hash::<Sha256>(value),
+        DigestAlgorithm::Sha384 => hash::<Sha384>(value),
+        DigestAlgorithm::Sha512 => hash::<Sha512>(value),
+    };
+    // A hash takes everything that is written to it.
+    hex.unwrap_or_default()
 }
 
 fn hash<D: sha2::Digest + Write>(value: &Value) -> Option<String> {

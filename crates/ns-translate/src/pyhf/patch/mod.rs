@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::error::WorkspaceError;
 
 pub use argument::PatchArgument;
+pub use digest::DigestAlgorithm;
+pub(super) use digest::digest_of;
 pub use patchset::Patchset;
 
 /// Whether the digests in a patchset must match the workspace.
@@ -47,6 +49,18 @@ impl Patch {
             operations,
             digests: Vec::new(),
         })
+    }
+
+    /// Where it comes from: the file, and its name in a patchset.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// How many operations it has.
+    #[must_use]
+    pub fn n_operations(&self) -> usize {
+        self.operations.len()
     }
 
     /// Compares the digests that the patch came with, if any, with `workspace`, which must not

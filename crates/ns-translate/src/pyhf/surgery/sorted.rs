@@ -23,6 +23,6 @@ impl Workspace {
         }
         document.observations.sort_by(|a, b| a.name.cmp(&b.name));
         document.number();
-        Self::of(document)
+        Self { patches: self.patches.clone(), ..Self::of(document) }
     }
 }

@@ -1,0 +1,80 @@
+"""Expected data as data: Asimov sets, spelled as users of pyhf and cabinetry know them."""
+
+import numpy as np
+
+from . import _native
+
+
+def _model(model):
+    return model if isinstance(model, _native.Model) else _native.load_workspace(model)
+
+
+def _point(model, params):
+    if params is None:
+        return np.array(model.suggested_init())
+    if isinstance(params, _native.FitResult):
+        if params.parameter_names != model.parameter_names():
+            raise ValueError("the fit result belongs to another model: its parameters are others")
+        return np.array(params.bestfit)
+    point = np.array(model.suggested_init())
+    if isinstance(params, dict):
+        for name, value in params.items():
+            point[_index(model, name)] = value
+        return point
+    given = np.asarray(params, dtype=float)
+    if given.shape != point.shape:
+        raise ValueError(
+            f"params must have {point.size} elements (one per parameter, see parameter_names()); "
+            f"its shape is {given.shape}"
+        )
+    return given.copy()
+
+
+def _index(model, name):
+    names = model.parameter_names()
+    if name not in names:
+        raise ValueError(f"the model has no parameter '{name}'; parameter_names() lists them")
+    return names.index(name)
+
+
+def asimov_data(
+    model, params=None, *, poi_value=None, poi_name=None, fit_results=None, include_auxdata=True
+):
+    """The data expected at given parameters: main counts, followed by auxiliary data unless they are not wanted.
+
+    `params` are all values in order, some by name (the others at their initial values), or a `FitResult`; by default
+    the initial parameters. `poi_value` sets the parameter of interest, or the one that `poi_name` names. `fit_results`
+    is cabinetry's word for a `FitResult`. `fit(model, data=asimov_data(model))` is `fit(model, asimov=True)`.
+    """
+    model = _model(model)
+    if fit_results is not None:
+        if params is not None:
+            raise ValueError("give params or fit_results, not both")
+        params = fit_results
+    point = _point(model, params)
+    if poi_value is not None:
+        name = model.poi_name if poi_name is None else poi_name
+        if name is None:
+            raise ValueError("the model has no parameter of interest for poi_value; name a parameter with poi_name")
+        point[_index(model, name)] = poi_value
+    elif poi_name is not None:
+        raise ValueError("poi_name needs poi_value, the value of that parameter")
+    return model.expected_data(point, include_auxdata)
+
+
+def generate_asimov_data(
+    asimov_mu, model, *, data=None, fixed=None, init=None, return_fitted_pars=False, include_auxdata=True
+):
+    """The Asimov set of a test, as `pyhf.infer.calculators.generate_asimov_data` makes it.
+
+    The parameter of interest is held at `asimov_mu`, the others are fitted to the data, and the result is what is
+    expected there. `data`, `fixed` and `init` are those of `fit`. With `return_fitted_pars` the result is a pair of
+    the data and the parameters. Raises `ConvergenceError` if the fit does not converge.
+    """
+    model = _model(model)
+    if model.poi_name is None:
+        raise ValueError("the model has no parameter of interest to hold at asimov_mu")
+    held = {**(fixed or {}), model.poi_name: asimov_mu}
+    result = _native.fit(model, data=data, fixed=held, init=init, uncertainties=False, strict=True)
+    expected = model.expected_data(result.bestfit, include_auxdata)
+    return (expected, result.bestfit) if return_fitted_pars else expected

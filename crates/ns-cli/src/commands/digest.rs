@@ -1,0 +1,51 @@
+//! `nextstat digest`: the digest of a workspace, by which a patchset knows it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use ns_translate::pyhf::{DigestAlgorithm, DigestCheck, PatchArgument, WrittenWorkspace};
+
+use crate::args::OutputArgs;
+use crate::document;
+use crate::error::{CliError, Exit};
+use crate::load;
+use crate::output::Output;
+
+/// Flags of `digest`.
+#[derive(Debug, Args)]
+pub(crate) struct DigestArgs {
+    /// Workspace file in pyhf's JSON; `-` reads standard input
+    #[arg(short, long, value_name = "FILE")]
+    input: PathBuf,
+    /// JSON Patch to apply before, or a patchset and the name of its patch; repeatable, applied in order
+    #[arg(long, value_name = "FILE[:NAME]", allow_hyphen_values = true)]
+    patch: Vec<PatchArgument>,
+    /// Apply a patchset although its digest says that it was made for another workspace
+    #[arg(long)]
+    no_digest_check: bool,
+    /// Algorithm: md5, sha224, sha256, sha384 or sha512; repeatable
+    #[arg(short, long, value_name = "NAME", default_value = "sha256")]
+    algorithm: Vec<DigestAlgorithm>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command. The JSON is an object of algorithms and digests, the table has a line `sha256:...` for each.
+///
+/// # Errors
+/// If there is no workspace to read, or the result cannot be written.
+pub(crate) fn run(args: &DigestArgs) -> Result<Exit, CliError> {
+    load::one_reader(&args.input, &args.patch)?;
+    let output = Output::open(&args.output)?;
+    let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
+    let written = load::read(&args.input)
+        .and_then(|text| WrittenWorkspace::from_slice_patched(&text, &load::patches(&args.patch)?, check))
+        .map_err(|source| document::failed(&args.input, source))?;
+    let digests: BTreeMap<&str, String> =
+        args.algorithm.iter().map(|algorithm| (algorithm.name(), written.digest(*algorithm))).collect();
+    output.write(&digests, &[], || {
+        digests.iter().map(|(name, hex)| format!("{name}:{hex}")).collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(Exit::Done)
+}

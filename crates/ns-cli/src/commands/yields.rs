@@ -1,0 +1,176 @@
+//! `nextstat yields`: expected events of every channel and sample, with uncertainties, beside the data.
+
+use std::path::Path;
+
+use clap::Args;
+use ns_core::{Covariance, Model};
+use ns_inference::present::significant;
+use ns_inference::yields::ChannelYields;
+use ns_inference::{Work, YieldsAt, YieldsResult, expected_yields, fit, picture};
+
+use super::hypotest_toys::with_error;
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::data_args::DataArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::plot::PlotArgs;
+use crate::{start, table};
+
+/// Flags of `yields`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --prefit and --at the model is fitted, and the uncertainties are those of the fit's \
+    covariance. Before the fit, and at given values, they are the widths of the constraints: a parameter without one \
+    contributes nothing. The result of `nextstat fit` in a file brings its covariance along."
+)]
+pub(crate) struct YieldsArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Predict at the initial parameters, before any fit
+    #[arg(long, help_heading = "Yields", conflicts_with = "at")]
+    prefit: bool,
+    /// Where: bestfit, init (the initial parameters), values in a JSON file as for --init, or some by name, the
+    /// others at their initial values; names are repeatable
+    #[arg(long, help_heading = "Yields", value_name = "FILE|NAME=V,...")]
+    at: Vec<String>,
+    /// Show every bin in the table; the JSON has them always
+    #[arg(long, help_heading = "Yields")]
+    per_bin: bool,
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    execution: ExecutionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
+}
+
+/// Where yields are predicted.
+enum Point {
+    BestFit,
+    Init,
+    Given(Vec<f64>, Option<Covariance>),
+}
+
+/// Runs the command. Yields after a fit that did not converge are written and end in [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
+/// result that cannot be written.
+pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
+    let plots = args.plot.open(args.output.output.as_deref())?;
+    let job = Job::open(&args.model, &args.execution, &args.output, Work::Fit)?;
+    let options = args.data.options(&job.model)?;
+    let point = point(args, &job.model)?;
+    let (result, interrupted) = job.work("yields", |model, session, control| {
+        let at = match &point {
+            Point::Init => YieldsAt::Prefit,
+            Point::Given(point, covariance) => YieldsAt::Given(point, covariance.as_ref()),
+            Point::BestFit => {
+                let result = fit(model, session, &options, control)?;
+                let yields = expected_yields(model, session, &options, YieldsAt::Postfit(&result))?;
+                return Ok::<_, ns_inference::InferenceError>((yields, result.interrupted));
+            }
+        };
+        Ok((expected_yields(model, session, &options, at)?, false))
+    })?;
+    let exit = match (interrupted, result.converged) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    };
+    job.finish(&result, &result.warnings, |_| report(&result, args.per_bin))?;
+    plots.finish(exit, |_| Ok(picture::yields(&result).draw()?))
+}
+
+/// The point that the flags name.
+fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
+    if args.prefit {
+        return Ok(Point::Init);
+    }
+    match args.at.as_slice() {
+        [] => Ok(Point::BestFit),
+        [word] if word == "bestfit" => Ok(Point::BestFit),
+        [word] if word == "init" => Ok(Point::Init),
+        [file] if !file.contains('=') || Path::new(file).is_file() => {
+            let (point, covariance) = start::read_with_covariance(Path::new(file), model)?;
+            Ok(Point::Given(point, covariance))
+        }
+        texts => Ok(Point::Given(named(texts, model)?, None)),
+    }
+}
+
+/// Reads lists of `NAME=V`; a comma may also be part of a name.
+fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
+    let mut values: Vec<(String, f64)> = Vec::new();
+    for text in texts {
+        let mut rest = String::new();
+        for part in text.split(',') {
+            rest.push_str(part);
+            let Some((name, value)) = rest.rsplit_once('=') else {
+                rest.push(',');
+                continue;
+            };
+            let wrong = || CliError::Usage(format!("--at {text}: '{value}' is not a finite number"));
+            let number = value.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(wrong)?;
+            let name = name.trim().to_owned();
+            if let Some((_, other)) = values.iter().find(|(known, other)| *known == name && *other != number)
+            {
+                return Err(CliError::Usage(format!("--at: {name} cannot be both {other} and {number}")));
+            }
+            values.push((name, number));
+            rest.clear();
+        }
+        if !rest.is_empty() {
+            return Err(CliError::Usage(format!(
+                "--at {text}: expected NAME=VALUE, for example mu=1; a file, bestfit and init stand alone"
+            )));
+        }
+    }
+    start::by_name(values, model).map_err(|error| CliError::Usage(format!("--at: {error}")))
+}
+
+/// The yields for people.
+fn report(result: &YieldsResult, per_bin: bool) -> String {
+    let header: &[&str] =
+        if per_bin { &["channel", "bin", "sample", "events"] } else { &["channel", "sample", "events"] };
+    let mut t = table::table(header, if per_bin { &[1, 3] } else { &[2] });
+    for channel in &result.channels {
+        if per_bin {
+            for bin in 0..channel.total.len() {
+                rows(&mut t, channel, Some(bin));
+            }
+        } else {
+            rows(&mut t, channel, None);
+        }
+    }
+    let what = match result.stage {
+        ns_inference::yields::Stage::Prefit => "expected events before the fit",
+        ns_inference::yields::Stage::Postfit => "expected events after the fit",
+        ns_inference::yields::Stage::Given => "expected events at given parameters",
+    };
+    format!("{what}\n{}", table::text(&t))
+}
+
+/// The rows of one channel, or of one bin of it: samples, their sum, data.
+fn rows(t: &mut comfy_table::Table, channel: &ChannelYields, bin: Option<usize>) {
+    let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
+    let error =
+        |values: &[Option<f64>], sum: Option<f64>| bin.map_or(sum, |b| values.get(b).copied().flatten());
+    let mut place = vec![channel.name.clone()];
+    place.extend(bin.map(|b| b.to_string()));
+    let mut add = |name: &str, events: String| {
+        let cells: Vec<String> = place.iter().cloned().chain([name.to_owned(), events]).collect();
+        t.add_row(cells);
+        // Each place is named once.
+        place.iter_mut().for_each(String::clear);
+    };
+    for sample in &channel.samples {
+        let sigma = error(&sample.uncertainty, sample.sum_uncertainty);
+        add(&sample.name, with_error(of(&sample.counts, sample.sum), sigma));
+    }
+    let sigma = error(&channel.uncertainty, channel.sum_uncertainty);
+    add("total", with_error(of(&channel.total, channel.sum), sigma));
+    add("data", of(&channel.data, channel.data_sum).map_or_else(String::new, significant));
+}

@@ -1,0 +1,57 @@
+//! Toys of a given expectation, which need not be that of any parameters.
+
+use ns_core::random::{Normal, Poisson};
+use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};
+
+use super::STUDY_HYPOTHESIS;
+
+/// What toys with given expectations are drawn from: counts Poisson(`main`), auxiliary data around `aux` (the
+/// observed ones if `None`) with the widths of their constraints.
+///
+/// # Errors
+/// For other lengths than the model's, or an expectation that is negative, above 1e15 or not finite.
+pub fn source_of_expectation(
+    model: &Model,
+    main: &[f64],
+    aux: Option<&[f64]>,
+    seed: u64,
+) -> Result<ToySource, SessionError> {
+    let length = |what, actual: usize, expected: usize| {
+        if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
+    };
+    let aux = aux.unwrap_or(&model.observed.aux);
+    length("the expected main data", main.len(), model.n_bins())?;
+    length("the expected auxiliary data", aux.len(), model.observed.aux.len())?;
+    let poisson =
+        |what, index, mean| Poisson::new(mean).map_err(|_| SessionError::BadMean { what, index, mean });
+    let counts = main
+        .iter()
+        .enumerate()
+        .map(|(b, mean)| poisson("expected main data", b, *mean))
+        .collect::<Result<_, _>>()?;
+    // Auxiliary data that no parameter has (there are none today) stay where they are.
+    let mut sigmas: Vec<Option<f64>> = vec![Some(0.0); aux.len()];
+    for constraint in model.parameters.iter().map(|p| p.constraint) {
+        let (index, sigma) = match constraint {
+            Constraint::None => continue,
+            Constraint::Gaussian { sigma, aux } => (aux, Some(sigma)),
+            Constraint::Poisson { aux, .. } => (aux, None),
+        };
+        if let Some(place) = sigmas.get_mut(index) {
+            *place = sigma;
+        }
+    }
+    let mut auxiliary = Vec::with_capacity(aux.len());
+    for (index, (mean, sigma)) in aux.iter().zip(sigmas).enumerate() {
+        auxiliary.push(match sigma {
+            None => AuxiliarySource::Poisson(poisson("expected auxiliary data", index, *mean)?),
+            Some(sigma) => AuxiliarySource::Gaussian(Normal::new(*mean, sigma).map_err(|_| {
+                let (what, remedy) =
+                    ("expected auxiliary data", "give finite numbers; widths of constraints are finite too");
+                SessionError::BadNumber { what, index, value: *mean, remedy }
+            })?),
+        });
+    }
+    let parameters = model.parameters.iter().map(|p| p.init).collect();
+    Ok(ToySource { seed, hypothesis: STUDY_HYPOTHESIS, parameters, main: counts, auxiliary })
+}

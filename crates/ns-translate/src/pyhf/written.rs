@@ -1,0 +1,177 @@
+//! A workspace as it is written: patched, sorted or identified without touching a number.
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::error::WorkspaceError;
+use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
+use super::problem::Report;
+use super::workspace::{ModelOptions, Workspace};
+
+/// A workspace with every number as its file writes it: `50` is not `50.0` here, as in a digest.
+///
+/// It has the structure of a workspace. Written out, keys have their usual order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenWorkspace {
+    value: Value,
+    /// Origins of the patches that were applied.
+    patches: Vec<String>,
+}
+
+impl WrittenWorkspace {
+    /// Reads JSON text and applies patches to it, in their order.
+    ///
+    /// # Errors
+    /// As [`Workspace::from_slice_patched`].
+    pub fn from_slice_patched(
+        text: &[u8],
+        patches: &[Patch],
+        check: DigestCheck,
+    ) -> Result<Self, WorkspaceError> {
+        let written = Self {
+            value: patched(text, patches, check)?.0,
+            patches: patches.iter().map(|patch| patch.origin().to_owned()).collect(),
+        };
+        written.workspace()?;
+        Ok(written)
+    }
+
+    /// The workspace that it is.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::AfterPatch`] if a patch made something else of it.
+    pub fn workspace(&self) -> Result<Workspace, WorkspaceError> {
+        Workspace::from_patched_value(self.value.clone(), self.patches.clone())
+    }
+
+    /// Makes sure that at least one of its measurements has a model.
+    ///
+    /// # Errors
+    /// Why the first one has none.
+    pub fn check(&self) -> Result<(), WorkspaceError> {
+        let workspace = self.workspace()?;
+        let model = |name: &str| {
+            let options = ModelOptions { measurement: Some(name.to_owned()), ..ModelOptions::default() };
+            workspace.model(&options).map(|_| ())
+        };
+        let mut first = None;
+        for name in workspace.measurement_names() {
+            match model(name) {
+                Ok(()) => return Ok(()),
+                Err(error) => _ = first.get_or_insert(error),
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Sorts channels, samples, modifiers, measurements, their settings and observations by name, modifiers by
+    /// name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may be the
+    /// first one.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        for channel in sort_by(self.value.get_mut("channels"), &["name"]) {
+            for sample in sort_by(channel.get_mut("samples"), &["name"]) {
+                sort_by(sample.get_mut("modifiers"), &["name", "type"]);
+            }
+        }
+        for measurement in sort_by(self.value.get_mut("measurements"), &["name"]) {
+            sort_by(measurement.pointer_mut("/config/parameters"), &["name"]);
+        }
+        sort_by(self.value.get_mut("observations"), &["name"]);
+        self
+    }
+
+    /// Hexadecimal digest, that of `pyhf digest`: of the JSON text that Python writes with sorted keys.
+    #[must_use]
+    pub fn digest(&self, algorithm: DigestAlgorithm) -> String {
+        digest_of(&self.value, algorithm)
+    }
+}
+
+/// The document of a text with patches applied to it, and warnings of keys that stand twice.
+///
+/// # Errors
+/// If it is not JSON, a digest is another one, or an operation does not fit.
+pub(super) fn patched(
+    text: &[u8],
+    patches: &[Patch],
+    check: DigestCheck,
+) -> Result<(Value, Report), WorkspaceError> {
+    let mut value: Value =
+        serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
+    let mut report = Report::default();
+    super::diagnose::report_duplicate_keys(text, &mut report);
+    if report.has_errors() {
+        return Err(WorkspaceError::Invalid { report });
+    }
+    for patch in patches {
+        patch.verify(&value, check)?;
+    }
+    for patch in patches {
+        patch.apply(&mut value)?;
+    }
+    Ok((value, report))
+}
+
+/// Sorts an array of objects by the texts of some keys, and hands it back.
+fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
+    let Some(Value::Array(items)) = list else { return &mut [] };
+    let texts = |item: &Value| -> Vec<String> {
+        keys.iter().map(|key| item.get(*key).and_then(Value::as_str).unwrap_or_default().to_owned()).collect()
+    };
+    items.sort_by_cached_key(texts);
+    items
+}
+
+/// Keys in the order in which people write them; others follow, and the version comes last.
+const USUAL: [&str; 11] = [
+    "name",
+    "type",
+    "config",
+    "poi",
+    "channels",
+    "observations",
+    "measurements",
+    "parameters",
+    "data",
+    "modifiers",
+    "samples",
+];
+
+/// Place of a key.
+fn rank(key: &str) -> usize {
+    let known = USUAL.iter().position(|usual| *usual == key);
+    known.unwrap_or(if key == "version" { USUAL.len() + 1 } else { USUAL.len() })
+}
+
+impl Serialize for WrittenWorkspace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Ordered(&self.value).serialize(serializer)
+    }
+}
+
+/// A value whose objects have their keys in the usual order.
+struct Ordered<'a>(&'a Value);
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                items.iter().try_for_each(|item| list.serialize_element(&Ordered(item)))?;
+                list.end()
+            }
+            Value::Object(map) => {
+                let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+                entries.sort_by(|a, b| rank(a.0).cmp(&rank(b.0)).then_with(|| a.0.cmp(b.0)));
+                let mut object = serializer.serialize_map(Some(entries.len()))?;
+                entries
+                    .into_iter()
+                    .try_for_each(|(key, item)| object.serialize_entry(key, &Ordered(item)))?;
+                object.end()
+            }
+            other => other.serialize(serializer),
+        }
+    }
+}
