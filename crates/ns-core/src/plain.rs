@@ -14,7 +14,7 @@ fn acts(c: char) -> bool {
 /// The text with such characters escaped as `\u{1b}`; letters of all scripts stay as they are.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| acts(c))
+    escaped(text, acts)
 }
 
 /// The same for a text of several lines, whose ends stay.

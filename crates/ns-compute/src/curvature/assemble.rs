@@ -8,9 +8,10 @@
 use super::block::{Product, scalar_derivatives};
 use super::{Curvature, Point};
 use crate::eval::{Scratch, norm_ratios};
-use crate::linalg::{Shape, product};
+use crate::linalg::{Shape, product_until};
 use crate::plan::{Block, LANES, Layout, Place, Plan};
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
+use crate::stop::Stop;
 
 /// Assembles every component at `point`; `forward` and `likelihood` must have run there.
 pub(crate) fn assemble(
@@ -20,6 +21,19 @@ pub(crate) fn assemble(
     point: Point<'_>,
     scratch: &mut Scratch,
     out: &mut Curvature,
+) {
+    assemble_until(level, plan, layout, point, scratch, out, Stop::default());
+}
+
+/// The same; once `stop` is asked it ends early.
+pub(crate) fn assemble_until(
+    level: Level,
+    plan: &Plan,
+    layout: &Layout,
+    point: Point<'_>,
+    scratch: &mut Scratch,
+    out: &mut Curvature,
+    stop: Stop<'_>,
 ) {
     out.border.fill(0.0);
     prepare(level, plan, point, scratch);
@@ -34,8 +48,8 @@ pub(crate) fn assemble(
             upper: true,
         };
         let width = component.width;
-        let (rows, h) = (&out.rows, &mut out.matrices[k].h);
-        product(level, rows, width, rows, width, h, width, shape, 1.0);
+        let rows = (out.rows.as_slice(), width);
+        product_until(level, rows, rows, (&mut out.matrices[k].h, width), shape, 1.0, stop);
     }
     constraints(plan, layout, point, out);
 }

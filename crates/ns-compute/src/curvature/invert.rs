@@ -29,6 +29,9 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
         // T', dense rows by local columns, and the blocks (L L')^-1 on the way.
         let mut t = vec![0.0; dense.max(1) * wide];
         for bin in 0..component.n_bins {
+            if stop.asked() {
+                return;
+            }
             let start = component.local_start[bin] as usize;
             let count = component.local_start[bin + 1] as usize - start;
             let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
@@ -56,10 +59,10 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
         let mut ll = vec![0.0; wide * wide];
         let shape = Shape { rows: (0, locals), columns: (0, locals), inner: (0, dense), upper: true };
         product_until(level, (&t, wide), (&dl, wide), (&mut ll, wide), shape, -1.0, stop);
-        if stop.asked() {
-            return;
-        }
         for (j, &q) in component.local.iter().enumerate() {
+            if stop.asked() {
+                return;
+            }
             let q = q as usize;
             for (i, &p) in component.dense.iter().enumerate() {
                 out[p as usize * n + q] = dl[i * wide + j];

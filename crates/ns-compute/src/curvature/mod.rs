@@ -10,7 +10,7 @@ mod invert;
 mod solve;
 mod storage;
 
-pub(crate) use assemble::assemble;
+pub(crate) use assemble::{assemble, assemble_until};
 pub(crate) use factor::{Factored, factor, factor_until};
 pub(crate) use invert::{covariance, variances};
 pub(crate) use solve::solve;

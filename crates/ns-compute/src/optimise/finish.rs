@@ -10,7 +10,7 @@ use super::escape::spectrum;
 use super::search::search;
 use super::{Problem, Worker};
 use crate::curvature::{
-    Curvature, Factored, Point, assemble, covariance, factor, factor_until, solve, variances,
+    Curvature, Factored, Point, assemble_until, covariance, factor, factor_until, solve, variances,
 };
 use crate::stop::Stop;
 
@@ -231,8 +231,8 @@ fn uncertainties(
         exactness: 1.0,
         damping: 0.0,
     };
-    assemble(level, plan, layout, point, &mut worker.scratch, curvature);
     let stop = Stop(problem.cancel);
+    assemble_until(level, plan, layout, point, &mut worker.scratch, curvature, stop);
     let factored = factor_until(level, layout, curvature, stop);
     let Factored::Positive { flat } = factored else {
         worker.wide = wide.or_else(|| worker.wide.take());

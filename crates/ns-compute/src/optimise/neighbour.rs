@@ -53,6 +53,9 @@ pub(super) fn approach(
     worker.memory.clear();
     let mut last = f64::INFINITY;
     for iteration in 1..=MOST_STEPS {
+        if problem.is_cancelled() {
+            return Err(theta);
+        }
         held.direction(worker, problem, metric);
         let mut edm = 0.0;
         for p in 0..n {

@@ -77,7 +77,6 @@ fn stopped_at_once_all_fits_without_uncertainties_are_cancelled() {
 fn stopped_in_the_rest_what_is_done_stays() {
     let (confirmed, rest) = stopped(Stop::InTheRest);
     assert!(confirmed.iter().all(has_uncertainties));
-    // The fit that was under way is finished.
-    let done: Vec<bool> = rest[..LEFT].iter().map(has_uncertainties).collect();
-    assert_eq!(done, [true, false, false]);
+    // The fit that was under way ends between two iterations, and none is begun after it.
+    assert!(!rest[..LEFT].iter().any(has_uncertainties));
 }
