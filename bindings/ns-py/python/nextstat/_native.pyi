@@ -822,6 +822,7 @@ def load_workspace(
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
 ) -> Model: ...
+def _text(path: str | PathLike[str]) -> bytes: ...
 @overload
 def prune(
     workspace: Source,
