@@ -11,8 +11,11 @@ use ns_core::{
 use crate::fit::diagnosis;
 use crate::{FitOptions, InferenceError};
 
-/// Free parameters up to which a search takes microseconds to a millisecond.
+/// Free parameters up to which searches of what is reported cost little.
 const SMALL: usize = 48;
+
+/// Free parameters up to which a search takes microseconds to a millisecond.
+const TINY: usize = 24;
 
 /// The result of one fit of a batch.
 pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
@@ -66,11 +69,20 @@ impl<'a> Analysis<'a> {
                 && !self.base.released.contains(&index))
     }
 
-    /// Whether searches cost next to nothing: then every fit is searched as well as the one that matters most.
+    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
+    /// neighbours.
     pub(crate) fn is_small(&self) -> bool {
+        self.base.search != Search::Local && self.n_free() <= SMALL
+    }
+
+    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
+    pub(crate) fn is_tiny(&self) -> bool {
+        self.base.search != Search::Local && self.n_free() <= TINY
+    }
+
+    fn n_free(&self) -> usize {
         let is_free = |i: usize, p: &Parameter| !self.is_fixed(i) && p.bounds.0 < p.bounds.1;
-        let free = self.model.parameters.iter().enumerate().filter(|(i, p)| is_free(*i, p)).count();
-        free <= SMALL && self.base.search != Search::Local
+        self.model.parameters.iter().enumerate().filter(|(i, p)| is_free(*i, p)).count()
     }
 
     /// True once the caller asked to stop.

@@ -72,8 +72,12 @@ pub(super) fn make(
             ..conditional.clone()
         }
     } else {
-        let start = FitRequest { start: Start::At(point), ..analysis.base.clone() };
-        analysis.fit(&data, start, WITH_COVARIANCE)?
+        let mut request = FitRequest { start: Start::At(point), ..analysis.base.clone() };
+        if inside {
+            // Far away an empty bin may expect less than nothing, as if that were likely: no measure of the signal.
+            request.search = Search::Local;
+        }
+        analysis.fit(&data, request, WITH_COVARIANCE)?
     };
     Ok(Profile::new(data, poi, best))
 }

@@ -33,12 +33,7 @@ impl Tester<'_> {
             }
             if !is_asimov {
                 self.renew_asimov()?;
-            }
-            let values = if is_asimov { self.asimov.values() } else { self.observed.values() };
-            for value in values {
-                if is_asimov {
-                    self.look_lower_asimov(value)?;
-                } else {
+                for value in self.observed.values() {
                     self.look_lower(value)?;
                 }
             }

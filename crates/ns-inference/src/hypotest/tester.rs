@@ -237,11 +237,10 @@ impl<'a> Tester<'a> {
                 break;
             }
         }
-        for &value in values {
-            if observed {
+        if observed {
+            for &value in values {
                 self.look_lower(value)?;
             }
-            self.look_lower_asimov(value)?;
         }
         Ok(values
             .iter()
@@ -428,26 +427,6 @@ impl<'a> Tester<'a> {
             ));
             self.judge("the restarted free fit", &fit);
             self.observed.best = fit;
-        }
-        Ok(())
-    }
-
-    /// The same for the Asimov set, whose free fit is the lowest unless a bin is empty.
-    pub(super) fn look_lower_asimov(&mut self, value: f64) -> Result<(), InferenceError> {
-        let (lower, upper) = self.bounds();
-        let Some(known) = self.asimov.at(value) else { return Ok(()) };
-        let depth = 2.0 * (self.asimov.best.nll - known.fit.nll);
-        let within = lower <= value && value <= upper && known.fit.converged();
-        if !within || !(depth > minos::tolerance(self.asimov.best.nll)) {
-            return Ok(());
-        }
-        let Some(request) = self.asimov.release(&self.analysis, value) else { return Ok(()) };
-        let data = self.asimov.data.clone();
-        let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
-        if 2.0 * (self.asimov.best.nll - fit.nll) > minos::tolerance(fit.nll) {
-            self.n_lowered += 1;
-            self.judge("the restarted fit of the Asimov set", &fit);
-            self.asimov.best = fit;
         }
         Ok(())
     }

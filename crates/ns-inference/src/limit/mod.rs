@@ -202,9 +202,9 @@ pub fn upper_limit(
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    // In small models every fit on the way is searched. In others the steps trust their neighbours, as long as nothing
-    // speaks against it, and what is found is searched.
-    let mut effort = if tester.analysis.is_small() { Effort::Search } else { Effort::Follow };
+    // In the smallest models every fit on the way is searched. In others the steps trust their neighbours, as long as
+    // nothing speaks against it, and what is found is searched.
+    let mut effort = if tester.analysis.is_tiny() { Effort::Search } else { Effort::Follow };
     let mut searches = open(&tester, options, alpha);
     let mut scan = None;
     let mut interrupted = false;
@@ -272,7 +272,8 @@ fn settle(
         _ => options.scan.clone(),
     };
     if !grid.is_empty() {
-        let result = scan::scan(tester, &grid, options, *effort)?;
+        let effort = if small { Effort::Search } else { *effort };
+        let result = scan::scan(tester, &grid, options, effort)?;
         let complete = !result.interrupted;
         *scan = Some(result);
         if complete && small {
