@@ -208,7 +208,8 @@ pub fn ranking(s: &mut Subject<'_>) {
             };
             let (lower, upper) = s.model.parameters[poi].bounds;
             let target = (result.mu_hat + delta).clamp(lower, upper);
-            let lowest = s.held(&[(parameter, value)], &[s.best.bestfit.clone()]);
+            let best = s.best.bestfit.clone();
+            let lowest = s.held(&[(parameter, value)], &[best]);
             let near: Vec<Vec<f64>> = s
                 .reference
                 .lowest(false, &[(parameter, value)])

@@ -61,8 +61,8 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     s.reference.set_asimov(data);
     let bounds = s.model.parameters[poi].bounds;
     let (Some(zero), Some(one)) = (
-        s.reference.lowest_among(true, &[(poi, 0.0)], &[at_zero.point.clone()]),
-        s.reference.lowest_among(true, &[(poi, mu)], &[at_zero.point.clone()]),
+        s.reference.lowest_among(true, &[(poi, 0.0)], std::slice::from_ref(&at_zero.point)),
+        s.reference.lowest_among(true, &[(poi, mu)], std::slice::from_ref(&at_zero.point)),
     ) else {
         return;
     };
