@@ -38,7 +38,7 @@ impl FromStr for PatchArgument {
         if is_there(text) {
             return Ok(whole);
         }
-        let there = splits().filter(|(file, _)| is_there(file)).last();
+        let there = splits().rfind(|(file, _)| is_there(file));
         let likely = || splits().find(|(_, name)| !name.contains(['/', '\\']));
         Ok(there.or_else(likely).map_or(whole, named))
     }
