@@ -1,10 +1,10 @@
 //! Whether the analyses of random models agree with each other and with single fits:
 //! `cargo run --release -p ns-inference --example check_consistency -- FIRST COUNT [--threads N] [--save FOLDER]
-//! [--write INDEX] [--refused]`.
+//! [--write INDEX] [--refused] [--part]`.
 //!
 //! Prints a line per violated property (model, property, numbers), then a table of counts per property. `--save`
 //! writes the workspaces of models with a violation, `--write INDEX` prints the workspace of one model instead of
-//! checking any, `--refused` also lists analyses that had a reason to give no answer.
+//! checking any, `--refused` also lists analyses that had a reason to give no answer, `--part` looks at what the tests look at.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../tests/property/mod.rs"]
@@ -13,14 +13,15 @@ mod property;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use property::checks::Depth;
 use property::run::run;
 use property::workspace::{Case, draw};
 
 const USAGE: &str =
-    "usage: check_consistency FIRST COUNT [--threads N] [--save FOLDER] [--write INDEX] [--refused]";
+    "usage: check_consistency FIRST COUNT [--threads N] [--save FOLDER] [--write INDEX] [--refused] [--part]";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut threads, mut save, mut refused) = (2, None, false);
+    let (mut threads, mut save, mut refused, mut depth) = (2, None, false, Depth::Whole);
     let (mut numbers, mut args) = (Vec::new(), std::env::args().skip(1));
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(USAGE);
@@ -34,12 +35,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 return Ok(());
             }
             "--refused" => refused = true,
+            "--part" => depth = Depth::Part,
             number => numbers.push(number.parse::<u64>()?),
         }
     }
     let [first, count] = numbers[..] else { return Err(USAGE.into()) };
     let begin = std::time::Instant::now();
-    let summary = run(first, count, threads, &|case, report| {
+    let summary = run(first, count, threads, depth, &|case, report| {
         for violation in &report.violations {
             println!("{} | {} | {}", case.index, violation.property, violation.numbers);
         }

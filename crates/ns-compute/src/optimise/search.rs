@@ -209,6 +209,12 @@ const MOST_HOPPING: usize = 400;
 const FEW_HOPS: usize = 40;
 const HOPS: usize = 80;
 
+/// Hops in the smallest models.
+const LEAST_HOPS: usize = 10;
+
+/// What the data have to gain from all bends together (in the units of [`promising`]) before the default search hops.
+const LEAST_STRENGTH: f64 = 2.0;
+
 /// How far above the best minimum the end of a hop may lie to be followed along single parameters, and descents made there.
 const NEAR: f64 = 8.0;
 const AROUND_A_HOP: usize = 12;
@@ -216,10 +222,17 @@ const AROUND_A_HOP: usize = 12;
 /// Moves many bent parameters at once and goes down from there; stays where that is lower (basin hopping: Wales and Doye,
 /// J. Phys. Chem. A 101 (1997) 5111). A thorough search follows single parameters from the end of every hop as well.
 fn hops(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut Found) {
+    let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
     let most = if thorough || problem.plan.has_kinks { HOPS } else { FEW_HOPS };
+    let most = most.min(free.max(LEAST_HOPS));
     let mut draw = Scatter::new(0xB0F);
     let mut failures = 0;
     let mut chosen = promising(worker, problem, &found.best.theta, thorough);
+    let slopes = &worker.scratch.slope;
+    let strength: f64 = chosen.iter().map(|&p| problem.plan.bends.pull(p, slopes).abs()).sum();
+    if !thorough && !problem.plan.has_kinks && strength < LEAST_STRENGTH {
+        return;
+    }
     while failures < most && chosen.len() > 1 && !problem.is_cancelled() {
         let trial = hop(problem, &found.best.theta, &chosen, failures, &mut draw);
         failures += 1;

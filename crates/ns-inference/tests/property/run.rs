@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::checks::{Report, check};
+use super::checks::{Depth, Report, check};
 use super::workspace::{Case, draw};
 
 /// Counts of one property.
@@ -56,7 +56,13 @@ impl Summary {
 }
 
 /// Checks models `first` to `first + count`, and hands every report to `each` as it comes.
-pub fn run(first: u64, count: u64, threads: usize, each: &(dyn Fn(&Case, &Report) + Sync)) -> Summary {
+pub fn run(
+    first: u64,
+    count: u64,
+    threads: usize,
+    depth: Depth,
+    each: &(dyn Fn(&Case, &Report) + Sync),
+) -> Summary {
     let next = AtomicU64::new(0);
     let summary = Mutex::new(Summary::default());
     std::thread::scope(|scope| {
@@ -68,7 +74,7 @@ pub fn run(first: u64, count: u64, threads: usize, each: &(dyn Fn(&Case, &Report
                         return;
                     }
                     let case = draw(first + at);
-                    let report = check(&case);
+                    let report = check(&case, depth);
                     each(&case, &report);
                     summary.lock().unwrap().add(&case, &report);
                 }
