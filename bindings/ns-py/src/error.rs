@@ -58,6 +58,11 @@ pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
         InferenceError::Session(error) => session_error(error),
         InferenceError::FitFailed { reason } => ConvergenceError::new_err(reason.clone()),
         InferenceError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        error if error.is_unknown_name() => {
+            let text = error.to_string();
+            let link = if text.ends_with('?') { "" } else { ";" };
+            PyValueError::new_err(format!("{text}{link} `Model.parameter_names()` lists all"))
+        }
         other => PyValueError::new_err(other.to_string()),
     }
 }

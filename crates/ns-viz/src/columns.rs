@@ -11,6 +11,8 @@ pub(crate) struct Cell {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) bin: usize,
+    /// The other extreme of the same pixel, for the first of the two.
+    pub(crate) other: Option<usize>,
 }
 
 /// The bins between `edges` that are drawn on the axis `x`, from left to right without a gap.
@@ -28,18 +30,20 @@ pub(crate) fn cells(edges: &[f64], x: &Axis, height: impl Fn(usize) -> Option<f6
         if right - left < NARROW && bin + 1 < bins {
             continue;
         }
-        let known = (first..=bin).filter_map(|bin| Some((bin, height(bin).filter(|height| !height.is_nan())?)));
+        let known =
+            (first..=bin).filter_map(|bin| Some((bin, height(bin).filter(|height| !height.is_nan())?)));
         let extreme = known.fold(None, |found: Option<[(usize, f64); 2]>, here| {
             let [low, high] = found.unwrap_or([here, here]);
             Some([if here.1 < low.1 { here } else { low }, if here.1 > high.1 { here } else { high }])
         });
-        let (one, other) = extreme.map_or((first, first), |[(low, _), (high, _)]| (low.min(high), low.max(high)));
+        let (one, other) =
+            extreme.map_or((first, first), |[(low, _), (high, _)]| (low.min(high), low.max(high)));
         if one == other {
-            cells.push(Cell { left, right, bin: one });
+            cells.push(Cell { left, right, bin: one, other: None });
         } else {
             let middle = 0.5 * (left + right);
-            cells.push(Cell { left, right: middle, bin: one });
-            cells.push(Cell { left: middle, right, bin: other });
+            cells.push(Cell { left, right: middle, bin: one, other: Some(other) });
+            cells.push(Cell { left: middle, right, bin: other, other: None });
         }
         first = bin + 1;
     }

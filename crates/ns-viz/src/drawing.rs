@@ -157,15 +157,15 @@ impl Drawing {
         self.pages.len().max(1)
     }
 
-    /// Characters that neither the font of the pictures nor one of the system has, each once: PNG and PDF
-    /// show a replacement character for them. An SVG is drawn with the fonts of its viewer.
+    /// What to say of characters that neither the font of the pictures nor one of the system has: PNG and
+    /// PDF show a replacement for them. An SVG is drawn with the fonts of its viewer.
     #[must_use]
-    pub fn missing_characters(&self) -> String {
+    pub fn font_warning(&self) -> Option<String> {
         let texts = self.items.iter().filter_map(|item| match item {
             Item::Shape(_) => None,
             Item::Text { text, .. } => Some(text.as_str()),
         });
-        font::missing(texts)
+        font::font_warning(texts)
     }
 
     /// All texts with the boxes that they cover, in the order in which they are drawn.

@@ -57,6 +57,21 @@ pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     found
 }
 
+/// What to tell the reader of a PNG or PDF with these texts, if some of their characters are in no font.
+#[must_use]
+pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let missing = missing(texts);
+    if missing.is_empty() {
+        return None;
+    }
+    let shown: String = missing.chars().take(20).collect();
+    let more = if missing.chars().count() > 20 { " and more" } else { "" };
+    Some(format!(
+        "the picture shows \u{fffd} for characters that no font of this machine has: {shown}{more}; install a font that \
+         has them, such as Noto Sans CJK, or write SVG, which is drawn with the fonts of its viewer"
+    ))
+}
+
 fn place_with(
     text: &str,
     system: impl Fn(char) -> Option<(&'static Face<'static>, GlyphId)>,

@@ -62,7 +62,7 @@ pub use contour::Contour;
 pub use correlation::Correlation;
 pub use drawing::{Drawing, Label};
 pub use error::PictureError;
-pub use font::FONT_LICENCE;
+pub use font::{FONT_LICENCE, font_warning};
 pub use limit::Limit;
 pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};

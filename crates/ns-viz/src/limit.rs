@@ -289,7 +289,11 @@ mod tests {
         };
         let heads = |ink: Ink| {
             let drawing = limit.draw().unwrap();
-            drawing.items.iter().filter(|item| matches!(item, Item::Shape(s) if s.ink == ink && s.path.len() == 4)).count()
+            drawing
+                .items
+                .iter()
+                .filter(|item| matches!(item, Item::Shape(s) if s.ink == ink && s.path.len() == 4))
+                .count()
         };
         // One in the panel and one in the legend, of each.
         assert_eq!((heads(Ink::fill(BLACK)), heads(open())), (2, 2));

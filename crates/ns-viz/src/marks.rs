@@ -63,6 +63,12 @@ impl<'a> Marks<'a> {
         }
     }
 
+    /// Joins the lowest and the highest point of a pixel: the others lie between them.
+    pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
+        self.bars
+            .extend([Segment::Move(x, self.axis.clamped(from)), Segment::Line(x, self.axis.clamped(to))]);
+    }
+
     /// Draws all of them.
     pub(crate) fn draw(self, page: &mut Drawing) {
         page.path(self.bars, Ink::stroke(Stroke::solid(BLACK, 1.3)));

@@ -34,10 +34,12 @@ impl Drawing {
     /// [`PictureError::Encode`] if the font could not be reduced to the characters used.
     pub fn to_pdf(&self) -> Result<Vec<u8>, PictureError> {
         let mut used = Used::default();
-        let sheets: Vec<&Drawing> = if self.pages.is_empty() { vec![self] } else { self.pages.iter().collect() };
+        let sheets: Vec<&Drawing> =
+            if self.pages.is_empty() { vec![self] } else { self.pages.iter().collect() };
         let [catalog, pages, font] = [1, 2, 5].map(Ref::new);
         let place = |index: usize| {
-            let first = FIRST_PAGE.saturating_add(i32::try_from(2 * index).unwrap_or(i32::MAX - FIRST_PAGE - 1));
+            let first =
+                FIRST_PAGE.saturating_add(i32::try_from(2 * index).unwrap_or(i32::MAX - FIRST_PAGE - 1));
             (Ref::new(first), Ref::new(first + 1))
         };
         let mut pdf = Pdf::new();
@@ -158,7 +160,8 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     for glyph in strange {
         let along = (start + glyph.x) * style.size;
         let origin = if style.upwards { (at.0, at.1 - along) } else { (at.0 + along, at.1) };
-        let mut path = GlyphPath { content, origin, size: style.size, upwards: style.upwards, last: (0.0, 0.0) };
+        let mut path =
+            GlyphPath { content, origin, size: style.size, upwards: style.upwards, last: (0.0, 0.0) };
         font::outline(&glyph, &mut path);
         content.fill_nonzero();
     }

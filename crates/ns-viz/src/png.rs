@@ -44,7 +44,8 @@ impl Drawing {
         let mut pixels = Pixmap::new(width, rows).ok_or_else(too_large)?;
         let extents: Vec<(f64, f64)> = self.items.iter().map(vertical_extent).collect();
         let mut file = Vec::new();
-        let failed = |error: png::EncodingError| PictureError::Encode { format: "PNG", message: error.to_string() };
+        let failed =
+            |error: png::EncodingError| PictureError::Encode { format: "PNG", message: error.to_string() };
         let mut encoder = png::Encoder::new(&mut file, width, height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
@@ -58,7 +59,8 @@ impl Drawing {
             pixels.fill(tiny_skia::Color::WHITE);
             let here = rows.min(height - first);
             let (top, bottom) = (f64::from(first) / scale - 1.0, f64::from(first + here) / scale + 1.0);
-            let transform = Transform::from_scale(scale as f32, scale as f32).post_translate(0.0, -(first as f32));
+            let transform =
+                Transform::from_scale(scale as f32, scale as f32).post_translate(0.0, -(first as f32));
             for (item, extent) in self.items.iter().zip(&extents) {
                 if extent.1 < top || extent.0 > bottom {
                     continue;

@@ -74,7 +74,8 @@ impl Pulls {
         let pages = chunks.len();
         for (index, chunk) in chunks.enumerate() {
             let first = index * 2 * MOST_ROWS + 1;
-            let place = format!("page {} of {pages}: {first} to {} of {count}", index + 1, first + chunk.len() - 1);
+            let place =
+                format!("page {} of {pages}: {first} to {} of {count}", index + 1, first + chunk.len() - 1);
             let subtitle =
                 if self.subtitle.is_empty() { place } else { format!("{} · {place}", self.subtitle) };
             sheet.pages.push(self.sheet(chunk, chunk.len().div_ceil(MOST_ROWS), half, &subtitle));

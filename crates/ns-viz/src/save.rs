@@ -77,7 +77,9 @@ impl Drawing {
         // Without the passing name that nobody asked for.
         let mut file = builder.tempfile_in(folder).map_err(|error| {
             failed(if folder.exists() {
-                error.kind().into()
+                // The system's own words: a kind has none for what is rare ("uncategorized error").
+                let words = error.to_string();
+                std::io::Error::new(error.kind(), words.split(" at path ").next().unwrap_or_default())
             } else {
                 std::io::Error::new(error.kind(), format!("the folder {} does not exist", folder.display()))
             })

@@ -169,7 +169,11 @@ impl Stack {
         if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {
             return self.name.clone();
         }
-        format!("{} ({} bins: the lowest and the highest of each pixel)", self.name, crate::number::fixed(bins as f64, 0))
+        format!(
+            "{} ({} bins: the lowest and the highest of each pixel)",
+            self.name,
+            crate::number::fixed(bins as f64, 0)
+        )
     }
 
     /// Bins counted from zero have no marks between whole numbers.
@@ -219,7 +223,7 @@ impl Stack {
 
     fn paint_uncertainty(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
         let mut lines = Vec::new();
-        for Cell { left, right, bin } in self.cells(x, |bin| self.total.get(bin).copied()) {
+        for Cell { left, right, bin, .. } in self.cells(x, |bin| self.total.get(bin).copied()) {
             if let (Some(spread), Some(total)) = (self.spread(bin), self.total.get(bin)) {
                 let (top, bottom) = (y.clamped(total + spread), y.clamped(total - spread));
                 lines.extend(legend::hatching(&Area { left, right, top, bottom }));
@@ -230,9 +234,12 @@ impl Stack {
 
     fn paint_data(&self, page: &mut Drawing, area: &Area, x: &Axis, y: &Axis) {
         let mut marks = Marks::new(area, *y, false);
-        for Cell { left, right, bin } in self.cells(x, |bin| self.point(bin).map(|point| point.0)) {
+        for Cell { left, right, bin, other } in self.cells(x, |bin| self.point(bin).map(|point| point.0)) {
             if let Some((count, low, up)) = self.point(bin) {
                 marks.add((left, right), count, low, up);
+                if let Some((to, ..)) = other.and_then(|other| self.point(other)) {
+                    marks.join(right, count, to);
+                }
             }
         }
         marks.draw(page);
@@ -243,7 +250,7 @@ impl Stack {
         let total = |bin: usize| self.total.get(bin).copied().filter(|total| *total > 0.0);
         let share = |bin: usize| Some(self.spread(bin)? / total(bin)?);
         let mut band = Vec::new();
-        for Cell { left, right, bin } in self.cells(x, share) {
+        for Cell { left, right, bin, .. } in self.cells(x, share) {
             if let Some(share) = share(bin) {
                 let (top, bottom) = (axis.clamped(1.0 + share), axis.clamped(1.0 - share));
                 band.extend(rectangle(Area { left, right, top, bottom }));
@@ -257,9 +264,12 @@ impl Stack {
             Some((count / total, low / total, up / total))
         };
         let mut marks = Marks::new(area, axis, true);
-        for Cell { left, right, bin } in self.cells(x, |bin| ratio(bin).map(|point| point.0)) {
+        for Cell { left, right, bin, other } in self.cells(x, |bin| ratio(bin).map(|point| point.0)) {
             if let Some((value, low, up)) = ratio(bin) {
                 marks.add((left, right), value, low, up);
+                if let Some((to, ..)) = other.and_then(ratio) {
+                    marks.join(right, value, to);
+                }
             }
         }
         marks.draw(page);

@@ -6,6 +6,7 @@ mod documentation;
 mod fit;
 mod hypotest;
 mod inspect;
+mod messages;
 mod plots;
 mod ranking;
 mod scan;

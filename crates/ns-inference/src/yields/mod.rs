@@ -3,14 +3,17 @@
 
 mod result;
 mod uncertainty;
+mod waves;
 
 pub use result::{ChannelYields, SampleYields, Stage, YieldsResult};
+
+use std::collections::HashSet;
 
 use ns_core::{Data, Effect, EvaluationRequest, Model, Sample, Session};
 
 use crate::fit::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
-use uncertainty::{Spread, Uncertainty, uncertainty};
+use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
 /// Yields at the initial parameters, which the fit of `options` holds at their values.
 ///
@@ -37,7 +40,7 @@ pub fn prefit_yields(
     for s in &mut sigma {
         *s = s.filter(|width| width.is_finite());
     }
-    let spread = Spread { sigma, covariance: None };
+    let spread = Spread { sigma, correlations: Correlations::None };
     predict(model, session, &data, point, &spread, Stage::Prefit, true, model.warnings.clone())
 }
 
@@ -45,7 +48,8 @@ pub fn prefit_yields(
 /// which data it used.
 ///
 /// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
-/// nothing, and a warning names them. Without a covariance in the result no uncertainty is known.
+/// nothing, and a warning names them. Without a covariance in the result, as of large models, correlations
+/// come from the curvature at the best fit; without uncertainties, none is known.
 ///
 /// # Errors
 /// If result or options do not fit the model, or the device fails.
@@ -61,16 +65,19 @@ pub fn postfit_yields(
         let (what, actual) = ("the fit result", result.bestfit.len());
         return Err(ns_core::SessionError::WrongLength { what, actual, expected: n }.into());
     }
-    for name in &result.parameter_names {
-        parameter_index(model, name)?;
+    for (name, parameter) in result.parameter_names.iter().zip(&model.parameters) {
+        if *name != parameter.name {
+            parameter_index(model, name)?;
+        }
     }
     let mut warnings = model.warnings.clone();
     if !result.converged {
         warnings.push("the fit did not converge: these are the yields at the best point that it met".into());
     }
     let covariance = result.covariance.as_ref().filter(|c| c.n == n);
+    let known = result.uncertainties.iter().any(Option::is_some);
     let mut sigma = vec![None; n];
-    if covariance.is_some() {
+    if known {
         sigma.clone_from(&result.uncertainties);
         sigma.resize(n, None);
         let without = result.parameter_names.iter().zip(&sigma);
@@ -86,17 +93,29 @@ pub fn postfit_yields(
         }
     } else {
         warnings
-            .push("the uncertainties of the yields are null: the fit was made without a covariance".into());
+            .push("the uncertainties of the yields are null: the fit was made without uncertainties".into());
     }
-    let spread = Spread { sigma, covariance: covariance.map(|c| c.values.as_slice()) };
+    let correlations = match covariance {
+        Some(covariance) => Correlations::Matrix(&covariance.values),
+        None => {
+            let held: HashSet<&String> =
+                result.fixed.iter().chain(&result.at_bound).chain(&result.at_kink).collect();
+            let free = result.parameter_names.iter().map(|name| !held.contains(name)).collect();
+            Correlations::Curvature(&data, free)
+        }
+    };
+    let spread = Spread { sigma, correlations };
     let stage = Stage::Postfit;
     let mut yields =
         predict(model, session, &data, result.bestfit.clone(), &spread, stage, result.converged, warnings)?;
-    if covariance.is_none() {
+    if !known {
         for channel in &mut yields.channels {
             channel.uncertainty.fill(None);
             channel.sum_uncertainty = None;
         }
+    } else if yields.channels.iter().all(|channel| channel.sum_uncertainty.is_none()) {
+        let why = "the uncertainties of the yields are null: the curvature at the best fit is not positive";
+        yields.warnings.push(why.to_owned());
     }
     Ok(yields)
 }
