@@ -86,14 +86,40 @@ fn after_the_fit_the_data_set_the_uncertainty() {
 }
 
 #[test]
-fn without_a_covariance_there_is_no_uncertainty() {
+fn without_uncertainties_of_the_fit_there_are_none_of_the_yields() {
     let (model, session) = open("");
-    let options = FitOptions::default().covariance(false);
+    let options = FitOptions::default().uncertainties(false).covariance(false);
     let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
     let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
     assert_eq!(yields.channels[0].uncertainty, [None]);
     assert_eq!(yields.channels[0].sum_uncertainty, None);
-    assert!(yields.warnings.iter().any(|w| w.contains("without a covariance")), "{:?}", yields.warnings);
+    assert!(yields.warnings.iter().any(|w| w.contains("without uncertainties")), "{:?}", yields.warnings);
+}
+
+#[test]
+fn without_a_covariance_correlations_come_from_the_curvature() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures");
+    for name in
+        ["simple_workspace", "all_modifiers", "shared_names", "many_bins", "asymmetric", "edge_yields"]
+    {
+        let text = std::fs::read(format!("{folder}/{name}.json")).unwrap();
+        let model = Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap();
+        let session = open_session(&model, &Execution::default()).unwrap();
+        let options = FitOptions::default();
+        let mut result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+        let with = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
+        result.covariance = None;
+        let without = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
+        for (one, other) in with.channels.iter().zip(&without.channels) {
+            let of = |channel: &ns_inference::yields::ChannelYields| {
+                let sum = channel.sum_uncertainty;
+                channel.uncertainty.iter().copied().chain([sum]).map(Option::unwrap).collect::<Vec<f64>>()
+            };
+            for (a, b) in of(one).into_iter().zip(of(other)) {
+                assert!((a - b).abs() < 1e-7 * (1.0 + b), "{name}, {}: {a} and {b}", one.name);
+            }
+        }
+    }
 }
 
 #[test]

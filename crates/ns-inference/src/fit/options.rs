@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Start};
 
+use super::diagnosis;
 use crate::{InferenceError, parameter_index};
 
 /// The data that a fit uses.
@@ -194,7 +195,8 @@ impl FitOptions {
                         *x = value;
                     }
                 }
-                Ok(session.asimov(&point)?)
+                let purpose = "the Asimov set cannot be made";
+                session.asimov(&point).map_err(|error| diagnosis::expectation(model, purpose, error))
             }
         }
     }
