@@ -110,7 +110,8 @@ fn look_around(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], effort
             _ => (5.0, 100),
         };
         lines(worker, problem, effort == Search::Thorough, most_rise, most, found);
-        if problem.plan.bent {
+        let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
+        if problem.plan.bent && free <= MOST_HOPPING {
             hops(worker, problem, effort == Search::Thorough, found);
         }
     }
@@ -139,7 +140,14 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     if !all && !(0..theta.len()).any(|p| able(p) && beyond(p, 1.0)) {
         return Vec::new();
     }
-    (0..theta.len()).filter(|&p| able(p) && ((all && plan.bends.amount[p] > 0.2) || beyond(p, 0.5))).collect()
+    let mut chosen: Vec<usize> = (0..theta.len())
+        .filter(|&p| able(p) && ((all && plan.bends.amount[p] > 0.2) || beyond(p, 0.5)))
+        .collect();
+    // A model may have thousands: the most promising ones then.
+    let strength = |p: usize| plan.bends.pull(p, slopes).abs();
+    chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
+    chosen.truncate(if all { 4 * MOST_CHOSEN } else { MOST_CHOSEN });
+    chosen
 }
 
 /// Descends from the lowest points along single parameters, again around every new minimum.
@@ -162,6 +170,9 @@ fn lines(
         let Some(mut around) = Surroundings::new(worker, problem, &minimum) else { return };
         let mut candidates = Vec::new();
         for p in chosen {
+            if problem.is_cancelled() {
+                return;
+            }
             around.look_along(worker, problem, p, most_rise, &mut candidates);
         }
         candidates.sort_by(|a, b| a.rise.total_cmp(&b.rise));
@@ -188,6 +199,12 @@ fn lines(
     }
 }
 
+/// Parameters that are followed by themselves at most; a thorough search takes four times as many.
+const MOST_CHOSEN: usize = 64;
+
+/// Free parameters of the largest model in which hops are made: in larger ones a descent takes too long.
+const MOST_HOPPING: usize = 400;
+
 /// Hops without success before the default search ends, and a thorough one.
 const FEW_HOPS: usize = 40;
 const HOPS: usize = 80;
@@ -203,7 +220,7 @@ fn hops(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut 
     let mut draw = Scatter::new(0xB0F);
     let mut failures = 0;
     let mut chosen = promising(worker, problem, &found.best.theta, thorough);
-    while failures < most && chosen.len() > 1 {
+    while failures < most && chosen.len() > 1 && !problem.is_cancelled() {
         let trial = hop(problem, &found.best.theta, &chosen, failures, &mut draw);
         failures += 1;
         let lower = if thorough {
