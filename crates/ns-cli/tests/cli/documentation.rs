@@ -21,7 +21,7 @@ fn root() -> PathBuf {
 /// How the documents call the program from a clone.
 const FROM_CLONE: &str = "cargo run --release -p ns-cli -- ";
 /// Other programs that examples use.
-const OTHERS: [&str; 1] = ["sed "];
+const OTHERS: [&str; 3] = ["sed ", "gzip ", "tar "];
 /// Pages with lines for batch systems, which do not run here.
 const BATCH: [&str; 1] = ["toy-files.md"];
 
