@@ -210,8 +210,11 @@ impl FitOptions {
     }
 }
 
+/// Bounds of parameters by their index.
+type OwnBounds = Vec<(usize, (f64, f64))>;
+
 /// Those of `bounds` that are not the model's.
-fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<Vec<(usize, (f64, f64))>, InferenceError> {
+fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
     if actual != expected {
         return Err(ns_core::SessionError::WrongLength { what, actual, expected }.into());

@@ -106,7 +106,7 @@ fn given(
     if point.len() != n {
         return Err(wrong("the parameters of the yields", point.len()));
     }
-    for (p, value) in model.parameters.iter().zip(point).filter(|(_, value)| !value.is_finite()) {
+    if let Some((p, value)) = model.parameters.iter().zip(point).find(|(_, value)| !value.is_finite()) {
         let (what, name) = ("the parameter of the yields", p.name.clone());
         return Err(InferenceError::NotFinite { what, name, value: *value });
     }

@@ -32,10 +32,14 @@ impl Wave {
     }
 }
 
+/// Parameters of a wave, and which of them moves each bin.
+type Group = (Vec<usize>, Vec<Option<usize>>);
+
 /// Sorts the parameters of `varied` (index and width of the shift) into waves.
 pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     let bins = bins_of(model);
-    let (mut alone, mut together): (Vec<Wave>, Vec<(Vec<usize>, Vec<Option<usize>>)>) = Default::default();
+    let mut alone: Vec<Wave> = Vec::new();
+    let mut together: Vec<Group> = Vec::new();
     for (position, &(parameter, _)) in varied.iter().enumerate() {
         let Some(own) = bins.get(parameter).and_then(Option::as_ref) else {
             alone.push(Wave::Alone(position));
