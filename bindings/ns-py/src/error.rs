@@ -58,6 +58,12 @@ pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
         InferenceError::Session(error) => session_error(error),
         InferenceError::FitFailed { reason } => ConvergenceError::new_err(plain_lines(reason).into_owned()),
         InferenceError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        error if error.is_unknown_name() => {
+            let text = error.to_string();
+            let link = if text.ends_with('?') { "" } else { ";" };
+            let text = format!("{text}{link} `Model.parameter_names()` lists all");
+            PyValueError::new_err(plain_lines(&text).into_owned())
+        }
         other => PyValueError::new_err(plain_lines(&other.to_string()).into_owned()),
     }
 }

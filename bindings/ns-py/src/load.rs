@@ -77,7 +77,7 @@ pub(crate) fn built(
 /// The text of a file, unpacked if it is compressed, or of a member of an archive.
 #[pyfunction]
 pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
-    let text = py.detach(|| read_file(&path)).map_err(|error| workspace_error(py, &error))?;
+    let text = released(py, || read_file(&path))?.map_err(|error| workspace_error(py, &error))?;
     Ok(PyBytes::new(py, &text).unbind())
 }
 

@@ -1,9 +1,10 @@
 //! `nextstat.Picture`: what `.plot()` returns.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use ns_viz::{Drawing, Format, PictureError, Yields};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -39,18 +40,23 @@ impl Picture {
     /// The bytes of a PNG with `scale` pixels to each pixel of the screen.
     #[pyo3(signature = (scale = 2.0))]
     fn png<'py>(&self, py: Python<'py>, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
+        self.warn(py)?;
         let bytes = released(py, || self.drawing.to_png(scale))?.map_err(picture_error)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// The bytes of a PDF.
     fn pdf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.warn(py)?;
         let bytes = released(py, || self.drawing.to_pdf())?.map_err(picture_error)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Writes the picture to a file, in the format of its extension: .svg, .png or .pdf.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        if Format::of(&path).is_ok_and(|format| format != Format::Svg) {
+            self.warn(py)?;
+        }
         released(py, || self.drawing.save(path))?.map_err(picture_error)
     }
 
@@ -65,6 +71,15 @@ impl Picture {
 
     fn __repr__(&self) -> String {
         format!("<nextstat.Picture: {} x {} pixels>", self.drawing.width(), self.drawing.height())
+    }
+}
+
+impl Picture {
+    /// Warns of characters that pixels and PDF cannot show on this machine.
+    fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(text) = self.drawing.font_warning() else { return Ok(()) };
+        let text = CString::new(text).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
     }
 }
 

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::error::workspace_error;
 use crate::load::{PatchSource, Text, patches};
+use crate::work::released;
 
 /// Applies patches to a workspace, a path or a dictionary, and returns the result as a dictionary.
 ///
@@ -23,11 +24,11 @@ pub(crate) fn patch<'py>(
     let text = Text::of(workspace)?;
     let patches = patches(Some(patch))?;
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
-    let written = py.detach(|| {
+    let written = released(py, || {
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<_>, _>>()?;
         let written = read(&text, &patches, check)?;
         written.check().map(|()| written)
-    });
+    })?;
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
@@ -36,7 +37,7 @@ pub(crate) fn patch<'py>(
 #[pyfunction]
 pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let text = Text::of(workspace)?;
-    let written = py.detach(|| read(&text, &[], DigestCheck::Verify).map(WrittenWorkspace::sorted));
+    let written = released(py, || read(&text, &[], DigestCheck::Verify).map(WrittenWorkspace::sorted))?;
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
@@ -48,7 +49,8 @@ pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyRes
 pub(crate) fn digest(py: Python<'_>, workspace: &Bound<'_, PyAny>, algorithm: &str) -> PyResult<String> {
     let algorithm: DigestAlgorithm = algorithm.parse().map_err(PyValueError::new_err)?;
     let text = Text::of(workspace)?;
-    let digest = py.detach(|| read(&text, &[], DigestCheck::Verify).map(|written| written.digest(algorithm)));
+    let digest =
+        released(py, || read(&text, &[], DigestCheck::Verify).map(|written| written.digest(algorithm)))?;
     digest.map_err(|error| workspace_error(py, &error))
 }
 

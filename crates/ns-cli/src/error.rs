@@ -43,7 +43,7 @@ pub(crate) enum CliError {
         source: WorkspaceError,
     },
     /// The analysis.
-    #[error(transparent)]
+    #[error("{}{}", .0, where_names_are(.0))]
     Inference(#[from] InferenceError),
     /// A file of toys.
     #[error(transparent)]
@@ -86,6 +86,15 @@ pub(crate) enum CliError {
 fn wrong_place(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
+}
+
+/// Where the names are that an error misses. In Python it is another place.
+fn where_names_are(error: &InferenceError) -> &'static str {
+    match error {
+        error if !error.is_unknown_name() => "",
+        error if error.to_string().ends_with('?') => " `nextstat inspect` lists all",
+        _ => "; `nextstat inspect` lists all",
+    }
 }
 
 /// The input's name, where the message itself does not say which file it is about.

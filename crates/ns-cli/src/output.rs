@@ -233,7 +233,10 @@ fn without_name(error: &io::Error, folder: &Path) -> io::Error {
         let why = format!("the folder {} does not exist", folder.display());
         return io::Error::new(ErrorKind::NotFound, why);
     }
-    error.kind().into()
+    // The system's own words: a kind has none for what is rare ("uncategorized error").
+    let words = error.to_string();
+    let words = words.split(" at path ").next().unwrap_or_default();
+    io::Error::new(error.kind(), words)
 }
 
 /// One message on standard error. Nobody can be told that this failed.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use ns_core::Model;
 use ns_viz::{Drawing, Format, PictureError};
 
 use crate::error::{CliError, Exit};
@@ -69,6 +70,17 @@ impl Plots {
     /// Whether a flag was given.
     pub(crate) fn wanted(&self, flag: &str) -> bool {
         self.files.iter().any(|(known, _)| *known == flag)
+    }
+
+    /// What the result should say of names that the pictures cannot show.
+    pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
+        if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
+            return None;
+        }
+        let parameters = model.parameters.iter().map(|parameter| parameter.name.as_str());
+        let channels = model.channels.iter().map(|channel| channel.name.as_str());
+        let samples = model.channels.iter().flat_map(|channel| &channel.samples);
+        ns_viz::font_warning(parameters.chain(channels).chain(samples.map(|sample| sample.name.as_str())))
     }
 
     /// Draws every picture that was asked for and writes it; `exit` is what the command ends in without

@@ -110,7 +110,7 @@ pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f6
         if let Some((_, other)) = earlier.filter(|(_, other)| other != value) {
             return Err(format!("{name} has the values {other} and {value}; give each parameter one"));
         }
-        let index = parameter_index(model, name).map_err(|error| error.to_string())?;
+        let index = parameter_index(model, name).map_err(|error| CliError::from(error).to_string())?;
         if let Some(x) = point.get_mut(index) {
             *x = *value;
         }
@@ -125,7 +125,7 @@ fn covariance(names: &[String], rows: &[Vec<Option<f64>>], model: &Model) -> Res
     }
     let places: Vec<usize> = names
         .iter()
-        .map(|name| parameter_index(model, name).map_err(|error| error.to_string()))
+        .map(|name| parameter_index(model, name).map_err(|error| CliError::from(error).to_string()))
         .collect::<Result<_, _>>()?;
     let n = model.parameters.len();
     let mut values = vec![0.0; n * n];

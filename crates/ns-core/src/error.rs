@@ -38,6 +38,9 @@ pub enum FitFailure {
     Cancelled,
 }
 
+/// What a [`SessionError::BadNumber`] is about where the model expects less than nothing.
+pub const EXPECTED: &str = "the expected data";
+
 /// What makes a whole call impossible.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -73,7 +76,10 @@ pub enum SessionError {
         n_parameters: usize,
     },
     /// Toys cannot be drawn: a bin or an auxiliary count expects less than nothing, or too much.
-    #[error("cannot draw toys: {what}[{index}] expects {mean}; a Poisson mean lies between 0 and 1e15")]
+    #[error(
+        "cannot draw toys: {what}[{index}] expects {mean} events, and a Poisson mean lies between 0 and 1e15; check for negative \
+         yields or factors, and parameters outside their bounds"
+    )]
     BadMean {
         /// Main or auxiliary data.
         what: &'static str,
@@ -95,7 +101,7 @@ pub enum SessionError {
     /// A device and the processor find different numbers at the same point.
     #[error(
         "device {device} and the processor disagree: {what} of fit {index} differs by {difference:e}, where {tolerance:e} is \
-         allowed. Nothing of this run is to be trusted; run it again with --device cpu, and please report it with the \
+         allowed. Nothing of this run is to be trusted; run it again with the device cpu, and please report it with the \
          model and the device's name"
     )]
     DeviceDisagrees {
@@ -132,7 +138,7 @@ pub enum SessionError {
     #[error(
         "there is no device cuda:{index}: NVIDIA's driver shows {}. {}", show_devices(*count),
         if *count == 0 { "See what nvidia-smi lists and whether CUDA_VISIBLE_DEVICES hides it, or choose the device cpu" }
-        else { "`nextstat devices` lists them; CUDA_VISIBLE_DEVICES may hide some" }
+        else { "Choose one of them (CUDA_VISIBLE_DEVICES may hide some), or the device cpu" }
     )]
     NoSuchCudaDevice {
         /// The index asked for, from 0.

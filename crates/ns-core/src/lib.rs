@@ -22,7 +22,7 @@ pub use check::{DeviceCheck, Difference};
 pub use control::{Control, Observer};
 pub use data::{BinnedData, Data, Drawn};
 pub use digest::Digest;
-pub use error::{FitFailure, SessionError};
+pub use error::{EXPECTED, FitFailure, SessionError};
 pub use execution::{Device, Execution, Precision};
 pub use model::{Channel, Effect, HistosysCode, Interpolation, Model, Modifier, NormsysCode, Sample};
 pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};

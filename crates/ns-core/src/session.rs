@@ -198,6 +198,27 @@ pub trait Session: Send + Sync {
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError>;
 
+    /// Variances of linear combinations of the parameters at a minimum: `v' C v` for each combination `v` (pairs of
+    /// parameter and weight), with `C` the inverse of the exact Hessian over the parameters that are `free`. The
+    /// whole of `C` is never formed: with a parameter per bin it would be larger than everything else.
+    ///
+    /// `None` where the Hessian is not positive, or this session cannot.
+    ///
+    /// # Errors
+    /// If lengths or indices do not fit or the device fails.
+    fn combined_variances(
+        &self,
+        data: &Data,
+        point: &[f64],
+        free: &[bool],
+        combinations: &[Vec<(usize, f64)>],
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        match self.processor() {
+            Some(processor) => processor.combined_variances(data, point, free, combinations),
+            None => Ok(None),
+        }
+    }
+
     /// `-ln L` of the saturated model for `data`: the lowest value any expectation could give.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub enum InferenceError {
     UnknownParameter {
         /// The name asked for.
         name: String,
-        /// Similar names, or where to find the list.
+        /// Similar names, or some of those that there are.
         hint: String,
     },
     /// The analysis needs a parameter of interest and the model has none.
@@ -103,6 +103,20 @@ pub enum InferenceError {
         /// The parameter.
         name: String,
     },
+    /// Neither an Asimov set nor toys can be made where the model expects less than nothing.
+    #[error(
+        "{purpose}: {place} expects {} events, and an expectation cannot be negative or infinite; check for negative \
+         yields or factors there, or bounds that allow them",
+        crate::present::significant(*value)
+    )]
+    Expectation {
+        /// What was asked for.
+        purpose: &'static str,
+        /// Bin and channel.
+        place: String,
+        /// The expectation.
+        value: f64,
+    },
     /// A group of parameters that cannot be made.
     #[error("group '{group}': {reason}")]
     Group {
@@ -110,6 +124,8 @@ pub enum InferenceError {
         group: String,
         /// Which member is wrong, and the remedy.
         reason: String,
+        /// Whether a member is the name of no parameter.
+        unknown_name: bool,
     },
     /// The points asked for make no scan.
     #[error("cannot scan parameter '{name}': {problem}; {remedy}")]
@@ -173,4 +189,12 @@ pub enum InferenceError {
     /// The caller asked to stop before there was a result.
     #[error("interrupted before the fit finished")]
     Cancelled,
+}
+
+impl InferenceError {
+    /// Whether a list of the model's parameters would help; how to get it depends on who asks.
+    #[must_use]
+    pub const fn is_unknown_name(&self) -> bool {
+        matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })
+    }
 }

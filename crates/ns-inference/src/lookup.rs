@@ -14,7 +14,10 @@ pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceErro
         .ok_or_else(|| InferenceError::UnknownParameter { name: name.to_owned(), hint: hint(model, name) })
 }
 
-/// Names the closest parameters, or says where the list is.
+/// Names of a model that are listed when none is similar.
+const LISTED: usize = 6;
+
+/// Names the closest parameter, or the first of those there are.
 fn hint(model: &Model, name: &str) -> String {
     if let Some(set) = model.parameter_sets.iter().find(|set| set.name == name && !set.scalar) {
         return match set.range.len() {
@@ -30,8 +33,17 @@ fn hint(model: &Model, name: &str) -> String {
         .collect();
     near.sort();
     match near.first() {
-        Some((_, closest)) => format!("did you mean '{closest}'? `nextstat inspect` lists all"),
-        None => format!("`nextstat inspect` lists its {} parameters", model.parameters.len()),
+        Some((_, closest)) => format!("did you mean '{closest}'?"),
+        None if model.parameters.is_empty() => "it has none at all".to_owned(),
+        None => {
+            let first: Vec<String> =
+                model.parameters.iter().take(LISTED).map(|p| format!("'{}'", p.name)).collect();
+            let more = match model.parameters.len().saturating_sub(LISTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("its parameters are {}{more}", first.join(", "))
+        }
     }
 }
 

@@ -185,7 +185,7 @@ fn wrong_options_are_told_with_name_and_remedy() {
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);
     let error = |options: FitOptions| fit(&model, &session, &options, Control::default()).unwrap_err();
     let text = error(FitOptions::default().fix("alpa", 0.0)).to_string();
-    assert_eq!(text, "the model has no parameter 'alpa'; did you mean 'alpha'? `nextstat inspect` lists all");
+    assert_eq!(text, "the model has no parameter 'alpa'; did you mean 'alpha'?");
     assert!(matches!(error(FitOptions::default().fix("mu", -1.0)), InferenceError::OutOfBounds { .. }));
     assert!(matches!(error(FitOptions::default().fix("mu", f64::NAN)), InferenceError::NotFinite { .. }));
     assert!(matches!(

@@ -4,7 +4,8 @@
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::yields::{Stage, YieldsResult};
-use ns_inference::{FitOptions, LimitOptions, fit, open_session, postfit_yields, prefit_yields, upper_limit};
+use ns_inference::{FitOptions, LimitOptions, YieldsAt, expected_yields, fit, open_session};
+use ns_inference::{postfit_yields, prefit_yields, upper_limit};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 /// One bin; background 50 with a normsys of 10 % and a histosys of 45 to 57, signal 5; bounds of the
@@ -86,14 +87,45 @@ fn after_the_fit_the_data_set_the_uncertainty() {
 }
 
 #[test]
-fn without_a_covariance_there_is_no_uncertainty() {
+fn without_uncertainties_of_the_fit_there_are_none_of_the_yields() {
     let (model, session) = open("");
-    let options = FitOptions::default().covariance(false);
+    let options = FitOptions::default().uncertainties(false).covariance(false);
     let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
     let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
     assert_eq!(yields.channels[0].uncertainty, [None]);
     assert_eq!(yields.channels[0].sum_uncertainty, None);
-    assert!(yields.warnings.iter().any(|w| w.contains("without a covariance")), "{:?}", yields.warnings);
+    assert!(yields.warnings.iter().any(|w| w.contains("without uncertainties")), "{:?}", yields.warnings);
+}
+
+#[test]
+fn without_a_covariance_correlations_come_from_the_curvature() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures");
+    for name in
+        ["simple_workspace", "all_modifiers", "shared_names", "many_bins", "asymmetric", "edge_yields"]
+    {
+        let text = std::fs::read(format!("{folder}/{name}.json")).unwrap();
+        let model = Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap();
+        let session = open_session(&model, &Execution::default()).unwrap();
+        let options = FitOptions::default();
+        let mut result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+        let with = expected_yields(&model, session.as_ref(), &options, YieldsAt::Postfit(&result)).unwrap();
+        result.covariance = None;
+        let without =
+            expected_yields(&model, session.as_ref(), &options, YieldsAt::Postfit(&result)).unwrap();
+        for (one, other) in with.channels.iter().zip(&without.channels) {
+            let of = |channel: &ns_inference::yields::ChannelYields| {
+                let samples = channel.samples.iter();
+                let parts = samples.flat_map(|s| s.uncertainty.iter().copied().chain([s.sum_uncertainty]));
+                let total = channel.uncertainty.iter().copied().chain([channel.sum_uncertainty]);
+                total.chain(parts).map(Option::unwrap).collect::<Vec<f64>>()
+            };
+            let (one_by_one, others) = (of(one), of(other));
+            assert_eq!(one_by_one.len(), (one.total.len() + 1) * (one.samples.len() + 1));
+            for (a, b) in one_by_one.into_iter().zip(others) {
+                assert!((a - b).abs() < 1e-7 * (1.0 + b), "{name}, {}: {a} and {b}", one.name);
+            }
+        }
+    }
 }
 
 #[test]
@@ -163,7 +195,6 @@ const SHARED: &str = r#"{"channels": [
 #[test]
 fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
     use ns_core::{Data, EvaluationRequest};
-    use ns_inference::{YieldsAt, expected_yields};
 
     for (lo, hi, tolerance) in [("1.0", "1.0", 1e-7), ("0.98", "1.02", 1e-3)] {
         let text = SHARED.replace("LO", lo).replace("HI", hi);
@@ -236,8 +267,6 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
 
 #[test]
 fn yields_at_parameters_that_do_not_fit_are_refused() {
-    use ns_inference::{YieldsAt, expected_yields};
-
     let (model, session) = open("");
     let options = FitOptions::default();
     for point in [&[1.0][..], &[1.0, f64::NAN, 0.0], &[1.0; 4]] {

@@ -230,6 +230,6 @@ mod tests {
     fn default_levels_cover_68_and_95_per_cent() {
         let labels: Vec<_> =
             Contour::default().levels.iter().map(|level| coverage(1.0 - (-0.5 * level).exp())).collect();
-        assert_eq!(labels, ["68 %", "95 %"]);
+        assert_eq!(labels, ["68.3 %", "95 %"]);
     }
 }

@@ -16,6 +16,8 @@ pub struct Drawing {
     /// What the picture shows, for readers who cannot see it.
     pub(crate) description: String,
     pub(crate) items: Vec<Item>,
+    /// What a PDF has instead, page after page, where one page would be too large to read; empty if it is not.
+    pub(crate) pages: Vec<Drawing>,
 }
 
 /// A text of a drawing and the box that it covers.
@@ -130,7 +132,13 @@ impl Segment {
 
 impl Drawing {
     pub(crate) fn new(width: f64, height: f64, description: String) -> Self {
-        Self { width: width.ceil().max(1.0), height: height.ceil().max(1.0), description, items: Vec::new() }
+        Self {
+            width: width.ceil().max(1.0),
+            height: height.ceil().max(1.0),
+            description,
+            items: Vec::new(),
+            pages: Vec::new(),
+        }
     }
 
     /// Width in pixels of the screen.
@@ -143,6 +151,23 @@ impl Drawing {
     #[must_use]
     pub fn height(&self) -> f64 {
         self.height
+    }
+
+    /// Pages of the picture as PDF; SVG and PNG have one sheet.
+    #[must_use]
+    pub fn pages(&self) -> usize {
+        self.pages.len().max(1)
+    }
+
+    /// What to say of characters that neither the font of the pictures nor one of the system has: PNG and
+    /// PDF show a replacement for them. An SVG is drawn with the fonts of its viewer.
+    #[must_use]
+    pub fn font_warning(&self) -> Option<String> {
+        let texts = self.items.iter().filter_map(|item| match item {
+            Item::Shape(_) => None,
+            Item::Text { text, .. } => Some(text.as_str()),
+        });
+        font::font_warning(texts)
     }
 
     /// All texts with the boxes that they cover, in the order in which they are drawn.
@@ -206,18 +231,7 @@ impl Drawing {
     }
 
     pub(crate) fn circle(&mut self, x: f64, y: f64, radius: f64, ink: Ink) {
-        // Control points of four cubic curves that stay within 0.03 % of a circle.
-        let k = 0.552_284_749_8 * radius;
-        let r = radius;
-        let path = vec![
-            Segment::Move(x + r, y),
-            Segment::Curve(x + r, y + k, x + k, y + r, x, y + r),
-            Segment::Curve(x - k, y + r, x - r, y + k, x - r, y),
-            Segment::Curve(x - r, y - k, x - k, y - r, x, y - r),
-            Segment::Curve(x + k, y - r, x + r, y - k, x + r, y),
-            Segment::Close,
-        ];
-        self.path(path, ink);
+        self.path(circle(x, y, radius).into(), ink);
     }
 
     /// A cross of two diagonal lines.
@@ -231,6 +245,19 @@ impl Drawing {
         ];
         self.path(path, Ink::stroke(stroke));
     }
+}
+
+/// A circle of four cubic curves, whose control points keep it within 0.03 % of one.
+pub(crate) fn circle(x: f64, y: f64, r: f64) -> [Segment; 6] {
+    let k = 0.552_284_749_8 * r;
+    [
+        Segment::Move(x + r, y),
+        Segment::Curve(x + r, y + k, x + k, y + r, x, y + r),
+        Segment::Curve(x - k, y + r, x - r, y + k, x - r, y),
+        Segment::Curve(x - r, y - k, x - k, y - r, x, y - r),
+        Segment::Curve(x + k, y - r, x + r, y - k, x + r, y),
+        Segment::Close,
+    ]
 }
 
 pub(crate) fn rectangle(area: Area) -> Vec<Segment> {

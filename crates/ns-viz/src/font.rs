@@ -1,8 +1,11 @@
-//! The one font: widths, outlines and where each glyph goes.
+//! The one font: widths, outlines and where each glyph goes. Characters that it lacks come from a font of
+//! the system.
 
 use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+use crate::system_fonts;
 
 /// The font file that travels with the crate (see `font/README.md` for its origin and licence).
 pub(crate) const FILE: &[u8] = include_bytes!("../font/DejaVuSans.ttf");
@@ -22,6 +25,8 @@ pub(crate) fn face() -> Option<&'static Face<'static>> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) glyph: GlyphId,
+    /// The font of the system that the glyph is of; none for the one font.
+    pub(crate) system: Option<&'static Face<'static>>,
     /// The character it stands for.
     pub(crate) character: char,
     /// Distance from the start of the text.
@@ -33,8 +38,44 @@ pub(crate) struct Placed {
 /// Where the glyphs of a text go, and how wide the text is, both for a font size of one.
 ///
 /// Combining accents sit centred on top of the letter before them, which is all the shaping that
-/// labels like θ̂ need. Characters that the font lacks become its replacement character.
+/// labels like θ̂ need. Characters that the font lacks are taken from a font of the system that has them;
+/// what none has becomes the replacement character.
 pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
+    place_with(text, system_fonts::face_for)
+}
+
+/// Characters of the texts that no font has, each once.
+pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut found = String::new();
+    let strange = |c: &char| !c.is_ascii() && !c.is_control();
+    for character in texts.flat_map(|text| text.chars().filter(strange)) {
+        let own = face().is_none_or(|face| face.glyph_index(character).is_some());
+        if !own && !found.contains(character) && system_fonts::face_for(character).is_none() {
+            found.push(character);
+        }
+    }
+    found
+}
+
+/// What to tell the reader of a PNG or PDF with these texts, if some of their characters are in no font.
+#[must_use]
+pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let missing = missing(texts);
+    if missing.is_empty() {
+        return None;
+    }
+    let shown: String = missing.chars().take(20).collect();
+    let more = if missing.chars().count() > 20 { " and more" } else { "" };
+    Some(format!(
+        "the picture shows \u{fffd} for characters that no font of this machine has: {shown}{more}; install a font that \
+         has them, such as Noto Sans CJK, or write SVG, which is drawn with the fonts of its viewer"
+    ))
+}
+
+fn place_with(
+    text: &str,
+    system: impl Fn(char) -> Option<(&'static Face<'static>, GlyphId)>,
+) -> (Vec<Placed>, f64) {
     let Some(face) = face() else { return (Vec::new(), 0.6 * text.chars().count() as f64) };
     let unit = 1.0 / f64::from(face.units_per_em());
     let mut placed: Vec<Placed> = Vec::new();
@@ -42,10 +83,17 @@ pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
     let mut base: Option<Placed> = None;
     for character in text.chars() {
         let character = if character.is_control() { ' ' } else { character };
-        let Some(glyph) = face.glyph_index(character).or_else(|| face.glyph_index('\u{fffd}')) else {
+        let own = face.glyph_index(character);
+        if let Some((other, glyph)) = own.is_none().then(|| system(character)).flatten() {
+            placed.push(Placed { glyph, system: Some(other), character, x: pen, y: 0.0 });
+            pen += f64::from(other.glyph_hor_advance(glyph).unwrap_or(0)) / f64::from(other.units_per_em());
+            base = None;
+            continue;
+        }
+        let Some(glyph) = own.or_else(|| face.glyph_index('\u{fffd}')) else {
             continue;
         };
-        let mut here = Placed { glyph, character, x: pen, y: 0.0 };
+        let mut here = Placed { glyph, system: None, character, x: pen, y: 0.0 };
         if ('\u{300}'..='\u{36f}').contains(&character) {
             let boxes = base.and_then(|b| Some((b, face.glyph_bounding_box(b.glyph)?)));
             if let (Some((letter, under)), Some(mark)) = (boxes, face.glyph_bounding_box(glyph)) {
@@ -68,10 +116,41 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// Sends a glyph's outline, in units of the font size with y upwards, to `builder`.
-pub(crate) fn outline(glyph: GlyphId, builder: &mut dyn OutlineBuilder) {
-    if let Some(face) = face() {
+pub(crate) fn outline(glyph: &Placed, builder: &mut dyn OutlineBuilder) {
+    if let Some(face) = glyph.system.or_else(face) {
+        let unit = 1.0 / f32::from(face.units_per_em());
         // A glyph without an outline, such as a space, has nothing to send.
-        let _ = face.outline_glyph(glyph, builder);
+        let _ = face.outline_glyph(glyph.glyph, &mut Scaled { builder, unit });
+    }
+}
+
+/// Hands an outline on in units of the font size.
+struct Scaled<'a> {
+    builder: &'a mut dyn OutlineBuilder,
+    unit: f32,
+}
+
+impl OutlineBuilder for Scaled<'_> {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.builder.move_to(x * self.unit, y * self.unit);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.builder.line_to(x * self.unit, y * self.unit);
+    }
+
+    fn quad_to(&mut self, a: f32, b: f32, x: f32, y: f32) {
+        let u = self.unit;
+        self.builder.quad_to(a * u, b * u, x * u, y * u);
+    }
+
+    fn curve_to(&mut self, a: f32, b: f32, c: f32, d: f32, x: f32, y: f32) {
+        let u = self.unit;
+        self.builder.curve_to(a * u, b * u, c * u, d * u, x * u, y * u);
+    }
+
+    fn close(&mut self) {
+        self.builder.close();
     }
 }
 
@@ -95,5 +174,20 @@ mod tests {
         let (glyphs, _) = place("θ\u{302}");
         assert!(glyphs[1].y > 0.1, "the hat sits above the letter");
         assert!(width("\u{4e2d}", 10.0) > 0.0, "unknown characters show a replacement");
+    }
+
+    #[test]
+    fn cjk_names_use_a_system_font_or_a_replacement_that_is_told() {
+        // A font of the system that has the character, here the one font under another name.
+        let lent = |_| Some((face()?, face()?.glyph_index('M')?));
+        let (glyphs, wide) = place_with("a中", lent);
+        assert!(glyphs[0].system.is_none() && glyphs[1].system.is_some());
+        assert!((wide - width("aM", 1.0)).abs() < 1e-12);
+        // None has it.
+        let (glyphs, _) = place_with("a中", |_| None);
+        assert_eq!(Some(glyphs[1].glyph), face().unwrap().glyph_index('\u{fffd}'));
+        // Whichever it is on this machine, what is said is what is drawn.
+        let has_font = system_fonts::face_for('中').is_some();
+        assert_eq!(missing(["μ_中", "中_b"].into_iter()), if has_font { "" } else { "中" });
     }
 }

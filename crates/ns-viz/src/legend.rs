@@ -1,7 +1,7 @@
 //! Legends: symbols with their names, in as many rows as the width asks for.
 
 use crate::colour::{BLACK, Colour};
-use crate::drawing::{Area, Drawing, Ink, Stroke};
+use crate::drawing::{Area, Drawing, Ink, Segment, Stroke};
 use crate::font;
 use crate::text::{Style, drop, fit};
 
@@ -27,6 +27,8 @@ pub(crate) enum Symbol {
     Hatched,
     Cross(Stroke),
     Plus,
+    /// A line down to the head of an arrow, which has the ink.
+    Arrow(Stroke, Ink),
     /// A character, such as a dagger.
     Sign(&'static str),
 }
@@ -109,10 +111,19 @@ fn symbol(drawing: &mut Drawing, symbol: &Symbol, x: f64, y: f64) {
         Symbol::Hatched => hatch(drawing, &area),
         Symbol::Cross(pen) => drawing.cross(centre, y, 4.5, *pen),
         Symbol::Plus => plus(drawing, centre, y),
+        Symbol::Arrow(pen, head) => {
+            drawing.line((centre, y - 9.0), (centre, y - 1.0), *pen);
+            arrow_head(drawing, centre, y + 8.0, *head);
+        }
         Symbol::Sign(text) => {
             drawing.text(centre, y + drop(SIZE), *text, Style::new(SIZE).centred());
         }
     }
+}
+
+/// The head of an arrow that points down to a place.
+pub(crate) fn arrow_head(drawing: &mut Drawing, x: f64, tip: f64, ink: Ink) {
+    drawing.polygon(&[(x, tip), (x - 4.5, tip - 9.0), (x + 4.5, tip - 9.0)], ink);
 }
 
 /// The mark of a best fit.
@@ -124,10 +135,19 @@ pub(crate) fn plus(drawing: &mut Drawing, x: f64, y: f64) {
 
 /// Slanted lines across an area, cut at its edges: an uncertainty that leaves what is below visible.
 pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
-    use crate::drawing::Segment;
+    drawing.path(hatching(area), hatching_ink());
+}
+
+/// The pen of [`hatching`].
+pub(crate) fn hatching_ink() -> Ink {
+    Ink::stroke(Stroke::solid(Colour(60, 60, 60), 0.9))
+}
+
+/// The lines of [`hatch`], on a grid of the page, so that neighbouring areas continue each other.
+pub(crate) fn hatching(area: &Area) -> Vec<Segment> {
     const SPACING: f64 = 6.0;
     let mut path = Vec::new();
-    // Lines x + y = c on a grid of the page, so that neighbouring areas continue each other.
+    // Lines x + y = c.
     let mut c = ((area.left + area.top) / SPACING).ceil() * SPACING;
     while c <= area.right + area.bottom && path.len() < 20_000 {
         let from = area.left.max(c - area.bottom);
@@ -138,5 +158,5 @@ pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
         }
         c += SPACING;
     }
-    drawing.path(path, Ink::stroke(Stroke::solid(Colour(60, 60, 60), 0.9)));
+    path
 }

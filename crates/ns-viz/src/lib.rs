@@ -19,8 +19,9 @@
 //! # Ok::<(), ns_viz::PictureError>(())
 //! ```
 //!
-//! The crate knows no statistics beyond the labels of its axes, no file format of the analysis and no
-//! system font: one font travels inside it, so that a picture has the same bytes on every machine.
+//! The crate knows no statistics beyond the labels of its axes and no file format of the analysis. One
+//! font travels inside it, so that a picture has the same bytes on every machine; only characters that it
+//! lacks, such as Chinese ones, are drawn with a font of the system, if there is one.
 //!
 //! Values that are not finite, or beyond 1e100, are treated as missing: a point that failed must not
 //! take the picture of all the others with it.
@@ -28,6 +29,7 @@
 mod axis;
 mod clip;
 mod colour;
+mod columns;
 mod contour;
 mod correlation;
 mod drawing;
@@ -38,6 +40,7 @@ mod header;
 mod legend;
 mod limit;
 mod marching;
+mod marks;
 mod number;
 mod panel;
 mod pdf;
@@ -51,6 +54,7 @@ mod save;
 mod scan;
 mod stack;
 mod svg;
+mod system_fonts;
 mod text;
 mod yields;
 
@@ -58,7 +62,7 @@ pub use contour::Contour;
 pub use correlation::Correlation;
 pub use drawing::{Drawing, Label};
 pub use error::PictureError;
-pub use font::FONT_LICENCE;
+pub use font::{FONT_LICENCE, font_warning};
 pub use limit::Limit;
 pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};

@@ -3,18 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
-use crate::colour::{BAND_ONE, BAND_TWO, BLACK, VERMILION};
+use crate::colour::{BAND_ONE, BAND_TWO, BLACK, VERMILION, WHITE};
 use crate::drawing::{Drawing, Ink, Stroke};
 use crate::error::{PictureError, increasing, same_length};
 use crate::font;
 use crate::frame::TICK_SIZE;
 use crate::header::Header;
-use crate::legend::{Entry, Symbol};
+use crate::legend::{self, Entry, Symbol};
 use crate::number::{extent, present, significant, usable};
 use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "limit";
+/// Lines from the level down to a limit.
+const OBSERVED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: None };
+const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.0)) };
 
 /// A scan of CLs over the parameter of interest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,13 +109,14 @@ impl Limit {
         let style = Style::new(TICK_SIZE).coloured(VERMILION);
         let label_at = (panel.area.right + 6.0, panel.y.at(level) + drop(TICK_SIZE));
         panel.drawing.text(label_at.0, label_at.1, self.level_label(), style);
-        for (limit, pen) in [
-            (self.expected_limits.get(2).copied().flatten(), Stroke::dashed(BLACK, 1.4, 6.0, 4.0)),
-            (self.observed_limit, Stroke::solid(BLACK, 1.4)),
+        for (limit, pen, head) in [
+            (self.expected_limits.get(2).copied().flatten(), EXPECTED, open()),
+            (self.observed_limit, OBSERVED, Ink::fill(BLACK)),
         ] {
             if let Some(limit) = present(limit).filter(|limit| panel.x.holds(*limit)) {
                 panel.curve(&[(limit, panel.y.lo), (limit, level)], pen);
-                arrow(&mut panel, limit);
+                let (x, y) = (panel.x.at(limit), panel.area.bottom);
+                legend::arrow_head(&mut panel.drawing, x, y - 1.0, head);
             }
         }
         self.line(
@@ -148,14 +152,14 @@ impl Limit {
         let confidence = format!("{} %", plain(100.0 * (1.0 - self.alpha)));
         if let Some(limit) = present(self.observed_limit) {
             let text = format!("observed {confidence} limit: {}", significant(limit, 3));
-            entries.push(Entry::new(Symbol::Sign("↓"), text));
+            entries.push(Entry::new(Symbol::Arrow(OBSERVED, Ink::fill(BLACK)), text));
         }
         if let [_, low, Some(limit), up, _] = self.expected_limits.map(present) {
             let mut text = format!("expected {confidence} limit: {}", significant(limit, 3));
             if let (Some(low), Some(up)) = (low, up) {
                 text += &format!(" (+{} −{})", significant(up - limit, 2), significant(limit - low, 2));
             }
-            entries.push(Entry::new(Symbol::Sign("↓"), text));
+            entries.push(Entry::new(Symbol::Arrow(EXPECTED, open()), text));
         }
         let (first, last) = extent(self.mu.iter().copied()).unwrap_or((0.0, 1.0));
         Layout {
@@ -216,10 +220,9 @@ fn plain(value: f64) -> String {
     format!("{digits}{power}")
 }
 
-/// The tip of an arrow that points at a limit on the axis.
-fn arrow(panel: &mut Panel<'_>, limit: f64) {
-    let (x, y) = (panel.x.at(limit), panel.area.bottom);
-    panel.drawing.polygon(&[(x, y), (x - 4.0, y - 9.0), (x + 4.0, y - 9.0)], Ink::fill(BLACK));
+/// The head of the expected limit's arrow, open where that of the observed one is filled.
+fn open() -> Ink {
+    Ink::outlined(WHITE, Stroke::solid(BLACK, 1.2))
 }
 
 #[cfg(test)]
@@ -273,6 +276,27 @@ mod tests {
                 assert!(labels.iter().any(|label| label.text == text), "{text}: {labels:?}");
             }
         }
+    }
+
+    #[test]
+    fn arrows_of_observed_and_expected_limits_differ() {
+        let limit = Limit {
+            mu: vec![0.0, 1.0],
+            observed: vec![Some(1.0), Some(0.01)],
+            observed_limit: Some(0.75),
+            expected_limits: [None, None, Some(0.5), None, None],
+            ..Limit::default()
+        };
+        let heads = |ink: Ink| {
+            let drawing = limit.draw().unwrap();
+            drawing
+                .items
+                .iter()
+                .filter(|item| matches!(item, Item::Shape(s) if s.ink == ink && s.path.len() == 4))
+                .count()
+        };
+        // One in the panel and one in the legend, of each.
+        assert_eq!((heads(Ink::fill(BLACK)), heads(open())), (2, 2));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::text::{Anchor, Style};
 
 /// Points (72 to the inch) of one pixel of the screen (96 to the inch).
 const POINTS: f64 = 0.75;
+/// Objects of pages are numbered from here on, after those of the file.
+const FIRST_PAGE: i32 = 32;
 const FONT: Name = Name(b"F0");
 const FONT_NAME: Name = Name(b"NSVIZA+DejaVuSans");
 const ADOBE_IDENTITY: SystemInfo =
@@ -26,23 +28,35 @@ struct Used {
 }
 
 impl Drawing {
-    /// The picture as a PDF file of one page.
+    /// The picture as a PDF file: of one page, or of several where one would be too large to read.
     ///
     /// # Errors
     /// [`PictureError::Encode`] if the font could not be reduced to the characters used.
     pub fn to_pdf(&self) -> Result<Vec<u8>, PictureError> {
         let mut used = Used::default();
-        let content = self.content(&mut used);
-        let [catalog, pages, page, contents, font] = [1, 2, 3, 4, 5].map(Ref::new);
+        let sheets: Vec<&Drawing> =
+            if self.pages.is_empty() { vec![self] } else { self.pages.iter().collect() };
+        let [catalog, pages, font] = [1, 2, 5].map(Ref::new);
+        let place = |index: usize| {
+            let first =
+                FIRST_PAGE.saturating_add(i32::try_from(2 * index).unwrap_or(i32::MAX - FIRST_PAGE - 1));
+            (Ref::new(first), Ref::new(first + 1))
+        };
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(pages);
-        pdf.pages(pages).kids([page]).count(1);
-        let mut sheet = pdf.page(page);
-        sheet.media_box(Rect::new(0.0, 0.0, (self.width * POINTS) as f32, (self.height * POINTS) as f32));
-        sheet.parent(pages).contents(contents);
-        sheet.resources().fonts().pair(FONT, font);
-        sheet.finish();
-        pdf.stream(contents, &compressed(&content)).filter(Filter::FlateDecode);
+        let count = i32::try_from(sheets.len()).unwrap_or(i32::MAX);
+        pdf.pages(pages).kids((0..sheets.len()).map(|index| place(index).0)).count(count);
+        for (index, sheet) in sheets.into_iter().enumerate() {
+            let (page, contents) = place(index);
+            let content = compressed(&sheet.content(&mut used));
+            let mut written = pdf.page(page);
+            let (width, height) = ((sheet.width * POINTS) as f32, (sheet.height * POINTS) as f32);
+            written.media_box(Rect::new(0.0, 0.0, width, height));
+            written.parent(pages).contents(contents);
+            written.resources().fonts().pair(FONT, font);
+            written.finish();
+            pdf.stream(contents, &content).filter(Filter::FlateDecode);
+        }
         embed(&mut pdf, font, &used)?;
         pdf.document_info(Ref::new(20)).title(TextStr(&self.description)).producer(TextStr("NextStat"));
         Ok(pdf.finish())
@@ -123,7 +137,14 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
         }
     };
     let mut after_accent = false;
+    let mut strange = Vec::new();
     for glyph in glyphs {
+        if glyph.system.is_some() {
+            // Of a font of the system only outlines are taken: what may be embedded differs from font to font.
+            show(content, &mut run, run_at);
+            strange.push(glyph);
+            continue;
+        }
         let accent = ('\u{300}'..='\u{36f}').contains(&glyph.character);
         if accent || after_accent || run.is_empty() {
             show(content, &mut run, run_at);
@@ -136,6 +157,68 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     }
     show(content, &mut run, run_at);
     content.end_text();
+    for glyph in strange {
+        let along = (start + glyph.x) * style.size;
+        let origin = if style.upwards { (at.0, at.1 - along) } else { (at.0 + along, at.1) };
+        let mut path =
+            GlyphPath { content, origin, size: style.size, upwards: style.upwards, last: (0.0, 0.0) };
+        font::outline(&glyph, &mut path);
+        content.fill_nonzero();
+    }
+}
+
+/// Writes a glyph's outline, in units of the font size with y upwards, as a path of the page.
+struct GlyphPath<'a> {
+    content: &'a mut Content,
+    origin: (f64, f64),
+    size: f64,
+    upwards: bool,
+    last: (f32, f32),
+}
+
+impl GlyphPath<'_> {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        let (along, up) = (f64::from(x) * self.size, f64::from(y) * self.size);
+        let (x, y) = if self.upwards {
+            (self.origin.0 - up, self.origin.1 - along)
+        } else {
+            (self.origin.0 + along, self.origin.1 - up)
+        };
+        (x as f32, y as f32)
+    }
+}
+
+impl ttf_parser::OutlineBuilder for GlyphPath<'_> {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.last = self.at(x, y);
+        self.content.move_to(self.last.0, self.last.1);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.last = self.at(x, y);
+        self.content.line_to(self.last.0, self.last.1);
+    }
+
+    fn quad_to(&mut self, a: f32, b: f32, x: f32, y: f32) {
+        // PDF has cubic curves only.
+        let (control, end, last) = (self.at(a, b), self.at(x, y), self.last);
+        let toward = |from: (f32, f32)| {
+            (from.0 + 2.0 / 3.0 * (control.0 - from.0), from.1 + 2.0 / 3.0 * (control.1 - from.1))
+        };
+        let (one, two) = (toward(last), toward(end));
+        self.content.cubic_to(one.0, one.1, two.0, two.1, end.0, end.1);
+        self.last = end;
+    }
+
+    fn curve_to(&mut self, a: f32, b: f32, c: f32, d: f32, x: f32, y: f32) {
+        let (one, two, end) = (self.at(a, b), self.at(c, d), self.at(x, y));
+        self.content.cubic_to(one.0, one.1, two.0, two.1, end.0, end.1);
+        self.last = end;
+    }
+
+    fn close(&mut self) {
+        self.content.close_path();
+    }
 }
 
 fn embed(pdf: &mut Pdf, font: Ref, used: &Used) -> Result<(), PictureError> {

@@ -1,5 +1,7 @@
 //! A drawing as PNG pixels.
 
+use std::io::Write;
+
 use tiny_skia::{FillRule, Paint, Path, PathBuilder, Pixmap, StrokeDash, Transform};
 use ttf_parser::OutlineBuilder;
 
@@ -9,8 +11,12 @@ use crate::error::PictureError;
 use crate::font;
 use crate::text::{Anchor, Style};
 
-/// The most pixels of a PNG: 400 megabytes while it is drawn.
+/// The most pixels of a PNG.
 pub(crate) const MOST_PIXELS: usize = 100_000_000;
+/// Pixels that are in memory at a time: a page is drawn in bands.
+const BAND_PIXELS: u32 = 2_000_000;
+/// Larger pictures are packed in a hurry.
+const QUICK_ABOVE: u64 = 12_000_000;
 
 impl Drawing {
     /// The picture as a PNG file, `scale` pixels to each pixel of the screen (2 is good for slides).
@@ -33,18 +39,71 @@ impl Drawing {
         if width * height > MOST_PIXELS as f64 {
             return Err(too_large());
         }
-        let mut pixels = Pixmap::new(width as u32, height as u32).ok_or_else(too_large)?;
-        pixels.fill(tiny_skia::Color::WHITE);
-        let transform = Transform::from_scale(scale as f32, scale as f32);
-        for item in &self.items {
-            match item {
-                Item::Shape(shape) => paint(&mut pixels, shape, transform),
-                Item::Text { x, y, text, style } => write(&mut pixels, (*x, *y), text, style, transform),
+        let (width, height) = (width as u32, height as u32);
+        let rows = (BAND_PIXELS / width).clamp(16, height.max(16));
+        let mut pixels = Pixmap::new(width, rows).ok_or_else(too_large)?;
+        let extents: Vec<(f64, f64)> = self.items.iter().map(vertical_extent).collect();
+        let mut file = Vec::new();
+        let failed =
+            |error: png::EncodingError| PictureError::Encode { format: "PNG", message: error.to_string() };
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        if u64::from(width) * u64::from(height) > QUICK_ABOVE {
+            encoder.set_compression(png::Compression::Fast);
+        }
+        let mut writer = encoder.write_header().map_err(failed)?;
+        let mut stream = writer.stream_writer_with_size(1 << 16).map_err(failed)?;
+        let mut line = Vec::with_capacity(3 * width as usize);
+        for first in (0..height).step_by(rows as usize) {
+            pixels.fill(tiny_skia::Color::WHITE);
+            let here = rows.min(height - first);
+            let (top, bottom) = (f64::from(first) / scale - 1.0, f64::from(first + here) / scale + 1.0);
+            let transform =
+                Transform::from_scale(scale as f32, scale as f32).post_translate(0.0, -(first as f32));
+            for (item, extent) in self.items.iter().zip(&extents) {
+                if extent.1 < top || extent.0 > bottom {
+                    continue;
+                }
+                match item {
+                    Item::Shape(shape) => paint(&mut pixels, shape, transform),
+                    Item::Text { x, y, text, style } => write(&mut pixels, (*x, *y), text, style, transform),
+                }
+            }
+            for row in pixels.data().chunks_exact(4 * width as usize).take(here as usize) {
+                line.clear();
+                // The page is white, so no pixel is transparent.
+                line.extend(row.chunks_exact(4).flat_map(|pixel| pixel.iter().take(3)));
+                stream
+                    .write_all(&line)
+                    .map_err(|error| PictureError::Encode { format: "PNG", message: error.to_string() })?;
             }
         }
-        pixels
-            .encode_png()
-            .map_err(|error| PictureError::Encode { format: "PNG", message: error.to_string() })
+        stream.finish().map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        Ok(file)
+    }
+}
+
+/// The upper and the lower end of an item on the page, with room for its pen.
+fn vertical_extent(item: &Item) -> (f64, f64) {
+    match item {
+        Item::Shape(shape) => {
+            let pen = shape.ink.stroke.map_or(0.0, |stroke| stroke.width);
+            let heights = shape.path.iter().flat_map(|segment| match *segment {
+                Segment::Move(_, y) | Segment::Line(_, y) => [y; 3],
+                Segment::Curve(_, b, _, d, _, y) => [b, d, y],
+                Segment::Close => [f64::NAN; 3],
+            });
+            // Points of a sharp corner's mitre reach further than the pen is wide.
+            heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| {
+                (low.min(y - 5.0 * pen), high.max(y + 5.0 * pen))
+            })
+        }
+        Item::Text { y, text, style, .. } => {
+            let reach = if style.upwards { font::width(text, style.size) } else { 0.0 } + 2.0 * style.size;
+            (y - reach, y + reach)
+        }
     }
 }
 
@@ -87,12 +146,11 @@ struct Outlines {
     builder: PathBuilder,
     x: f32,
     y: f32,
-    unit: f32,
 }
 
 impl Outlines {
     fn at(&self, x: f32, y: f32) -> (f32, f32) {
-        (self.x + x * self.unit, -(self.y + y * self.unit))
+        (self.x + x, -(self.y + y))
     }
 }
 
@@ -124,8 +182,7 @@ impl OutlineBuilder for Outlines {
 
 fn write(pixels: &mut Pixmap, at: (f64, f64), text: &str, style: &Style, transform: Transform) {
     let (glyphs, width) = font::place(text);
-    let unit = font::face().map_or(1.0, |face| 1.0 / f32::from(face.units_per_em()));
-    let mut outlines = Outlines { builder: PathBuilder::new(), x: 0.0, y: 0.0, unit };
+    let mut outlines = Outlines { builder: PathBuilder::new(), x: 0.0, y: 0.0 };
     let start = match style.anchor {
         Anchor::Start => 0.0,
         Anchor::Middle => -0.5 * width,
@@ -134,7 +191,7 @@ fn write(pixels: &mut Pixmap, at: (f64, f64), text: &str, style: &Style, transfo
     for glyph in glyphs {
         outlines.x = (start + glyph.x) as f32;
         outlines.y = glyph.y as f32;
-        font::outline(glyph.glyph, &mut outlines);
+        font::outline(&glyph, &mut outlines);
     }
     let Some(path) = outlines.builder.finish() else { return };
     let size = style.size as f32;

@@ -15,6 +15,12 @@ const PICTURE: &str = "pulls";
 const MARGIN: f64 = 16.0;
 /// Rows of a column before another one starts.
 const MOST_ROWS: usize = 50;
+/// Rows that one page holds; more are folded into a square, or pages.
+const LONGEST_PAGE: usize = 3 * MOST_ROWS;
+/// So many rows are as low as rows get.
+const MANY_ROWS: usize = 61;
+/// Width of one of several columns.
+const NARROW_PANEL: f64 = 220.0;
 
 /// One parameter of a pull plot.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -38,12 +44,15 @@ pub struct Pulls {
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
-    /// Number of columns; by default as many as keep each below 51 rows.
+    /// Number of columns, on one page. By default as many as keep each below 51 rows; above 150 rows as many
+    /// as make the sheet a square, and as PDF pages of two columns.
     pub columns: Option<usize>,
 }
 
 impl Pulls {
-    /// Draws each parameter as a point with the uncertainty that the fit left it.
+    /// Draws each parameter as a point with the uncertainty that the fit left it. Long lists are folded
+    /// into columns, very long ones into as many as make a sheet about as wide as high; as PDF those have
+    /// pages.
     ///
     /// # Errors
     /// If there is no row.
@@ -52,11 +61,43 @@ impl Pulls {
             let remedy = "at least one constrained parameter";
             return Err(PictureError::Empty { picture: PICTURE, field: "rows".into(), remedy });
         }
-        let columns = self.columns.unwrap_or(self.rows.len().div_ceil(MOST_ROWS)).clamp(1, self.rows.len());
-        let each = self.rows.len().div_ceil(columns);
-        let row = rows::height(each.max(if columns > 2 { 61 } else { 1 }));
-        let panel = if columns == 1 { 380.0 } else { 220.0 };
-        let chunks: Vec<&[PullRow]> = self.rows.chunks(each).collect();
+        let half = rows::pull_range(self.rows.iter().map(|entry| (&entry.pull, &entry.constraint)), 3.0);
+        let count = self.rows.len();
+        if let Some(columns) = self.columns {
+            return Ok(self.sheet(&self.rows, columns, half, &self.subtitle));
+        }
+        if count <= LONGEST_PAGE {
+            return Ok(self.sheet(&self.rows, count.div_ceil(MOST_ROWS), half, &self.subtitle));
+        }
+        let mut sheet = self.sheet(&self.rows, self.square(), half, &self.subtitle);
+        let chunks = self.rows.chunks(2 * MOST_ROWS);
+        let pages = chunks.len();
+        for (index, chunk) in chunks.enumerate() {
+            let first = index * 2 * MOST_ROWS + 1;
+            let place =
+                format!("page {} of {pages}: {first} to {} of {count}", index + 1, first + chunk.len() - 1);
+            let subtitle =
+                if self.subtitle.is_empty() { place } else { format!("{} · {place}", self.subtitle) };
+            sheet.pages.push(self.sheet(chunk, chunk.len().div_ceil(MOST_ROWS), half, &subtitle));
+        }
+        Ok(sheet)
+    }
+
+    /// Columns that make a sheet about as wide as high.
+    fn square(&self) -> usize {
+        let row = rows::height(MANY_ROWS);
+        let names = rows::name_room(self.rows.iter().map(|entry| entry.parameter.as_str()), row);
+        let column = names + NARROW_PANEL + frame::RIGHT;
+        ((self.rows.len() as f64 * row / column).sqrt().ceil() as usize).max(LONGEST_PAGE / MOST_ROWS)
+    }
+
+    /// These rows on one sheet, in columns.
+    fn sheet(&self, entries: &[PullRow], columns: usize, half: f64, subtitle: &str) -> Drawing {
+        let columns = columns.clamp(1, entries.len().max(1));
+        let each = entries.len().div_ceil(columns).max(1);
+        let row = rows::height(each.max(if columns > 2 { MANY_ROWS } else { 1 }));
+        let panel = if columns == 1 { 380.0 } else { NARROW_PANEL };
+        let chunks: Vec<&[PullRow]> = entries.chunks(each).collect();
         let names: Vec<f64> = chunks
             .iter()
             .map(|chunk| rows::name_room(chunk.iter().map(|entry| entry.parameter.as_str()), row))
@@ -67,22 +108,28 @@ impl Pulls {
         let one = Entry::new(Symbol::Box(Ink::fill(BAND_ONE.mix(WHITE, 0.35))), "±1 standard deviation");
         let two = Entry::new(Symbol::Box(Ink::fill(BAND_TWO.mix(WHITE, 0.35))), "±2 standard deviations");
         let point = Entry::new(Symbol::Pull, "pull and constraint");
-        let header = Header { title: &self.title, subtitle: &self.subtitle, entries: vec![point, one, two] };
+        let header = Header { title: &self.title, subtitle, entries: vec![point, one, two] };
         let room = width - 2.0 * MARGIN;
-        let top = header.height(room) + 6.0;
+        // Columns longer than a screen have the numbers of their axis above them, too.
+        let above = if each > MOST_ROWS { 20.0 } else { 0.0 };
+        let top = header.height(room) + 6.0 + above;
         let height = top + row * each as f64 + frame::BELOW;
         let mut page = Drawing::new(width, height, "Pulls of the nuisance parameters".into());
         header.draw(&mut page, MARGIN, room);
 
-        let half = rows::pull_range(self.rows.iter().map(|entry| (&entry.pull, &entry.constraint)), 3.0);
         let mut right = width - content - frame::RIGHT;
         for (chunk, names) in chunks.iter().zip(names) {
             let left = right + frame::RIGHT + names;
             right = left + panel;
             let area = Area { left, right, top, bottom: top + row * chunk.len() as f64 };
             column(&mut page, &area, chunk, half, names, row);
+            if above > 0.0 {
+                let axis = Axis::linear(-half, half).between(area.left, area.right);
+                let ticks = frame::horizontal_ticks(&axis, area.width());
+                frame::horizontal_labels(&mut page, &area, &axis, &ticks, Edge::Top, "");
+            }
         }
-        Ok(page)
+        page
     }
 }
 
@@ -102,4 +149,35 @@ fn column(page: &mut Drawing, area: &Area, chunk: &[PullRow], half: f64, names: 
     frame::horizontal_marks(page, area, &axis, &ticks, &[Edge::Top, Edge::Bottom]);
     frame::horizontal_labels(page, area, &axis, &ticks, Edge::Bottom, PULL_TITLE);
     frame::outline(page, area);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pulls_of_a_thousand_parameters_fold_into_columns_and_pages() {
+        let rows = (0..1000).map(|index| PullRow {
+            parameter: format!("alpha_systematic_{index}"),
+            pull: Some(0.001 * f64::from(index)),
+            constraint: Some(0.9),
+        });
+        let pulls = Pulls { rows: rows.collect(), subtitle: "interrupted".into(), ..Pulls::default() };
+        let sheet = pulls.draw().unwrap();
+        let shape = sheet.width() / sheet.height();
+        assert!((0.5..2.0).contains(&shape), "{} x {}", sheet.width(), sheet.height());
+        assert!(sheet.width() < 4000.0, "{}", sheet.width());
+        assert_eq!(sheet.pages(), 10);
+        let names = |drawing: &Drawing| {
+            drawing.labels().into_iter().filter(|label| label.text.starts_with("alpha_")).count()
+        };
+        assert_eq!((names(&sheet), sheet.pages.iter().map(names).sum::<usize>()), (1000, 1000));
+        for page in &sheet.pages {
+            assert!(page.width() < 1000.0 && page.height() < 1100.0, "{} x {}", page.width(), page.height());
+            assert!(page.labels().iter().any(|label| label.text.starts_with("interrupted · page ")));
+        }
+        let pdf = sheet.to_pdf().unwrap();
+        assert!(String::from_utf8_lossy(&pdf).contains("/Count 10"));
+        assert_eq!(Pulls { columns: Some(4), ..pulls }.draw().unwrap().pages(), 1);
+    }
 }

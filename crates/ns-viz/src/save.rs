@@ -7,6 +7,9 @@ use crate::drawing::Drawing;
 use crate::error::PictureError;
 use crate::png::MOST_PIXELS;
 
+/// Pictures of more pixels are drawn with less than two to each pixel of the screen.
+const USUAL_PIXELS: f64 = 4e7;
+
 /// A format that pictures can be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -37,7 +40,7 @@ impl Format {
 
 impl Drawing {
     /// The bytes of the picture's file in a format; PNG with two pixels to each pixel of the screen, or
-    /// fewer where a page is so large that 100 million pixels would not do.
+    /// fewer, down to one, where that would be more than 40 million.
     ///
     /// # Errors
     /// If the encoder refuses.
@@ -45,8 +48,10 @@ impl Drawing {
         match format {
             Format::Svg => Ok(self.to_svg().into_bytes()),
             Format::Png => {
-                let most = (0.99 * MOST_PIXELS as f64 / (self.width * self.height)).sqrt();
-                self.to_png(most.min(2.0))
+                let size = self.width * self.height;
+                let most = (0.99 * MOST_PIXELS as f64 / size).sqrt();
+                let usual = (USUAL_PIXELS / size).sqrt().clamp(1.0, 2.0);
+                self.to_png(usual.min(most))
             }
             Format::Pdf => self.to_pdf(),
         }
@@ -72,7 +77,9 @@ impl Drawing {
         // Without the passing name that nobody asked for.
         let mut file = builder.tempfile_in(folder).map_err(|error| {
             failed(if folder.exists() {
-                error.kind().into()
+                // The system's own words: a kind has none for what is rare ("uncategorized error").
+                let words = error.to_string();
+                std::io::Error::new(error.kind(), words.split(" at path ").next().unwrap_or_default())
             } else {
                 std::io::Error::new(error.kind(), format!("the folder {} does not exist", folder.display()))
             })

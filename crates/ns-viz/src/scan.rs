@@ -192,15 +192,17 @@ impl Scan {
     }
 }
 
-/// A probability in per cent, as in "68 %"; near 100 with as many nines as it has, as in "99.994 %".
+/// A probability in per cent, as in "68.3 %" and "95 %"; near 100 with as many nines as it has, as in
+/// "99.994 %". The decimal tells the 95.4 % of two standard deviations from the 95 % of a rise by 3.84.
 pub(crate) fn coverage(probability: f64) -> String {
     if 1.0 - probability < 1e-9 {
         return "> 99.999999 %".to_owned();
     }
     let percent = 100.0 * probability;
     let nines = (-(1.0 - probability).log10()).max(1.0);
-    let decimals = if percent < 99.0 { 0 } else { nines.floor() as usize - 1 };
-    format!("{percent:.decimals$} %")
+    let decimals = if percent < 99.0 { 1 } else { nines.floor() as usize - 1 };
+    let number = format!("{percent:.decimals$}");
+    format!("{} %", number.strip_suffix(".0").unwrap_or(&number))
 }
 
 /// Where a curve passes a height.
@@ -220,8 +222,14 @@ mod tests {
     #[test]
     fn no_level_covers_everything() {
         let names = [1.0, 4.0, 9.0, 16.0, 25.0].map(|level: f64| coverage(libm::erf((0.5 * level).sqrt())));
-        assert_eq!(names, ["68 %", "95 %", "99.7 %", "99.994 %", "99.99994 %"]);
+        assert_eq!(names, ["68.3 %", "95.4 %", "99.7 %", "99.994 %", "99.99994 %"]);
         assert_eq!(coverage(1.0), "> 99.999999 %");
+    }
+
+    #[test]
+    fn a_rise_by_4_is_not_called_95_per_cent() {
+        let name = |level: f64| coverage(libm::erf((0.5 * level).sqrt()));
+        assert_eq!([name(4.0), name(3.84), name(3.841_459), name(2.71)], ["95.4 %", "95 %", "95 %", "90 %"]);
     }
 
     #[test]
@@ -234,7 +242,7 @@ mod tests {
             .zip(refine::resample(&scan.x, &scan.twice_delta_nll, 16))
             .collect();
         let levels = scan.levels_with_crossings(&curve);
-        assert_eq!((levels[0].1.as_str(), levels[1].1.as_str()), ("68 %", "95 %"));
+        assert_eq!((levels[0].1.as_str(), levels[1].1.as_str()), ("68.3 %", "95.4 %"));
         for (found, expected) in levels.iter().flat_map(|l| &l.2).zip([0.5, 1.7, -0.1, 2.3]) {
             assert!((found - expected).abs() < 1e-3, "{found} {expected}");
         }

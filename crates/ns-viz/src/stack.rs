@@ -2,12 +2,17 @@
 
 use crate::axis::{Axis, Ticks};
 use crate::colour::{BLACK, Colour, GREY, LIGHT_GREY};
-use crate::drawing::{Area, Drawing, Ink, Stroke};
+use crate::columns::{self, Cell};
+use crate::drawing::{Area, Drawing, Ink, Stroke, rectangle};
 use crate::frame::{self, Edge};
 use crate::legend;
+use crate::marks::Marks;
 use crate::number::present;
 use crate::poisson;
 use crate::text::{Style, fit};
+
+/// No ratio panel shows more: the bins around one would lie on a line.
+const HIGHEST_RATIO: f64 = 4.0;
 
 /// One colour of a stack.
 pub(crate) struct Layer {
@@ -83,6 +88,11 @@ impl Stack {
         self.uncertainty.get(bin).copied().flatten()
     }
 
+    /// The count of a bin and the ends of its error bar.
+    fn point(&self, bin: usize) -> Option<(f64, f64, f64)> {
+        self.data.get(bin).copied().flatten()
+    }
+
     fn y_axis(&self, log: bool) -> Axis {
         let tops = self.total.iter().enumerate().map(|(bin, total)| total + self.spread(bin).unwrap_or(0.0));
         let bars = self.data.iter().flatten().map(|(_, _, up)| *up);
@@ -99,17 +109,24 @@ impl Stack {
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
     }
 
-    /// Symmetric around one, as wide as data and uncertainty need, at most 0 to 2.
+    /// Symmetric around one, as wide as error bars and uncertainty need; from 0 where that is more than half.
+    /// Bins that expect less than an event would ask for any height: their bars may end in an arrow.
     fn ratio_axis(&self) -> Axis {
-        let mut reach = 0.0_f64;
+        let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
-            if let Some(Some((count, ..))) = self.data.get(bin) {
-                reach = reach.max((count / total - 1.0).abs() * 1.15);
+            let spread = self.spread(bin).unwrap_or(0.0) / total;
+            (down, up) = (down.max(spread), up.max(spread));
+            if let Some((count, low, high)) = self.point(bin) {
+                let high = if *total >= 1.0 { high } else { count };
+                (down, up) = (down.max(1.0 - low / total), up.max(high / total - 1.0));
             }
-            reach = reach.max(self.spread(bin).unwrap_or(0.0) / total * 1.1);
         }
-        let half = [0.05, 0.1, 0.2, 0.3, 0.5].into_iter().find(|half| *half >= reach).unwrap_or(1.0);
-        Axis::linear(1.0 - half, 1.0 + half)
+        let reach = 1.05 * down.max(up);
+        if let Some(half) = [0.05, 0.1, 0.2, 0.3, 0.5].into_iter().find(|half| *half >= reach) {
+            return Axis::linear(1.0 - half, 1.0 + half);
+        }
+        let high = [2.0, 2.5, 3.0].into_iter().find(|high| *high >= 1.0 + 1.05 * up).unwrap_or(HIGHEST_RATIO);
+        Axis::linear(0.0, high)
     }
 
     /// Draws the channel into an area that has room for its labels on the left; those below follow the
@@ -125,7 +142,7 @@ impl Stack {
         let x = self.x.between(left, area.right);
         let x_ticks = self.x_ticks(&x, upper.width());
 
-        let (name, size) = fit(&self.name, upper.width(), 13.0, 8.0);
+        let (name, size) = fit(&self.caption(&x), upper.width(), 13.0, 8.0);
         page.text(left, area.top + 14.0, name, Style::new(size));
         let y = self.y.between(upper.bottom, upper.top);
         self.paint_layers(page, &x, &y);
@@ -146,6 +163,19 @@ impl Stack {
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
     }
 
+    /// The channel's name, and how it is drawn if not bin by bin.
+    fn caption(&self, x: &Axis) -> String {
+        let bins = self.total.len();
+        if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {
+            return self.name.clone();
+        }
+        format!(
+            "{} ({} bins: the lowest and the highest of each pixel)",
+            self.name,
+            crate::number::fixed(bins as f64, 0)
+        )
+    }
+
     /// Bins counted from zero have no marks between whole numbers.
     fn x_ticks(&self, x: &Axis, width: f64) -> Ticks {
         let mut ticks = frame::horizontal_ticks(x, width);
@@ -163,19 +193,22 @@ impl Stack {
         ticks
     }
 
-    fn bin(&self, index: usize, x: &Axis) -> Option<(f64, f64)> {
-        Some((x.at(*self.edges.get(index)?), x.at(*self.edges.get(index + 1)?)))
+    /// The bins to draw, from left to right. Of bins narrower than a pixel only the lowest and the highest of
+    /// each pixel are drawn, which looks the same and keeps the picture of 20 000 bins small.
+    fn cells(&self, x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
+        columns::cells(&self.edges, x, height)
     }
 
     /// Each layer as one outline between the sums below and above it; negative counts have no height.
     fn paint_layers(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
+        let cells = self.cells(x, |bin| self.total.get(bin).copied());
         let mut below = vec![0.0; self.total.len()];
         for layer in &self.layers {
             let above: Vec<f64> =
                 below.iter().zip(&layer.counts).map(|(sum, count)| sum + count.max(0.0)).collect();
             if above != below {
-                let mut outline = self.steps(&above, x, y);
-                outline.extend(self.steps(&below, x, y).into_iter().rev());
+                let mut outline = steps(&cells, &above, y);
+                outline.extend(steps(&cells, &below, y).into_iter().rev());
                 page.polygon(
                     &outline,
                     Ink::outlined(layer.colour, Stroke::solid(layer.colour.mix(BLACK, 0.45), 0.6)),
@@ -184,68 +217,72 @@ impl Stack {
             below = above;
         }
         if !self.layers.is_empty() {
-            page.polyline(&self.steps(&self.total, x, y), Stroke::solid(BLACK, 1.2));
+            page.polyline(&steps(&cells, &self.total, y), Stroke::solid(BLACK, 1.2));
         }
-    }
-
-    fn steps(&self, heights: &[f64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
-        let step = |(index, height): (usize, &f64)| {
-            let (left, right) = self.bin(index, x)?;
-            Some([(left, y.clamped(*height)), (right, y.clamped(*height))])
-        };
-        heights.iter().enumerate().filter_map(step).flatten().collect()
     }
 
     fn paint_uncertainty(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
-        for (index, total) in self.total.iter().enumerate() {
-            if let (Some(spread), Some((left, right))) = (self.spread(index), self.bin(index, x)) {
+        let mut lines = Vec::new();
+        for Cell { left, right, bin, .. } in self.cells(x, |bin| self.total.get(bin).copied()) {
+            if let (Some(spread), Some(total)) = (self.spread(bin), self.total.get(bin)) {
                 let (top, bottom) = (y.clamped(total + spread), y.clamped(total - spread));
-                legend::hatch(page, &Area { left, right, top, bottom });
+                lines.extend(legend::hatching(&Area { left, right, top, bottom }));
             }
         }
+        page.path(lines, legend::hatching_ink());
     }
 
     fn paint_data(&self, page: &mut Drawing, area: &Area, x: &Axis, y: &Axis) {
-        for (index, point) in self.data.iter().enumerate() {
-            if let (Some((count, low, up)), Some((left, right))) = (point, self.bin(index, x)) {
-                mark(page, area, y, 0.5 * (left + right), *count, *low, *up);
+        let mut marks = Marks::new(area, *y, false);
+        for Cell { left, right, bin, other } in self.cells(x, |bin| self.point(bin).map(|point| point.0)) {
+            if let Some((count, low, up)) = self.point(bin) {
+                marks.add((left, right), count, low, up);
+                if let Some((to, ..)) = other.and_then(|other| self.point(other)) {
+                    marks.join(right, count, to);
+                }
             }
         }
+        marks.draw(page);
     }
 
     fn paint_ratio(&self, page: &mut Drawing, area: &Area, x: &Axis) {
         let axis = self.ratio.between(area.bottom, area.top);
-        for (index, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
-            if let (Some(spread), Some((left, right))) = (self.spread(index), self.bin(index, x)) {
-                let (top, bottom) = (axis.clamped(1.0 + spread / total), axis.clamped(1.0 - spread / total));
-                page.rect(Area { left, right, top, bottom }, Ink::tile(LIGHT_GREY));
+        let total = |bin: usize| self.total.get(bin).copied().filter(|total| *total > 0.0);
+        let share = |bin: usize| Some(self.spread(bin)? / total(bin)?);
+        let mut band = Vec::new();
+        for Cell { left, right, bin, .. } in self.cells(x, share) {
+            if let Some(share) = share(bin) {
+                let (top, bottom) = (axis.clamped(1.0 + share), axis.clamped(1.0 - share));
+                band.extend(rectangle(Area { left, right, top, bottom }));
             }
         }
+        page.path(band, Ink::tile(LIGHT_GREY));
         page.line((area.left, axis.at(1.0)), (area.right, axis.at(1.0)), Stroke::dashed(GREY, 1.0, 5.0, 4.0));
-        for (index, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
-            let point = self.data.get(index).copied().flatten();
-            if let (Some((count, low, up)), Some((left, right))) = (point, self.bin(index, x)) {
-                mark(page, area, &axis, 0.5 * (left + right), count / total, low / total, up / total);
+        let ratio = |bin: usize| {
+            let (count, low, up) = self.point(bin)?;
+            let total = total(bin)?;
+            Some((count / total, low / total, up / total))
+        };
+        let mut marks = Marks::new(area, axis, true);
+        for Cell { left, right, bin, other } in self.cells(x, |bin| ratio(bin).map(|point| point.0)) {
+            if let Some((value, low, up)) = ratio(bin) {
+                marks.add((left, right), value, low, up);
+                if let Some((to, ..)) = other.and_then(ratio) {
+                    marks.join(right, value, to);
+                }
             }
         }
+        marks.draw(page);
     }
 }
 
-/// A point with its error bar, cut at the edges of the area; an arrow for a point above or below it.
-fn mark(page: &mut Drawing, area: &Area, y: &Axis, x: f64, value: f64, low: f64, up: f64) {
-    if y.holds(up) || y.holds(low) || (low < y.lo && up > y.hi) {
-        page.line((x, y.clamped(low)), (x, y.clamped(up)), Stroke::solid(BLACK, 1.3));
-    }
-    let radius = (0.012 * area.width()).clamp(2.0, 3.6);
-    if y.holds(value) {
-        page.circle(x, y.at(value), radius, Ink::fill(BLACK));
-    } else if value > y.hi {
-        let tip = area.top + 1.5;
-        page.polygon(&[(x, tip), (x - 4.0, tip + 7.0), (x + 4.0, tip + 7.0)], Ink::fill(BLACK));
-    } else if value > 0.0 || up < y.lo {
-        let tip = area.bottom - 1.5;
-        page.polygon(&[(x, tip), (x - 4.0, tip - 7.0), (x + 4.0, tip - 7.0)], Ink::fill(BLACK));
-    }
+/// The outline of a histogram with these heights.
+fn steps(cells: &[Cell], heights: &[f64], y: &Axis) -> Vec<(f64, f64)> {
+    let step = |cell: &Cell| {
+        let at = y.clamped(*heights.get(cell.bin)?);
+        Some([(cell.left, at), (cell.right, at)])
+    };
+    cells.iter().filter_map(step).flatten().collect()
 }
 
 #[cfg(test)]
@@ -262,12 +299,23 @@ mod tests {
 
     #[test]
     fn axes_hold_the_stack_the_data_and_their_ratio() {
-        let stack = stack(&[100.0, 40.0, 8.0], &[Some(90.0), Some(52.0), None], false);
+        let stack = stack(&[100.0, 40.0, 8.0], &[Some(90.0), Some(44.0), None], false);
         assert_eq!(stack.total(), &[100.0, 40.0, 8.0]);
         assert!(stack.y.holds(101.0) && stack.y.lo == 0.0);
-        assert!(stack.ratio.holds(52.0 / 40.0) && stack.ratio.holds(90.0 / 100.0));
+        assert!(stack.ratio.holds(44.0 / 40.0) && stack.ratio.holds(90.0 / 100.0));
         assert!(stack.ratio.hi < 2.0, "no wider than needed: {:?}", stack.ratio);
         assert!((stack.ratio.lo + stack.ratio.hi - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn error_bars_are_not_cut_in_the_ratio() {
+        let stack = stack(&[2.0, 5.0, 0.05], &[Some(3.0), Some(4.0), Some(1.0)], false);
+        for bin in [0, 1] {
+            let (_, low, up) = stack.point(bin).unwrap();
+            let total = stack.total()[bin];
+            assert!(stack.ratio.holds(low / total) && stack.ratio.holds(up / total), "{:?}", stack.ratio);
+        }
+        assert!(stack.ratio.hi <= 4.0, "a bin that expects next to nothing does not flatten the others");
     }
 
     #[test]

@@ -118,6 +118,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
             ),
         });
     }
+    result.warnings.extend(plots.font_warning(&model));
     let ran = Ran::on(session.as_ref(), reason.as_ref());
     let device = ran.device();
     let record = Record::new(&result, ran, Some(&model), started);
@@ -160,10 +161,8 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
 
 /// The fit that the flags describe.
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
-    let covariance = args.covariance.is_some()
-        || plots.wanted(CORRELATION)
-        || plots.wanted(POSTFIT)
-        || model.parameters.len() <= COVARIANCE_LIMIT;
+    let covariance =
+        args.covariance.is_some() || plots.wanted(CORRELATION) || model.parameters.len() <= COVARIANCE_LIMIT;
     let mut options = args.data.options(model)?.covariance(covariance);
     for name in load::parameters(&args.minos, model) {
         options = options.minos(name);

@@ -79,7 +79,9 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     options.top = top;
     options.parameter.clone_from(&args.param);
     options.groups = groups;
-    let result = job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
+    let mut result =
+        job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
+    result.warnings.extend(plots.font_warning(&job.model));
     let without_any =
         !result.ranking.is_empty() && result.ranking.iter().all(|e| e.impacts.largest().is_none());
     let exit = match result.interrupted {

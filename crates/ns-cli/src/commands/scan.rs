@@ -72,7 +72,8 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
         let second = ScanAxis::param(name).range(args.start2, args.stop2).points(points);
         options = options.second(second);
     }
-    let result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;
+    let mut result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;
+    result.warnings.extend(plots.font_warning(&job.model));
     let exit = match (result.interrupted, result.usable()) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,

@@ -121,8 +121,9 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         .observed_only(args.observed)
         .scan(grid)
         .auto_scan(args.plot.wanted().then_some(args.scan_points as usize));
-    let result =
+    let mut result =
         job.work("limit", |model, session, control| upper_limit(model, session, &options, control))?;
+    result.warnings.extend(plots.font_warning(&job.model));
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = match (result.interrupted, result.converged && found) {
         (true, _) => Exit::Interrupted,

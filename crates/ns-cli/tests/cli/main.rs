@@ -8,6 +8,7 @@ mod formats;
 mod hostile;
 mod hypotest;
 mod inspect;
+mod messages;
 mod outputs;
 mod plots;
 mod ranking;

@@ -40,10 +40,10 @@ const PICTURES: [(&[&str], &[&str]); 9] = [
     (&["fit", "--plot-threshold", "0.2", "--plot-correlation"], &["with a correlation of at least 0.20"]),
     (&["fit", "--plot-prefit"], &["Pre-fit", "data", "uncertainty"]),
     (&["fit", "--plot-postfit"], &["Post-fit", "data", "uncertainty"]),
-    (&["scan", "--points", "7", "--plot"], &["mu", "68 %", "95 %"]),
+    (&["scan", "--points", "7", "--plot"], &["mu", "68.3 %", "95.4 %"]),
     (
         &["scan", "--points", "5", "--param2", "jet_scale", "--points2", "5", "--plot"],
-        &["mu", "jet_scale", "68 %"],
+        &["mu", "jet_scale", "68.3 %"],
     ),
     (&["ranking", "--prefit", "--plot"], &["Impact on mu", "jet_scale", "pull and constraint"]),
     (&["upper-limit", "--scan-points", "11", "--plot"], &["mu", "observed", "expected", "α = 0.05"]),
@@ -199,4 +199,76 @@ fn the_licence_of_the_font_travels_with_the_program() {
     assert!(text.contains("Bitstream Vera") && text.contains("DejaVu"));
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     assert!(help.contains("licences"));
+}
+
+#[test]
+fn names_in_cjk_are_drawn_or_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text =
+        fs::read_to_string(root.join(fixture(WORKSPACE))).unwrap().replace("jet_scale", "\u{55b7}\u{6ce8}");
+    let input = folder.path().join("workspace.json");
+    fs::write(&input, text).unwrap();
+    let known = ns_viz::font_warning(["\u{55b7}\u{6ce8}"].into_iter()).is_none();
+    for (name, warned) in [("pulls.png", !known), ("pulls.pdf", !known), ("pulls.svg", false)] {
+        let picture = folder.path().join(name);
+        let output = run(&["fit", "-i", input.to_str().unwrap(), "--plot", picture.to_str().unwrap()]);
+        check(&picture);
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let told = result["warnings"].as_array().unwrap().iter().any(|text| {
+            text.as_str().unwrap().contains("no font of this machine has: \u{55b7}\u{6ce8}; install a font")
+        });
+        assert_eq!(told, warned, "{name}: {result}");
+    }
+}
+
+/// A background with a gamma in each of many bins, and a signal.
+fn many_bins(bins: usize) -> String {
+    let list = |value: &dyn Fn(usize) -> f64| {
+        let values: Vec<String> = (0..bins).map(|bin| value(bin).to_string()).collect();
+        format!("[{}]", values.join(","))
+    };
+    let nominal = |bin: usize| 20.0 + (bin % 17) as f64;
+    format!(
+        r#"{{"channels": [{{"name": "SR", "samples": [
+          {{"name": "signal", "data": {}, "modifiers": [{{"name": "mu", "type": "normfactor", "data": null}}]}},
+          {{"name": "background", "data": {}, "modifiers": [
+            {{"name": "norm", "type": "normsys", "data": {{"lo": 0.95, "hi": 1.05}}}},
+            {{"name": "stat", "type": "staterror", "data": {}}}]}}]}}],
+          "observations": [{{"name": "SR", "data": {}}}],
+          "measurements": [{{"name": "m", "config": {{"poi": "mu", "parameters": []}}}}], "version": "1.0.0"}}"#,
+        list(&|bin| 1.0 + (bin % 5) as f64),
+        list(&nominal),
+        list(&|bin| 0.1 * nominal(bin)),
+        list(&|bin| (nominal(bin) + 3.0).round()),
+    )
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_post_fit_picture_of_20_000_bins_needs_neither_minutes_nor_gigabytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("workspace.json");
+    fs::write(&input, many_bins(20_000)).unwrap();
+    for name in ["postfit.svg", "postfit.png", "postfit.pdf"] {
+        let picture = folder.path().join(name);
+        let started = std::time::Instant::now();
+        // Address space, which is more than the memory in use; the covariance alone would take 3.2 gigabytes.
+        let limited =
+            "ulimit -v 1500000; exec \"$0\" fit -i \"$1\" --threads 2 --plot-postfit \"$2\" -o \"$2.json\"";
+        let output = std::process::Command::new("sh")
+            .args(["-c", limited, assert_cmd::cargo::cargo_bin!("nextstat").to_str().unwrap()])
+            .args([&input, &picture])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", shown(&output));
+        // Two seconds as it is released; this build and a busy machine may take longer.
+        assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+        check(&picture);
+        assert!(fs::metadata(&picture).unwrap().len() < 3_000_000, "{name} is small");
+        if name.ends_with("svg") {
+            let svg = fs::read_to_string(&picture).unwrap();
+            assert!(svg.contains("uncertainty") && svg.contains("20\u{2009}000 bins"));
+        }
+    }
 }

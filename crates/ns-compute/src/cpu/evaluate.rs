@@ -1,10 +1,10 @@
 //! Values, gradients, Hessians and expected data at given points.
 
-use ns_core::{BinnedData, Data, Evaluation, EvaluationRequest, SessionError};
+use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, SessionError};
 
 use super::request::finite;
 use super::{CpuSession, put, take};
-use crate::curvature::{Curvature, Point, assemble};
+use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
 use crate::eval::{Tangent, forward, hessian_vector, likelihood};
 use crate::optimise::Problem;
 
@@ -110,6 +110,41 @@ impl CpuSession {
         Ok(out)
     }
 
+    pub(super) fn variances_of(
+        &self,
+        data: &Data,
+        theta: &[f64],
+        free: &[bool],
+        combinations: &[Vec<(usize, f64)>],
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        let (plan, n) = (&self.plan, self.plan.n_parameters());
+        for (what, actual) in [("the point", theta.len()), ("the list of free parameters", free.len())] {
+            if actual != n {
+                return Err(SessionError::WrongLength { what, actual, expected: n });
+            }
+        }
+        finite("point", theta)?;
+        if let Some(&(index, _)) = combinations.iter().flatten().find(|(p, _)| *p >= n) {
+            return Err(SessionError::NoSuchParameter { index, n_parameters: n });
+        }
+        let own = self.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.observed);
+        let mut worker = take(&self.workers, plan);
+        forward(self.level, plan, theta, &mut worker.scratch);
+        likelihood(self.level, plan, theta, data, 0.0, &mut worker.scratch);
+        let mut curvature = worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide));
+        let side = vec![0.0; n];
+        let point = Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0 };
+        assemble(self.level, plan, &plan.wide, point, &mut worker.scratch, &mut curvature);
+        let factored = factor(self.level, &plan.wide, &mut curvature);
+        let found = matches!(factored, Factored::Positive { .. })
+            .then(|| combined_variances(self.level, &plan.wide, &curvature, combinations));
+        // Of a model with a parameter per bin this is the largest piece of memory: it is not kept.
+        drop(curvature);
+        put(&self.workers, worker);
+        Ok(found)
+    }
+
     /// Expected auxiliary data: the parameter for Gaussian terms, `tau` times it for Poisson ones.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
@@ -135,7 +170,15 @@ impl CpuSession {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
         let (main, aux) = expected.split_at(plan.n_bins);
-        super::request::check_data(plan, main, aux)?;
+        super::request::check_data(plan, main, aux).map_err(|error| match error {
+            SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
+                what: EXPECTED,
+                index,
+                value,
+                remedy: "an expectation is finite and not negative: check for negative yields or factors",
+            },
+            other => other,
+        })?;
         Ok(BinnedData { main: main.to_vec(), aux: aux.to_vec() }.into())
     }
 }

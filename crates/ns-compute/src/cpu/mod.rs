@@ -227,6 +227,16 @@ impl Session for CpuSession {
         self.evaluate_points(data, points, request)
     }
 
+    fn combined_variances(
+        &self,
+        data: &Data,
+        point: &[f64],
+        free: &[bool],
+        combinations: &[Vec<(usize, f64)>],
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.variances_of(data, point, free, combinations)
+    }
+
     fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
         self.asimov_data(parameters)
     }

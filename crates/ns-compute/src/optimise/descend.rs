@@ -427,12 +427,28 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
     pushed
 }
 
-/// Names the first bin or constraint that is not finite at `theta`.
+/// A sum of such terms may overflow although none of them does.
+const HUGE_TERM: f64 = 1e300;
+
+/// Names the first bin or constraint that is not finite at `theta`; where only their sum is not, the largest bin.
 fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailure {
-    for (bin, (&expected, &observed)) in worker.scratch.lambda.iter().zip(&problem.data.main).enumerate() {
-        if !expected.is_finite() || (observed > 0.0 && expected <= 0.0) {
+    let bins = worker.scratch.lambda.iter().zip(&problem.data.main);
+    let term = |expected: f64, observed: f64| {
+        let log = if observed > 0.0 { observed * (observed / expected).ln() } else { 0.0 };
+        log - observed + expected
+    };
+    let mut largest = None;
+    for (bin, (&expected, &observed)) in bins.enumerate() {
+        let size = term(expected, observed).abs();
+        if !expected.is_finite() || (observed > 0.0 && expected <= 0.0) || !size.is_finite() {
             return FitFailure::NotFinite { bin, expected, observed };
         }
+        if size > largest.as_ref().map_or(HUGE_TERM, |(most, _)| *most) {
+            largest = Some((size, FitFailure::NotFinite { bin, expected, observed }));
+        }
+    }
+    if let Some((_, failure)) = largest {
+        return failure;
     }
     let parameter = problem
         .plan

@@ -1,7 +1,11 @@
 //! Why a fit has no result, no certificate or no uncertainty, in words with a remedy.
 
-use ns_core::{Data, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session};
+use ns_core::{
+    Data, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session,
+    SessionError,
+};
 
+use crate::InferenceError;
 use crate::present::significant;
 
 /// Longest list of names in one message.
@@ -32,12 +36,23 @@ pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
 /// Why one fit of a batch has no result.
 pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     match failure {
+        FitFailure::NotFinite { bin, expected, observed } if *expected > 0.0 && expected.is_finite() => {
+            format!(
+                "the likelihood overflows: {} expects {} events, but {} were observed; correct the observation or the \
+             yields of its samples ({})",
+                bin_place(model, *bin),
+                significant(*expected),
+                significant(*observed),
+                samples_of(model, *bin),
+            )
+        }
         FitFailure::NotFinite { bin, expected, observed } => format!(
             "the likelihood is not finite at any start point: {place} expects {expected} events but {observed} \
              were observed; check the yields of its samples ({samples}), or give a start point at which the \
              expectation is positive",
             place = bin_place(model, *bin),
             expected = significant(*expected),
+            observed = significant(*observed),
             samples = samples_of(model, *bin),
         ),
         FitFailure::ConstraintNotFinite { parameter, value } => format!(
@@ -47,6 +62,17 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
         ),
         FitFailure::Cancelled => "interrupted before this fit".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// Why neither an Asimov set nor toys can be made at a point: where the model expects less than nothing there.
+pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
+    match error {
+        SessionError::BadNumber { what: EXPECTED, index, value, .. }
+        | SessionError::BadMean { what: "main data", index, mean: value } => {
+            InferenceError::Expectation { purpose, place: bin_place(model, index), value }
+        }
+        other => other.into(),
     }
 }
 
@@ -104,7 +130,7 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
     if notes.is_empty() {
         notes.push(
             "the fit did not converge, although no parameter is at a bound, no direction is flat and no bin is empty; \
-             try another start point (--init)"
+             try another start point (--init, init=)"
                 .to_owned(),
         );
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Start};
 
+use super::diagnosis;
 use crate::{InferenceError, parameter_index};
 
 /// The data that a fit uses.
@@ -194,7 +195,8 @@ impl FitOptions {
                         *x = value;
                     }
                 }
-                Ok(session.asimov(&point)?)
+                let purpose = "the Asimov set cannot be made";
+                session.asimov(&point).map_err(|error| diagnosis::expectation(model, purpose, error))
             }
         }
     }
@@ -208,8 +210,11 @@ impl FitOptions {
     }
 }
 
+/// Bounds of parameters by their index.
+type OwnBounds = Vec<(usize, (f64, f64))>;
+
 /// Those of `bounds` that are not the model's.
-fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<Vec<(usize, (f64, f64))>, InferenceError> {
+fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
     if actual != expected {
         return Err(ns_core::SessionError::WrongLength { what, actual, expected }.into());

@@ -75,7 +75,10 @@ pub(super) fn assemble(
     warnings.extend(clipped(&ranking));
     for group in groups.iter().filter(|group| !group.left_out.is_empty()) {
         let names = diagnosis::list(group.left_out.iter().map(String::as_str));
-        warnings.push(format!("group '{}' goes without {names}: fixed, or what is ranked by", group.name));
+        warnings.push(format!(
+            "group '{}' leaves out {names}: fixed in this fit, or the parameter that impacts are on",
+            group.name
+        ));
     }
     for group in &group_impacts {
         if let Some(reason) = &group.reason {

@@ -32,9 +32,12 @@ pub(super) fn resolve(
 }
 
 fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, InferenceError> {
-    let failed = |reason: String| InferenceError::Group { group: group.name.clone(), reason };
+    let failed = |reason: String, unknown_name: bool| {
+        let group = group.name.clone();
+        InferenceError::Group { group, reason, unknown_name }
+    };
     if group.members.is_empty() {
-        return Err(failed("it has no members; list names or patterns of parameters".to_owned()));
+        return Err(failed("it has no members; list names or patterns of parameters".to_owned(), false));
     }
     let mut named = vec![false; model.parameters.len()];
     let mut matched = vec![false; model.parameters.len()];
@@ -53,12 +56,10 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
                 }
             }
             if !any {
-                return Err(failed(format!(
-                    "no parameter matches '{member}'; `nextstat inspect` lists their names"
-                )));
+                return Err(failed(format!("no parameter matches '{member}'"), true));
             }
         } else {
-            parameter_index(model, member).map_err(|error| failed(error.to_string()))?;
+            parameter_index(model, member).map_err(|error| failed(error.to_string(), true))?;
         }
     }
     let chosen = |list: &[bool], i: usize| list.get(i).copied().unwrap_or(false);

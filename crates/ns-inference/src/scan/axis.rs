@@ -84,8 +84,8 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
     let &Ends { start, stop, start_given, stop_given } = ends;
     if start > stop {
         let (start_name, stop_name, remedy) = match (start_given, stop_given) {
-            (true, false) => ("the start", "the default end", "give the end as well (--stop, --stop2)"),
-            (false, true) => ("the default start", "the end", "give the start as well (--start, --start2)"),
+            (true, false) => ("the start", "the default end", "give the end as well"),
+            (false, true) => ("the default start", "the end", "give the start as well"),
             _ => ("the start", "the end", "give a start below the end"),
         };
         let text = |x: f64, given: bool| if given { x.to_string() } else { significant(x) };

@@ -14,6 +14,7 @@ use super::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeati
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
+use crate::fit::diagnosis;
 use crate::goodness::GoodnessToys;
 
 /// Number of the hypothesis in the random numbers: apart from those of tests and studies.
@@ -29,8 +30,10 @@ pub(crate) fn count(
     control: Control<'_>,
 ) -> Result<(GoodnessToys, u64), InferenceError> {
     let started = Instant::now();
-    let source = session.toy_source(point, seed, HYPOTHESIS)?;
-    let asimov = session.asimov(point)?;
+    let model = analysis.model;
+    let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
+    let source = session.toy_source(point, seed, HYPOTHESIS).map_err(refused)?;
+    let asimov = session.asimov(point).map_err(refused)?;
     let (free, _) = free_request(analysis, &asimov, point)?;
     let base = FitRequest { metric: None, ..free.clone() };
     let reader = ChiSquareReader { session, source: Arc::clone(&source), base };

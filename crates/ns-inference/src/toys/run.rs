@@ -13,6 +13,7 @@ use super::statistic::{StatisticReader, needed};
 use super::stream::{Steps, Stretch, Toys, stream};
 use super::{HypotestToysOptions, Hypothesis, RowSink, ToyHeader, ToyRow, ToyRun};
 use crate::analysis::Analysis;
+use crate::fit::diagnosis;
 use crate::hypotest::tester::Tester;
 use crate::{InferenceError, TestStatistic};
 
@@ -148,7 +149,9 @@ impl<'a> ToyTest<'a> {
         let [of_b, of_sb] = requests(&mut analysis, statistic, poi, header.mu_test, points)?;
         let plan = |hypothesis: Hypothesis, (fits, base)| -> Result<_, InferenceError> {
             let point = header.point(hypothesis);
-            let source = session.toy_source(point, header.origin.seed, hypothesis.number())?;
+            let source = session
+                .toy_source(point, header.origin.seed, hypothesis.number())
+                .map_err(|error| diagnosis::expectation(model, "toys cannot be drawn", error))?;
             Ok((hypothesis, Toys { source, fits, wanted: Wanted::default() }, base))
         };
         let [b, sb] = Hypothesis::BOTH;
@@ -249,7 +252,11 @@ fn requests(
     points: [&[f64]; 2],
 ) -> Result<[Requests; 2], InferenceError> {
     let [b, sb] = points;
-    let asimov = [analysis.session.asimov(b)?, analysis.session.asimov(sb)?];
+    let model = analysis.model;
+    let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
+    let asimov = [b, sb].map(|point| analysis.session.asimov(point).map_err(refused));
+    let [of_b, of_sb] = asimov;
+    let asimov = [of_b?, of_sb?];
     let bases = points.map(|point| free_base(analysis, point));
     // Both at once.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));

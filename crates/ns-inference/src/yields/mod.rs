@@ -3,14 +3,17 @@
 
 mod result;
 mod uncertainty;
+mod waves;
 
 pub use result::{ChannelYields, SampleYields, Stage, YieldsResult};
+
+use std::collections::HashSet;
 
 use ns_core::{Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
 
 use crate::fit::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
-use uncertainty::{Spread, Uncertainty, uncertainty};
+use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
 /// Where yields are predicted, and with which uncertainties of the parameters.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +77,7 @@ fn prefit(
             (*x, *s) = (value, None);
         }
     }
-    let spread = Spread { sigma, covariance: None };
+    let spread = Spread { sigma, correlations: Correlations::None };
     let mut yields = predict(model, session, &data, &point, &spread, samples)?;
     yields.warnings.clone_from(&model.warnings);
     Ok(yields)
@@ -103,7 +106,7 @@ fn given(
     if point.len() != n {
         return Err(wrong("the parameters of the yields", point.len()));
     }
-    for (p, value) in model.parameters.iter().zip(point).filter(|(_, value)| !value.is_finite()) {
+    if let Some((p, value)) = model.parameters.iter().zip(point).find(|(_, value)| !value.is_finite()) {
         let (what, name) = ("the parameter of the yields", p.name.clone());
         return Err(InferenceError::NotFinite { what, name, value: *value });
     }
@@ -131,7 +134,8 @@ fn given(
             (*x, *s) = (value, None);
         }
     }
-    let spread = Spread { sigma, covariance: covariance.map(|c| c.values.as_slice()) };
+    let correlations = covariance.map_or(Correlations::None, |c| Correlations::Matrix(&c.values));
+    let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, &data, &point, &spread, true)?;
     (yields.stage, yields.warnings) = (Stage::Given, warnings);
     Ok(yields)
@@ -149,7 +153,8 @@ fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// which data it used. There are no uncertainties of single samples, which [`expected_yields`] adds.
 ///
 /// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
-/// nothing, and a warning names them. Without a covariance in the result no uncertainty is known.
+/// nothing, and a warning names them. Without a covariance in the result, as of large models, correlations
+/// come from the curvature at the best fit; without uncertainties, none is known.
 ///
 /// # Errors
 /// If result or options do not fit the model, or the device fails.
@@ -175,16 +180,19 @@ fn postfit(
         let (what, actual) = ("the fit result", result.bestfit.len());
         return Err(ns_core::SessionError::WrongLength { what, actual, expected: n }.into());
     }
-    for name in &result.parameter_names {
-        parameter_index(model, name)?;
+    for (name, parameter) in result.parameter_names.iter().zip(&model.parameters) {
+        if *name != parameter.name {
+            parameter_index(model, name)?;
+        }
     }
     let mut warnings = model.warnings.clone();
     if !result.converged {
         warnings.push("the fit did not converge: these are the yields at the best point that it met".into());
     }
     let covariance = result.covariance.as_ref().filter(|c| c.n == n);
+    let known = result.uncertainties.iter().any(Option::is_some);
     let mut sigma = vec![None; n];
-    if covariance.is_some() {
+    if known {
         sigma.clone_from(&result.uncertainties);
         sigma.resize(n, None);
         let without = result.parameter_names.iter().zip(&sigma);
@@ -197,12 +205,21 @@ fn postfit(
         }
     } else {
         warnings
-            .push("the uncertainties of the yields are null: the fit was made without a covariance".into());
+            .push("the uncertainties of the yields are null: the fit was made without uncertainties".into());
     }
-    let spread = Spread { sigma, covariance: covariance.map(|c| c.values.as_slice()) };
+    let correlations = match covariance {
+        Some(covariance) => Correlations::Matrix(&covariance.values),
+        None => {
+            let held: HashSet<&String> =
+                result.fixed.iter().chain(&result.at_bound).chain(&result.at_kink).collect();
+            let free = result.parameter_names.iter().map(|name| !held.contains(name)).collect();
+            Correlations::Curvature(&data, free)
+        }
+    };
+    let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, &data, &result.bestfit, &spread, samples)?;
     (yields.stage, yields.converged, yields.warnings) = (Stage::Postfit, result.converged, warnings);
-    if covariance.is_none() {
+    if !known {
         for channel in &mut yields.channels {
             channel.uncertainty.fill(None);
             channel.sum_uncertainty = None;
@@ -211,6 +228,9 @@ fn postfit(
                 sample.sum_uncertainty = None;
             }
         }
+    } else if yields.channels.iter().all(|channel| channel.sum_uncertainty.is_none()) {
+        let why = "the uncertainties of the yields are null: the curvature at the best fit is not positive";
+        yields.warnings.push(why.to_owned());
     }
     Ok(yields)
 }

@@ -240,6 +240,11 @@ pub(crate) fn yields_page() -> Yields {
     Yields { title: "Pre-fit".into(), channels, ..Yields::default() }
 }
 
+/// A channel with more bins than its panel has pixels.
+pub(crate) fn huge() -> Yields {
+    Yields { channels: vec![channel("SR_unbinned", 20_000, 4e6, 3)], ..Yields::default() }
+}
+
 /// Pictures that are hard to draw well.
 pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     let mut flat = scan();
@@ -324,6 +329,8 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("ranking-60-long".into(), ranking(60, true).draw()),
         ("ranking-none".into(), empty_rows.draw()),
         ("pulls-250".into(), pulls(250).draw()),
+        ("pulls-1000".into(), pulls(1000).draw()),
+        ("yields-20000".into(), huge().draw()),
         ("pulls-long".into(), long_pulls.draw()),
         ("correlation-250".into(), correlation(250).draw()),
         ("correlation-long".into(), long_correlation.draw()),

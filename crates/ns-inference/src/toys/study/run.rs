@@ -73,7 +73,7 @@ impl<'a> FitToysTest<'a> {
             }
         };
         if uncertainties.is_empty() {
-            let asimov = session.asimov(&point)?;
+            let asimov = session.asimov(&point).map_err(|error| refused(model, error))?;
             let parent = free_request(&mut analysis, &asimov, &point)?.1;
             uncertainties = parent.map(|fit| fit.uncertainties).unwrap_or_default();
         }
@@ -114,8 +114,10 @@ impl<'a> FitToysTest<'a> {
         check_number(header.origin.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
         let mut analysis = Analysis::new(model, of_single_fits(session), &options, silent)?;
-        let source = session.toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)?;
-        let asimov = session.asimov(&header.point)?;
+        let source = session
+            .toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)
+            .map_err(|error| refused(model, error))?;
+        let asimov = session.asimov(&header.point).map_err(|error| refused(model, error))?;
         let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
         let base = FitRequest { metric: None, ..free.clone() };
         let toys = Toys { source, fits: vec![free], wanted: UNCERTAINTIES };
@@ -233,4 +235,9 @@ fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
         }
         None => Ok(()),
     }
+}
+
+/// Why no toys can be drawn, with the bin.
+fn refused(model: &Model, error: SessionError) -> InferenceError {
+    diagnosis::expectation(model, "toys cannot be drawn", error)
 }

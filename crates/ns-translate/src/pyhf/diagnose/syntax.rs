@@ -36,6 +36,28 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
         [0x1F, 0x8B, ..] => {
             ("The file is compressed with gzip.", "Unpack it first, for example with gunzip.")
         }
+        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => {
+            ("The file is compressed with xz.", "Unpack it first, for example with `xz -d`.")
+        }
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => {
+            ("The file is compressed with bzip2.", "Unpack it first, for example with `bzip2 -d`.")
+        }
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => {
+            ("The file is compressed with Zstandard.", "Unpack it first, for example with `zstd -d`.")
+        }
+        [0x04, 0x22, 0x4D, 0x18, ..] => {
+            ("The file is compressed with LZ4.", "Unpack it first, for example with `lz4 -d`.")
+        }
+        [b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C, ..] => {
+            ("The file is a 7-Zip archive.", "Unpack it and give the workspace inside.")
+        }
+        [0x89, b'H', b'D', b'F', ..] => {
+            ("The file is HDF5, not JSON.", "Give the workspace that the histograms were put into, as JSON.")
+        }
+        [b'%', b'P', b'D', b'F', ..] => ("The file is a PDF, not JSON.", "Give the workspace as JSON."),
+        _ if text.get(257..262) == Some(b"ustar") => {
+            ("The file is a tar archive.", "Unpack it and give the workspace inside.")
+        }
         [b'P', b'K', 3, 4, ..] => ("The file is a ZIP archive.", "Unpack it and give the workspace inside."),
         [b'r', b'o', b'o', b't', ..] => (
             "The file looks like a ROOT file, not JSON.",

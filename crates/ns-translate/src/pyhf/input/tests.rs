@@ -46,8 +46,10 @@ fn plain_text_stays_as_it_is() {
     for bytes in [&b""[..], b"{", b"{}\n", &[b' '; 600], b"\x1f", b"\x00\xff"] {
         assert_eq!(read_as(bytes, None).unwrap(), bytes);
     }
-    // Without a limit.
-    assert_eq!(read_as(&[b'1'; 20_000], None).unwrap().len(), 20_000);
+    // Up to the limit of a text.
+    assert_eq!(read_as(&[b'1'; 2_000], None).unwrap().len(), 2_000);
+    let longer = read_as(&[b'1'; 2_001], None).unwrap_err();
+    assert!(matches!(longer, WorkspaceError::TooLong { limit: 2_000, .. }), "{longer}");
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! Which parameters can be shifted in one evaluation: those of single bins, if no two move the same bin. With a
+//! gamma in each of 20 000 bins that makes a handful of evaluations of 40 000.
+
+use ns_core::Model;
+
+/// Waves looked through for one that leaves a parameter's bins alone.
+const MOST_TRIED: usize = 8;
+
+/// Parameters that are shifted together, by their position among those that vary.
+pub(super) enum Wave {
+    /// One that may move any bin.
+    Alone(usize),
+    /// Several, and which of them moves each bin of the model.
+    Together(Vec<usize>, Vec<Option<usize>>),
+}
+
+impl Wave {
+    /// Those that are shifted.
+    pub(super) fn members(&self) -> &[usize] {
+        match self {
+            Self::Alone(position) => std::slice::from_ref(position),
+            Self::Together(members, _) => members,
+        }
+    }
+
+    /// The one that moves a bin, if any does.
+    pub(super) fn mover(&self, bin: usize) -> Option<usize> {
+        match self {
+            Self::Alone(position) => Some(*position),
+            Self::Together(_, movers) => movers.get(bin).copied().flatten(),
+        }
+    }
+}
+
+/// Parameters of a wave, and which of them moves each bin.
+type Group = (Vec<usize>, Vec<Option<usize>>);
+
+/// Sorts the parameters of `varied` (index and width of the shift) into waves.
+pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
+    let bins = bins_of(model);
+    let mut alone: Vec<Wave> = Vec::new();
+    let mut together: Vec<Group> = Vec::new();
+    for (position, &(parameter, _)) in varied.iter().enumerate() {
+        let Some(own) = bins.get(parameter).and_then(Option::as_ref) else {
+            alone.push(Wave::Alone(position));
+            continue;
+        };
+        let leaves =
+            |movers: &[Option<usize>]| own.iter().all(|bin| movers.get(*bin).is_some_and(Option::is_none));
+        let first = together.len().saturating_sub(MOST_TRIED);
+        let place = together.iter().skip(first).position(|(_, movers)| leaves(movers)).map(|at| first + at);
+        let place = place.unwrap_or_else(|| {
+            together.push((Vec::new(), vec![None; model.n_bins()]));
+            together.len() - 1
+        });
+        if let Some((members, movers)) = together.get_mut(place) {
+            members.push(position);
+            for bin in own {
+                if let Some(mover) = movers.get_mut(*bin) {
+                    *mover = Some(position);
+                }
+            }
+        }
+    }
+    alone.extend(together.into_iter().map(|(members, movers)| Wave::Together(members, movers)));
+    alone
+}
+
+/// The bins of each parameter that acts bin by bin; nothing for one that acts on whole samples, or nowhere.
+fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
+    let mut bins: Vec<Option<Vec<usize>>> = vec![None; model.parameters.len()];
+    let mut whole = vec![false; model.parameters.len()];
+    for channel in &model.channels {
+        for modifier in channel.samples.iter().flat_map(|sample| &sample.modifiers) {
+            if !modifier.effect.per_bin() {
+                if let Some(whole) = whole.get_mut(modifier.first) {
+                    *whole = true;
+                }
+                continue;
+            }
+            for (at, own) in bins.iter_mut().skip(modifier.first).take(channel.n_bins).enumerate() {
+                let own = own.get_or_insert_with(Vec::new);
+                if own.last() != Some(&(channel.first_bin + at)) {
+                    own.push(channel.first_bin + at);
+                }
+            }
+        }
+    }
+    bins.into_iter().zip(whole).map(|(bins, whole)| bins.filter(|_| !whole)).collect()
+}

@@ -1,0 +1,95 @@
+//! Points with error bars, gathered into few shapes: twenty thousand single ones make files that no viewer
+//! opens in a moment.
+
+use crate::axis::Axis;
+use crate::colour::BLACK;
+use crate::drawing::{Area, Drawing, Ink, Segment, Stroke, circle};
+
+/// The points of one panel.
+pub(crate) struct Marks<'a> {
+    area: &'a Area,
+    axis: Axis,
+    /// Whether a bar that goes on beyond the panel ends in an arrow head.
+    heads: bool,
+    bars: Vec<Segment>,
+    points: Vec<Segment>,
+    /// Apart from the points: they run the other way round, and what overlaps would be left empty.
+    arrows: Vec<Segment>,
+}
+
+impl<'a> Marks<'a> {
+    /// No points yet, on a vertical axis that is the area's.
+    pub(crate) fn new(area: &'a Area, axis: Axis, heads: bool) -> Self {
+        Self { area, axis, heads, bars: Vec::new(), points: Vec::new(), arrows: Vec::new() }
+    }
+
+    /// Adds a point in the middle of a bin, with its error bar; an arrow at the edge for a point beyond it.
+    pub(crate) fn add(&mut self, (left, right): (f64, f64), value: f64, low: f64, up: f64) {
+        let (area, y) = (self.area, &self.axis);
+        let x = 0.5 * (left + right);
+        if y.holds(up) || y.holds(low) || (low < y.lo && up > y.hi) {
+            self.bars.extend([Segment::Move(x, y.clamped(low)), Segment::Line(x, y.clamped(up))]);
+            let mut head = |tip: f64, back: f64| {
+                self.bars.extend([
+                    Segment::Move(x - 2.5, back),
+                    Segment::Line(x, tip),
+                    Segment::Line(x + 2.5, back),
+                ]);
+            };
+            if self.heads && up > y.hi && !y.holds(up) && y.holds(value) {
+                head(area.top + 1.0, area.top + 5.0);
+            }
+            if self.heads && low < y.lo && !y.holds(low) && y.holds(value) {
+                head(area.bottom - 1.0, area.bottom - 5.0);
+            }
+        }
+        // Points of narrow bins are smaller, but never so small that they are lost.
+        let narrow = (0.4 * (right - left)).max(1.2);
+        let radius = (0.012 * area.width()).clamp(2.0, 3.6).min(narrow);
+        let mut arrow = |tip: f64, back: f64| {
+            self.arrows.extend([
+                Segment::Move(x, tip),
+                Segment::Line(x - 4.0, back),
+                Segment::Line(x + 4.0, back),
+                Segment::Close,
+            ]);
+        };
+        if y.holds(value) {
+            self.points.extend(circle(x, y.at(value), radius));
+        } else if value > y.hi {
+            arrow(area.top + 1.5, area.top + 8.5);
+        } else if value > 0.0 || up < y.lo {
+            arrow(area.bottom - 1.5, area.bottom - 8.5);
+        }
+    }
+
+    /// Joins the lowest and the highest point of a pixel: the others lie between them.
+    pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
+        self.bars
+            .extend([Segment::Move(x, self.axis.clamped(from)), Segment::Line(x, self.axis.clamped(to))]);
+    }
+
+    /// Draws all of them.
+    pub(crate) fn draw(self, page: &mut Drawing) {
+        page.path(self.bars, Ink::stroke(Stroke::solid(BLACK, 1.3)));
+        page.path(self.points, Ink::fill(BLACK));
+        page.path(self.arrows, Ink::fill(BLACK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_beyond_the_panel_end_in_a_head() {
+        let area = Area { left: 0.0, right: 100.0, top: 0.0, bottom: 80.0 };
+        let axis = Axis::linear(0.0, 2.0).between(80.0, 0.0);
+        let count = |up: f64, heads: bool| {
+            let mut marks = Marks::new(&area, axis, heads);
+            marks.add((40.0, 60.0), 1.0, 0.5, up);
+            marks.bars.len()
+        };
+        assert_eq!((count(1.5, true), count(9.0, true), count(9.0, false)), (2, 5, 2));
+    }
+}
