@@ -109,7 +109,18 @@ fn look_around(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], effort
             Search::Thorough => (10.0, 400),
             _ => (5.0, 100),
         };
-        lines(worker, problem, effort == Search::Thorough, most_rise, most, found);
+        let all = effort == Search::Thorough;
+        lines(
+            worker,
+            problem,
+            Along {
+                all,
+                parameters: if all { 4 * MOST_CHOSEN } else { MOST_CHOSEN },
+                rise: most_rise,
+                descents: most,
+            },
+            found,
+        );
         let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
         if problem.plan.bent && free <= MOST_HOPPING {
             hops(worker, problem, effort == Search::Thorough, found);
@@ -146,24 +157,33 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     // A model may have thousands: the most promising ones then.
     let strength = |p: usize| plan.bends.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
-    chosen.truncate(if all { 4 * MOST_CHOSEN } else { MOST_CHOSEN });
     chosen
 }
 
-/// Descends from the lowest points along single parameters, again around every new minimum.
-fn lines(
-    worker: &mut Worker,
-    problem: &Problem<'_>,
+/// How far a search along single parameters goes.
+#[derive(Clone, Copy)]
+struct Along {
+    /// Every parameter that bends, not only the promising ones.
     all: bool,
-    most_rise: f64,
-    most: usize,
-    found: &mut Found,
-) {
+    /// Parameters at most.
+    parameters: usize,
+    /// Points that rise by more deserve no descent.
+    rise: f64,
+    /// Descents at most.
+    descents: usize,
+}
+
+/// What a thorough search does around the end of each hop.
+const AFTER_A_HOP: Along = Along { all: false, parameters: 12, rise: 3.0, descents: 6 };
+
+/// Descends from the lowest points along single parameters, again around every new minimum.
+fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut Found) {
     let mut descents = 0;
     let mut failed: Vec<(usize, bool)> = Vec::new();
     loop {
         let minimum = found.best.theta.clone();
-        let chosen = promising(worker, problem, &minimum, all);
+        let mut chosen = promising(worker, problem, &minimum, along.all);
+        chosen.truncate(along.parameters);
         if chosen.is_empty() {
             return;
         }
@@ -173,14 +193,14 @@ fn lines(
             if problem.is_cancelled() {
                 return;
             }
-            around.look_along(worker, problem, p, most_rise, &mut candidates);
+            around.look_along(worker, problem, p, along.rise, &mut candidates);
         }
         candidates.sort_by(|a, b| a.rise.total_cmp(&b.rise));
         let mut improved = false;
         for candidate in candidates {
             let key =
                 (candidate.parameter, candidate.theta[candidate.parameter] > minimum[candidate.parameter]);
-            if descents >= most {
+            if descents >= along.descents {
                 return;
             }
             if failed.contains(&key) {
@@ -215,9 +235,8 @@ const LEAST_HOPS: usize = 10;
 /// What the data have to gain from all bends together (in the units of [`promising`]) before the default search hops.
 const LEAST_STRENGTH: f64 = 2.0;
 
-/// How far above the best minimum the end of a hop may lie to be followed along single parameters, and descents made there.
-const NEAR: f64 = 8.0;
-const AROUND_A_HOP: usize = 12;
+/// How far above the best minimum the end of a hop may lie to be followed along single parameters.
+const NEAR: f64 = 3.0;
 
 /// Moves many bent parameters at once and goes down from there; stays where that is lower (basin hopping: Wales and Doye,
 /// J. Phys. Chem. A 101 (1997) 5111). A thorough search follows single parameters from the end of every hop as well.
@@ -243,7 +262,7 @@ fn hops(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut 
                 continue;
             }
             let mut local = Found::new(end);
-            lines(worker, problem, false, 4.0, AROUND_A_HOP, &mut local);
+            lines(worker, problem, AFTER_A_HOP, &mut local);
             let (iterations, last) = (local.iterations, local.best.iterations);
             let lower = take(local.best, found);
             found.iterations += iterations - last;
