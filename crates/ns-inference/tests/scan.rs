@@ -180,9 +180,9 @@ fn a_start_above_the_default_end_says_whose_end_it_is() {
         scan(&model, &session, &options, Control::default()).unwrap_err().to_string()
     };
     let message = refused(Some(5.0), None);
-    assert!(message.contains("the default end") && message.contains("--stop"), "{message}");
+    assert!(message.contains("the default end") && message.contains("give the end as well"), "{message}");
     let message = refused(None, Some(0.01));
-    assert!(message.contains("the default start") && message.contains("--start"), "{message}");
+    assert!(message.contains("the default start") && message.contains("give the start as well"), "{message}");
 }
 
 #[test]
