@@ -300,8 +300,8 @@ class TestYields:
         assert fit.plot(kind="yields").svg == nextstat.yields(model, data=counts).plot().svg
         assert fit.plot(kind="yields", prefit=True).svg == nextstat.yields(model, data=counts, prefit=True).plot().svg
 
-    def test_without_a_covariance_no_uncertainty_is_invented(self, model, fit):
-        bare = nextstat.fit(model, covariance=False)
+    def test_without_uncertainties_none_is_invented(self, model, fit):
+        bare = nextstat.fit(model, covariance=False, uncertainties=False)
         assert "uncertainty" not in texts(bare.plot(kind="yields")).split("\n")
         assert "uncertainty" in texts(fit.plot(kind="yields")).split("\n")
 

@@ -2,7 +2,7 @@
 
 use ns_core::{Covariance, FitFailure, FitStatus, Reason, Search};
 
-use super::descend::{BELOW_SATURATED, Descent, Mode, descend};
+use super::descend::{Descent, Mode, descend};
 use super::lines::Surroundings;
 use super::neighbour::approach;
 use super::scatter::{Census, MOST_FREE, MOST_STARTS, Scatter, may_have_several_minima, scattered};
@@ -414,10 +414,9 @@ fn attempt_below(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], foun
     take(other, found)
 }
 
-/// Whether a descent left for where there is no minimum, or for one that only bins with a negative expected yield make
-/// (it lies below the saturated model).
+/// Whether a descent left for where there is no minimum.
 fn runaway(descent: &Descent) -> bool {
-    descent.status == FitStatus::NotConverged(Reason::Unbounded) || descent.value() < BELOW_SATURATED
+    descent.status == FitStatus::NotConverged(Reason::Unbounded)
 }
 
 /// Keeps the end of a descent if it is lower than the best one.
