@@ -9,10 +9,8 @@ mod bend;
 mod descend;
 mod escape;
 mod finish;
-mod lines;
 mod memory;
 mod neighbour;
-mod scatter;
 mod search;
 mod step;
 mod worker;
@@ -23,5 +21,5 @@ pub(crate) use descend::{BELOW_SATURATED, EDM_TOLERANCE};
 pub(crate) use finish::fit;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use finish::{DENSE_LIMIT, NEAR_KINK};
-pub(crate) use scatter::MOST_FREE;
+pub(crate) use search::MOST_FREE;
 pub(crate) use worker::{Problem, Worker};

@@ -1,17 +1,21 @@
 //! Whether searches find the lowest minimum of random, much bent models:
 //! `cargo run --release -p ns-inference --example check_minima -- [FIRST] [COUNT] [--starts N] [--threads N]
-//! [--search NAME] [--show] [--workspace FILE] [--write INDEX]`.
+//! [--search NAME] [--show] [--workspace FILE] [--write INDEX] [--save FILE] [--known FILE]
+//! [--codes smooth|piecewise]`.
 //!
 //! Every model is fitted with each search (local, standard, thorough), under smooth and under piecewise codes, and by local
 //! descents from 50 random starts. Printed: each fit that ends above the best of these descents, or above a
 //! lesser search, and by how much in `-ln L`; then counts and times. `--search` makes only the named searches, `--show` prints the
 //! parameters that differ most, `--workspace` takes a file in place of random models, and `--write` writes a random model's workspace.
-//! Starts that end below the saturated model, in bins with a negative expected yield, do not count.
+//! Starts that end below the saturated model, in bins with a negative expected yield, do not count. `--save` writes the lowest
+//! value of every model, and `--known` reads such values in place of the starts, which take most of the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bent_models;
 
+use std::collections::HashMap;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -39,6 +43,9 @@ struct Row {
     missed: [bool; 3],
     n_parameters: usize,
     seconds: [f64; 3],
+    /// Codes and number of the model, and the lowest value that is known of it.
+    key: (bool, u64),
+    lowest: f64,
 }
 
 fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<FitOutcome>, Box<dyn Error>> {
@@ -47,7 +54,7 @@ fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<Fit
     let mut out: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], Wanted::default(), Control::default(), &mut out)?;
     let fit = out.pop().and_then(|mut outcome| outcome.fits.pop());
-    Ok(fit.and_then(Result::ok).filter(|fit| fit.converged()))
+    Ok(fit.and_then(Result::ok))
 }
 
 /// A start point: constrained parameters moved by up to three widths, free ones scaled.
@@ -69,6 +76,7 @@ fn scattered(model: &Model, draw: &mut Draw) -> Vec<f64> {
 fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dyn Error>> {
     let Settings { starts, show, path, searches, .. } = settings;
     let (starts, show) = (*starts, *show);
+    let made = |name: &str| searches.is_empty() || searches.iter().any(|wanted| wanted == name);
     let mut options = ModelOptions::default();
     if piecewise {
         options.interpolation = ns_core::Interpolation::PIECEWISE;
@@ -84,23 +92,30 @@ fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dy
     let mut points: [Vec<f64>; 3] = Default::default();
     let least = session.saturated_nll(&Data::Observed)? - 10.0;
     for (k, (search, name)) in SEARCHES.iter().enumerate() {
-        if !searches.is_empty() && !searches.iter().any(|wanted| wanted == name) {
+        if !made(name) {
             continue;
         }
         let clock = Instant::now();
         let outcome = fit(session.as_ref(), Start::Init, *search)?;
+        if show && outcome.as_ref().is_none_or(|outcome| !outcome.converged()) {
+            println!("{index} {name}: {:?}", outcome.map(|outcome| (outcome.status, outcome.nll)));
+            continue;
+        }
         seconds[k] = clock.elapsed().as_secs_f64();
-        if let Some(outcome) = outcome.filter(|outcome| outcome.nll >= least) {
+        if let Some(outcome) = outcome.filter(FitOutcome::converged) {
             found[k] = outcome.nll;
             points[k] = outcome.parameters;
         }
     }
     let mut draw = Draw::new(index ^ 0xABCD_EF00);
     let (mut best, mut at, mut ends) = (f64::INFINITY, Vec::new(), Vec::new());
-    for _ in 0..starts {
+    if let Some(known) = settings.known.get(&(piecewise, index)) {
+        best = *known;
+    }
+    for _ in 0..if settings.known.is_empty() { starts } else { 0 } {
         let start = Start::At(Arc::from(scattered(&model, &mut draw)));
         let Some(outcome) = fit(session.as_ref(), start, Search::Local)? else { continue };
-        if outcome.nll < least {
+        if !outcome.converged() || outcome.nll < least {
             continue;
         }
         ends.push(outcome.nll);
@@ -109,9 +124,16 @@ fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dy
             at = outcome.parameters;
         }
     }
-    let mut row =
-        Row { above: Vec::new(), missed: [false; 3], n_parameters: model.parameters.len(), seconds };
-    for (k, (_, name)) in SEARCHES.iter().enumerate() {
+    let physical = |values: &[f64]| values.iter().copied().filter(|v| *v >= least).fold(best, f64::min);
+    let mut row = Row {
+        above: Vec::new(),
+        missed: [false; 3],
+        n_parameters: model.parameters.len(),
+        seconds,
+        key: (piecewise, index),
+        lowest: physical(&found),
+    };
+    for (k, (_, name)) in SEARCHES.iter().enumerate().filter(|(_, (_, name))| made(name)) {
         row.missed[k] = found[k] > best + LOWER;
         if k > 0 && row.missed[k] {
             row.above.push((name, "starts", found[k] - best));
@@ -136,7 +158,7 @@ fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dy
                 }
             }
         }
-        for lesser in 0..k {
+        for lesser in (0..k).filter(|lesser| made(SEARCHES[*lesser].1)) {
             if found[k] > found[lesser] + LOWER {
                 row.above.push((name, SEARCHES[lesser].1, found[k] - found[lesser]));
             }
@@ -156,6 +178,25 @@ struct Settings {
     path: Option<String>,
     /// Names of the searches to make; all if empty.
     searches: Vec<String>,
+    /// `smooth` or `piecewise`; both if empty.
+    codes: String,
+    /// Lowest values of an earlier run, by codes and number.
+    known: HashMap<(bool, u64), f64>,
+    /// Where to write the lowest values.
+    save: Option<String>,
+}
+
+/// Reads what `--save` wrote.
+fn read_known(path: &str) -> Result<HashMap<(bool, u64), f64>, Box<dyn Error>> {
+    let mut known = HashMap::new();
+    for line in std::fs::read_to_string(path)?.lines() {
+        let mut words = line.split(' ');
+        let (Some(codes), Some(index), Some(value)) = (words.next(), words.next(), words.next()) else {
+            return Err(format!("{path}: a line is not `codes index value`: {line:?}").into());
+        };
+        known.insert((codes == "piecewise", index.parse()?), value.parse()?);
+    }
+    Ok(known)
 }
 
 /// Reads the command line; `None` if a model was written instead.
@@ -168,6 +209,9 @@ fn settings() -> Result<Option<Settings>, Box<dyn Error>> {
         show: false,
         path: None,
         searches: Vec::new(),
+        codes: String::new(),
+        known: HashMap::new(),
+        save: None,
     };
     let (mut given, mut all) = (Vec::new(), std::env::args().skip(1));
     while let Some(arg) = all.next() {
@@ -178,6 +222,9 @@ fn settings() -> Result<Option<Settings>, Box<dyn Error>> {
             "--show" => settings.show = true,
             "--search" => settings.searches.push(value()?),
             "--workspace" => settings.path = Some(value()?),
+            "--known" => settings.known = read_known(&value()?)?,
+            "--codes" => settings.codes = value()?,
+            "--save" => settings.save = Some(value()?),
             "--write" => {
                 println!("{}", workspace(value()?.parse()?));
                 return Ok(None);
@@ -195,8 +242,12 @@ fn settings() -> Result<Option<Settings>, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Some(settings) = settings()? else { return Ok(()) };
+    let mut saved = String::new();
     for piecewise in [false, true] {
         let codes = if piecewise { "piecewise" } else { "smooth" };
+        if !settings.codes.is_empty() && settings.codes != codes {
+            continue;
+        }
         let next = AtomicU64::new(settings.first);
         let rows: Vec<Row> = std::thread::scope(|scope| {
             let work = || {
@@ -220,6 +271,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             let handles: Vec<_> = (0..settings.threads).map(|_| scope.spawn(work)).collect();
             handles.into_iter().flat_map(|h| h.join().unwrap_or_default()).collect()
         });
+        for row in rows.iter().filter(|row| row.lowest.is_finite()) {
+            writeln!(
+                saved,
+                "{} {} {:?}",
+                if row.key.0 { "piecewise" } else { "smooth" },
+                row.key.1,
+                row.lowest
+            )?;
+        }
+        if let Some(path) = &settings.save {
+            std::fs::write(path, &saved)?;
+        }
         let n = rows.len() as f64;
         let mean = rows.iter().map(|r| r.n_parameters as f64).sum::<f64>() / n;
         println!("{codes}: {} models, {mean:.0} parameters on average", rows.len());
@@ -227,7 +290,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let missed = rows.iter().filter(|r| r.missed[k]).count();
             let milliseconds = 1e3 * rows.iter().map(|r| r.seconds[k]).sum::<f64>() / n;
             let share = 1e2 * missed as f64 / n;
-            println!("  {name:9} above the starts: {missed:5} ({share:.2} %), {milliseconds:.3} ms a fit");
+            let most = 1e3 * rows.iter().map(|r| r.seconds[k]).fold(0.0, f64::max);
+            println!(
+                "  {name:9} above the starts: {missed:5} ({share:.2} %), {milliseconds:.3} ms a fit, {most:.0} ms at most"
+            );
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 //! `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987); the
 //! search ends once that is within a quarter of `W`.
 
-use super::Problem;
+use super::super::Problem;
 
 /// Models with more free parameters are not searched in this way.
 pub(crate) const MOST_FREE: usize = 48;

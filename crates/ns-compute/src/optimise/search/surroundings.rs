@@ -5,8 +5,8 @@
 //! parameters follow by Newton steps with the curvature of the minimum, which cost a gradient each. The lowest of
 //! these points deserve a descent.
 
-use super::active::classify;
-use super::{Problem, Worker};
+use super::super::active::classify;
+use super::super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 
 /// Values of a parameter that are looked at, besides its mirror image.

@@ -1,0 +1,305 @@
+//! Combinations of many parameters, chosen in an additive model of the likelihood.
+//!
+//! Where effects bend, the lowest minimum may differ from a known one in many parameters at once. Around that minimum the
+//! expected yields are, about, the sum of what each parameter shifts by itself, and `-ln L` is quadratic in this sum. All
+//! parameters whose effect is straight follow at once: they only widen the metric of the bins. With shifts measured in that metric
+//! the value of a combination is the squared length of a vector of one element a bin, plus the constraints. So a change of
+//! one parameter costs one scalar product, and simulated annealing over a few values of each parameter costs less than one
+//! descent. The best combinations are start points of descents.
+
+use super::super::active::classify;
+use super::super::{Problem, Worker};
+use super::scatter::Scatter;
+
+/// Values of a parameter besides the one that it has.
+const VALUES: [f64; 17] =
+    [-3.0, -2.4, -1.9, -1.5, -1.1, -0.75, -0.4, -0.15, 0.0, 0.15, 0.4, 0.75, 1.1, 1.5, 1.9, 2.4, 3.0];
+
+/// Options of a parameter: the first is to stay.
+const OPTIONS: usize = VALUES.len() + 1;
+
+/// Parameters with options at most: those that bend most.
+const MOST_PARAMETERS: usize = 256;
+
+/// Bins at most: the metric is dense.
+const MOST_BINS: usize = 512;
+
+/// Step of a difference quotient.
+const STEP: f64 = 0.05;
+
+/// Temperatures of the first and the last sweep, in units of `-ln L`.
+const TEMPERATURES: (f64, f64) = (4.0, 0.3);
+
+/// A value below this has no side of its own.
+const NEAR_ZERO: f64 = 0.1;
+
+/// The weight that a bin has without counts: as if it had this many.
+const LEAST_COUNT: f64 = 0.3;
+
+/// A model of `-ln L` around one point.
+pub(super) struct Additive {
+    n_bins: usize,
+    /// Parameters with options.
+    parameters: Vec<usize>,
+    /// `[parameter][option][bin]`: shift of the expected yields, whitened.
+    shift: Vec<f64>,
+    /// `[parameter][option]`: half the squared length of the shift, and the constraint.
+    cost: Vec<f64>,
+    /// The values behind the options; a value out of bounds costs infinitely much.
+    values: Vec<f64>,
+    /// The sum that no shift is: the slopes of the bins, whitened.
+    offset: Vec<f64>,
+    /// `[linear parameter][bin]`: how much it follows a whitened shift.
+    follow: Vec<f64>,
+    linear: Vec<usize>,
+}
+
+impl Additive {
+    /// How many parameters have options.
+    pub(super) fn len(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// `None` if the model is too large, has nothing to choose, or its metric is singular.
+    pub(super) fn new(
+        worker: &mut Worker,
+        problem: &Problem<'_>,
+        theta: &[f64],
+        bent: &[usize],
+    ) -> Option<Self> {
+        let n_bins = problem.plan.n_bins;
+        let parameters: Vec<usize> = bent.iter().copied().take(MOST_PARAMETERS).collect();
+        if parameters.is_empty() || n_bins > MOST_BINS {
+            return None;
+        }
+        let here = worker.evaluate(problem, theta, 0.0);
+        worker.gradient(problem, theta);
+        classify(worker, problem, theta);
+        let active = worker.active.clone();
+        let lambda = worker.scratch.lambda[..n_bins].to_vec();
+        let slopes = worker.scratch.slope[..n_bins].to_vec();
+        let mut trial = theta.to_vec();
+        // The inverse metric of the bins: their own variance, and what straight parameters add to it.
+        let mut metric = vec![0.0; n_bins * n_bins];
+        for b in 0..n_bins {
+            let count = problem.data.main[b].max(LEAST_COUNT);
+            metric[b * n_bins + b] = lambda[b] * lambda[b] / count + 1e-12;
+        }
+        let (mut linear, mut follow) = (Vec::new(), Vec::new());
+        for p in 0..theta.len() {
+            if !active[p] || parameters.contains(&p) {
+                continue;
+            }
+            let step = if theta[p] + STEP > problem.upper[p] { -STEP } else { STEP };
+            trial[p] = theta[p] - step;
+            let below = worker.evaluate(problem, &trial, 0.0).constraint;
+            trial[p] = theta[p] + step;
+            let above = worker.evaluate(problem, &trial, 0.0).constraint;
+            trial[p] = theta[p];
+            // A free factor is not moved to ten times what it is.
+            let least = 0.01 / theta[p].abs().max(1.0).powi(2);
+            let variance = 1.0 / ((above + below - 2.0 * here.constraint) / (step * step)).max(least);
+            let column: Vec<f64> =
+                worker.scratch.lambda[..n_bins].iter().zip(&lambda).map(|(l, o)| (l - o) / step).collect();
+            if !variance.is_finite() || column.iter().any(|c| !c.is_finite()) {
+                continue;
+            }
+            for (a, &left) in column.iter().enumerate().filter(|(_, c)| **c != 0.0) {
+                for (b, right) in column.iter().enumerate() {
+                    metric[a * n_bins + b] += variance * left * right;
+                }
+            }
+            linear.push(p);
+            follow.extend(column.iter().map(|c| -variance * c));
+        }
+        let factor = Triangle::of(metric, n_bins)?;
+        let mut offset = vec![0.0; n_bins];
+        for b in 0..n_bins {
+            offset[b] = (b..n_bins).map(|a| factor.values[a * n_bins + b] * slopes[a]).sum();
+        }
+        // What follows a shift s is -C^-1 J^T (L L^T)^-1 s, with y = L^-1 s: rows of L^-1 J C^-1.
+        for row in follow.chunks_exact_mut(n_bins) {
+            factor.solve(row);
+        }
+        let mut model = Self {
+            n_bins,
+            shift: vec![0.0; parameters.len() * OPTIONS * n_bins],
+            cost: vec![0.0; parameters.len() * OPTIONS],
+            values: vec![0.0; parameters.len() * OPTIONS],
+            parameters,
+            offset,
+            follow,
+            linear,
+        };
+        for (k, &p) in model.parameters.iter().enumerate() {
+            for option in 0..OPTIONS {
+                let at = k * OPTIONS + option;
+                let value = if option == 0 { theta[p] } else { VALUES[option - 1] };
+                model.values[at] = value;
+                if option == 0 {
+                    continue;
+                }
+                if value < problem.lower[p] || value > problem.upper[p] {
+                    model.cost[at] = f64::INFINITY;
+                    continue;
+                }
+                trial[p] = value;
+                let there = worker.evaluate(problem, &trial, 0.0);
+                let shift = &mut model.shift[at * n_bins..(at + 1) * n_bins];
+                for (b, s) in shift.iter_mut().enumerate() {
+                    *s = worker.scratch.lambda[b] - lambda[b];
+                }
+                factor.solve(shift);
+                let half: f64 = 0.5 * shift.iter().map(|s| s * s).sum::<f64>();
+                let cost = half + there.constraint - here.constraint;
+                model.cost[at] = if cost.is_finite() { cost } else { f64::INFINITY };
+            }
+            trial[p] = theta[p];
+        }
+        Some(model)
+    }
+
+    /// An option for each parameter, annealed once from where everything stays over `sweeps` sweeps, then made the lowest that
+    /// no change of a single parameter lowers.
+    ///
+    /// With `forced`, that parameter (by its position among those with options) stays on its other side.
+    pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
+        let n = self.parameters.len();
+        let draw_side = draw.uniform().signum();
+        // Around 0 either side is the other one.
+        let side = |k: usize| {
+            if self.values[k * OPTIONS].abs() < NEAR_ZERO {
+                draw_side
+            } else {
+                -self.values[k * OPTIONS].signum()
+            }
+        };
+        let forced = forced.map(|k| (k, side(k)));
+        let mut options = vec![0_u8; n];
+        let mut at = self.offset.clone();
+        let (first, last) = TEMPERATURES;
+        let ratio = (last / first).powf(1.0 / sweeps.max(2) as f64);
+        let mut temperature = first;
+        for sweep in 0.. {
+            let greedy = sweep >= sweeps;
+            let mut changed = false;
+            for k in 0..n {
+                let old = options[k];
+                self.add(&mut at, k, old, -1.0);
+                let mut rises = self.rises(&at, k);
+                if let Some((which, side)) = forced
+                    && which == k
+                {
+                    for (option, rise) in rises.iter_mut().enumerate() {
+                        if self.values[k * OPTIONS + option] * side <= 0.0 {
+                            *rise = f64::INFINITY;
+                        }
+                    }
+                }
+                let new = if greedy {
+                    let mut least = if rises[usize::from(old)].is_finite() { usize::from(old) } else { 0 };
+                    for (option, rise) in rises.iter().enumerate() {
+                        if *rise < rises[least] - 1e-12 {
+                            least = option;
+                        }
+                    }
+                    least as u8
+                } else {
+                    choose(&rises, temperature, 0.5 * (draw.uniform() + 1.0))
+                };
+                changed |= new != old;
+                options[k] = new;
+                self.add(&mut at, k, new, 1.0);
+            }
+            temperature *= ratio;
+            if greedy && !changed || sweep > 4 * sweeps + 20 {
+                break;
+            }
+        }
+        options
+    }
+
+    /// Adds `factor` times the shift of an option.
+    fn add(&self, at: &mut [f64], k: usize, option: u8, factor: f64) {
+        let index = k * OPTIONS + usize::from(option);
+        let shift = &self.shift[index * self.n_bins..(index + 1) * self.n_bins];
+        for (a, s) in at.iter_mut().zip(shift) {
+            *a += factor * s;
+        }
+    }
+
+    /// The rise of each option of parameter `k`, where all others are in `at`.
+    fn rises(&self, at: &[f64], k: usize) -> [f64; OPTIONS] {
+        let from = k * OPTIONS;
+        std::array::from_fn(|option| {
+            let index = from + option;
+            let shift = &self.shift[index * self.n_bins..(index + 1) * self.n_bins];
+            self.cost[index] + at.iter().zip(shift).map(|(a, s)| a * s).sum::<f64>()
+        })
+    }
+
+    /// The point of a combination, straight parameters moved with it.
+    pub(super) fn point(&self, problem: &Problem<'_>, theta: &[f64], options: &[u8]) -> Vec<f64> {
+        let mut point = theta.to_vec();
+        let mut shift = vec![0.0; self.n_bins];
+        for (k, (&p, &option)) in self.parameters.iter().zip(options).enumerate() {
+            point[p] = self.values[k * OPTIONS + usize::from(option)];
+            self.add(&mut shift, k, option, 1.0);
+        }
+        for (&p, row) in self.linear.iter().zip(self.follow.chunks_exact(self.n_bins)) {
+            let move_by: f64 = row.iter().zip(&shift).map(|(f, s)| f * s).sum();
+            point[p] = (point[p] + move_by).clamp(problem.lower[p], problem.upper[p]);
+        }
+        point
+    }
+}
+
+/// An option by its Boltzmann weight.
+fn choose(rises: &[f64; OPTIONS], temperature: f64, mut unit: f64) -> u8 {
+    let least = rises.iter().copied().fold(f64::INFINITY, f64::min);
+    let weights = rises.map(|rise| ((least - rise) / temperature).exp());
+    unit *= weights.iter().sum::<f64>();
+    for (option, weight) in weights.iter().enumerate() {
+        unit -= weight;
+        if unit < 0.0 {
+            return option as u8;
+        }
+    }
+    0
+}
+
+/// A lower triangular matrix `L` with `L L^T` the given one.
+struct Triangle {
+    n: usize,
+    values: Vec<f64>,
+}
+
+impl Triangle {
+    fn of(mut values: Vec<f64>, n: usize) -> Option<Self> {
+        for j in 0..n {
+            for i in j..n {
+                let mut sum = values[i * n + j];
+                for k in 0..j {
+                    sum -= values[i * n + k] * values[j * n + k];
+                }
+                if i > j {
+                    values[i * n + j] = sum / values[j * n + j];
+                } else if sum > 0.0 && sum.is_finite() {
+                    values[j * n + j] = sum.sqrt();
+                } else {
+                    return None;
+                }
+            }
+        }
+        Some(Self { n, values })
+    }
+
+    /// `x <- L^-1 x`.
+    fn solve(&self, x: &mut [f64]) {
+        for i in 0..self.n {
+            let row = &self.values[i * self.n..i * self.n + i];
+            let sum: f64 = row.iter().zip(&*x).map(|(l, x)| l * x).sum();
+            x[i] = (x[i] - sum) / self.values[i * self.n + i];
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! One more descent, and whether its end replaces the best minimum known.
+
+use ns_core::{FitStatus, Reason};
+
+use super::super::descend::{BELOW_SATURATED, Descent, Mode, descend};
+use super::super::{Problem, Worker};
+use super::scatter::Census;
+
+/// A descent that is one of many: it gives up early.
+pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
+
+/// The best of several descents, with totals over all of them.
+pub(in super::super) struct Found {
+    pub(in super::super) best: Descent,
+    pub(in super::super) iterations: usize,
+    pub(in super::super) improved: usize,
+    pub(super) census: Census,
+}
+
+impl Found {
+    pub(super) fn new(best: Descent) -> Self {
+        let mut census = Census::default();
+        census.count(best.value());
+        Self { iterations: best.iterations, best, improved: 0, census }
+    }
+}
+
+/// Like `attempt`, but gives up early on what is slow and not lower.
+pub(super) fn short_attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
+    let Ok(other) = descend(worker, problem, start, SHORT) else { return };
+    if other.status != FitStatus::Converged && other.value() < found.best.value() {
+        found.iterations += other.iterations;
+        attempt(worker, problem, &other.theta, found);
+    } else {
+        take(other, found);
+    }
+}
+
+/// Descends from `start` and keeps the result if it is lower.
+pub(super) fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
+    let Ok(other) = descend(worker, problem, start, Mode::from(false)) else { return false };
+    take(other, found)
+}
+
+/// The same for one of many starts around the best minimum, most of which lead back to it: it ends as soon as that is
+/// foreseeable.
+pub(super) fn attempt_below(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    found: &mut Found,
+) -> bool {
+    let mode = Mode { beat: Some(found.best.value()), ..Mode::from(false) };
+    let Ok(other) = descend(worker, problem, start, mode) else { return false };
+    if other.status != FitStatus::Converged && other.value() >= found.best.value() {
+        found.iterations += other.iterations;
+        return false;
+    }
+    take(other, found)
+}
+
+/// Whether a descent left for where there is no minimum: without a certificate, far below the saturated model.
+pub(super) fn runaway(descent: &Descent) -> bool {
+    descent.status == FitStatus::NotConverged(Reason::Unbounded)
+        || (descent.status != FitStatus::Converged && descent.value() < BELOW_SATURATED)
+}
+
+/// Keeps the end of a descent if it is lower than the best one.
+pub(super) fn take(other: Descent, found: &mut Found) -> bool {
+    found.iterations += other.iterations;
+    found.census.count(other.value());
+    let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
+    let better = match (runaway(&other), runaway(&found.best)) {
+        // A certified minimum is an answer, however far down an unphysical slope leads elsewhere.
+        (false, true) => other.status == FitStatus::Converged,
+        (true, false) => found.best.status != FitStatus::Converged,
+        // Nor does a point where a descent stalled replace one.
+        _ if found.best.status == FitStatus::Converged && other.status != FitStatus::Converged => false,
+        _ => {
+            other.value() < found.best.value() - noise
+                || (other.status == FitStatus::Converged
+                    && found.best.status != FitStatus::Converged
+                    && other.value() < found.best.value() + noise)
+        }
+    };
+    if better {
+        found.best = other;
+        found.improved += 1;
+    }
+    better
+}

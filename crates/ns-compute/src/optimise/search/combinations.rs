@@ -1,0 +1,76 @@
+//! Descents from combinations of many parameters.
+
+use super::super::{Problem, Worker};
+use super::additive::Additive;
+use super::attempt::{Found, attempt_below};
+use super::scatter::Scatter;
+
+/// How many combinations are tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// Combinations drawn.
+    drawn: usize,
+    /// Descents from the lowest of them.
+    descents: usize,
+}
+
+impl Effort {
+    pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
+    /// Beside a value of a free factor.
+    pub(super) const BESIDE: Self = Self { drawn: 16, descents: 8 };
+
+    /// The default search's: every side of a kink may have a minimum of its own.
+    pub(super) fn standard(problem: &Problem<'_>) -> Self {
+        if problem.plan.has_kinks {
+            Self { drawn: 60, descents: 60 }
+        } else {
+            Self { drawn: 40, descents: 40 }
+        }
+    }
+}
+
+/// Rounds: each begins at a lower minimum.
+const MOST_ROUNDS: usize = 10;
+
+/// Sweeps of the annealing of one combination.
+const SWEEPS: usize = 20;
+
+/// Bend (statistical errors, summed over bins) of a parameter below which it counts as straight.
+const LEAST_BEND: f64 = 0.02;
+
+/// Descends from the lowest of many combinations, again around every new minimum.
+pub(super) fn combinations(worker: &mut Worker, problem: &Problem<'_>, effort: Effort, found: &mut Found) {
+    let plan = problem.plan;
+    let amount = &plan.bends.amount;
+    let able = |&p: &usize| !problem.fixed[p] && plan.asymmetric[p] && amount[p] > LEAST_BEND;
+    let mut bent: Vec<usize> = (0..problem.fixed.len()).filter(able).collect();
+    bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
+    let mut draw = Scatter::new(0xADD);
+    for _ in 0..MOST_ROUNDS {
+        let minimum = found.best.theta.clone();
+        let Some(model) = Additive::new(worker, problem, &minimum, &bent) else { return };
+        let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
+        let mut seen: Vec<Vec<i8>> = Vec::new();
+        for index in 0..effort.drawn {
+            // Every other one with a parameter on its other side, beginning with those that bend most.
+            let forced = (index % 2 == 1).then_some(index / 2 % model.len());
+            let combination = model.anneal(SWEEPS, forced, &mut draw);
+            let point = model.point(problem, &minimum, &combination);
+            // Those that differ in no sign lead to the same minimum, most of the time.
+            let signs = bent.iter().map(|&p| i8::from(point[p] > 0.0) - i8::from(point[p] < 0.0)).collect();
+            if seen.contains(&signs) {
+                continue;
+            }
+            seen.push(signs);
+            points.push((worker.evaluate(problem, &point, 0.0).value(), point));
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let lower = points
+            .iter()
+            .take(effort.descents)
+            .any(|(_, point)| !problem.is_cancelled() && attempt_below(worker, problem, point, found));
+        if !lower {
+            return;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Free scale factors on other values.
+//!
+//! A free factor multiplies the effects of all parameters of its samples. Where it is much smaller or larger these
+//! parameters count less or more, and other minima may be the lowest.
+
+use super::super::descend::descend;
+use super::super::{Problem, Worker};
+use super::attempt::{Found, SHORT, attempt_below};
+use super::combinations::{Effort, combinations};
+
+/// Factors at most.
+const MOST_FACTORS: usize = 4;
+
+/// Values of a factor, as multiples of its start.
+const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
+
+/// A value nearer than this to that of the minimum, in units of the start, is in the same valley.
+const LEAST_MOVE: f64 = 0.2;
+
+/// Rounds over the values: each begins at a lower minimum.
+const MOST_ROUNDS: usize = 4;
+
+/// Holds each free factor on other values until all other parameters have followed (`thorough`: and combinations of
+/// them were tried), then lets it go.
+pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut Found) {
+    let plan = problem.plan;
+    let able = |&p: &usize| !problem.fixed[p] && !plan.constrained[p];
+    let mut free: Vec<usize> = plan.factor_param.iter().map(|&p| p as usize).filter(able).collect();
+    free.sort_unstable();
+    free.dedup();
+    for p in free.into_iter().take(MOST_FACTORS) {
+        let mut held = problem.clone();
+        held.fixed[p] = true;
+        let scale = plan.table.init[p].abs().max(1e-3);
+        for _ in 0..MOST_ROUNDS {
+            let minimum = found.best.theta.clone();
+            let before = found.improved;
+            for multiple in MULTIPLES {
+                let value = (scale * multiple).clamp(problem.lower[p], problem.upper[p]);
+                if (value - minimum[p]).abs() < LEAST_MOVE * scale || problem.is_cancelled() {
+                    continue;
+                }
+                let mut trial = minimum.clone();
+                trial[p] = value;
+                let Ok(other) = descend(worker, &held, &trial, SHORT) else { continue };
+                let mut beside = Found::new(other);
+                if thorough {
+                    combinations(worker, &held, Effort::BESIDE, &mut beside);
+                }
+                found.iterations += beside.iterations;
+                attempt_below(worker, problem, &beside.best.theta, found);
+            }
+            if found.improved == before {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The other sides of pulled parameters, one by one.
+
+use ns_core::Search;
+
+use super::super::{Problem, Worker};
+use super::attempt::{Found, attempt, attempt_below};
+
+/// Where an asymmetric parameter is pulled by more than its width, all such pulls are mirrored at
+/// once: a second minimum often has several of them on their other side.
+pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found) {
+    let mut trial = found.best.theta.clone();
+    let mut mirrored = false;
+    for p in 0..trial.len() {
+        if problem.plan.bendable[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
+            trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
+            mirrored = true;
+        }
+    }
+    if mirrored {
+        attempt(worker, problem, &trial, found);
+    }
+}
+
+/// Tries the other side of pulled parameters whose effect is not the mirror image of itself.
+///
+/// A flipped point is worth a descent if it lies low, and lower than a single valley would
+/// have it: a parabola rises four times as much to `-alpha` as to 0. At kinks
+/// every low point counts, since each orthant may have a minimum of its own.
+pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: Search) {
+    let plan = problem.plan;
+    // How far above the minimum a flipped point may lie, and how many descents are made.
+    let (threshold, most) = match (effort, plan.has_kinks) {
+        (Search::Thorough, true) => (10.0, 1024),
+        (Search::Thorough, false) => (10.0, 64),
+        (_, true) => (0.5, 256),
+        (_, false) => (3.0, 8),
+    };
+    let every_valley = plan.has_kinks || effort == Search::Thorough;
+    let smallest = if every_valley { 0.0 } else { 0.25 };
+    let mut descents = 0;
+    let mut tried = vec![false; found.best.theta.len()];
+    loop {
+        let lowest = found.best.value();
+        let mut trial = found.best.theta.clone();
+        let mut candidates: Vec<(f64, usize)> = Vec::new();
+        for p in 0..tried.len() {
+            if problem.is_cancelled() {
+                return;
+            }
+            let value = found.best.theta[p];
+            let able = if every_valley { plan.asymmetric[p] } else { plan.bendable[p] };
+            if tried[p] || problem.fixed[p] || !able || value == 0.0 || value.abs() < smallest {
+                continue;
+            }
+            let mut rise = |to: f64| {
+                trial[p] = to.clamp(problem.lower[p], problem.upper[p]);
+                let rise = worker.evaluate(problem, &trial, 0.0).value() - lowest;
+                trial[p] = value;
+                rise
+            };
+            let mirrored = rise(-value);
+            if mirrored < threshold && (every_valley || mirrored < 1.5 * rise(0.0)) {
+                candidates.push((mirrored, p));
+            } else {
+                tried[p] = true;
+            }
+        }
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut improved = false;
+        for (_, p) in candidates {
+            if descents >= most {
+                return;
+            }
+            tried[p] = true;
+            descents += 1;
+            let mut trial = found.best.theta.clone();
+            trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
+            let lower = if plan.has_kinks {
+                attempt_below(worker, problem, &trial, found)
+            } else {
+                attempt(worker, problem, &trial, found)
+            };
+            if lower {
+                // Around a new minimum between kinks every side counts anew.
+                if plan.has_kinks {
+                    tried.fill(false);
+                }
+                improved = true;
+                break;
+            }
+        }
+        if !improved {
+            return;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Descents from the lowest points along single parameters.
+
+use super::super::descend::descend;
+use super::super::{Problem, Worker};
+use super::attempt::{Found, SHORT, attempt_below};
+use super::surroundings::Surroundings;
+
+/// Free parameters whose bend gives the data something to gain at `theta`; `all`: everything that bends.
+///
+/// The curvature of `-ln L` along a parameter is 1 from its constraint, something positive from the data, and
+/// `f''(alpha) sum_b r_b A_b` from its bend. The second derivative `f''` of code 4p lies between 3.75 and -1.25: without a sum below
+/// -0.27 or above 0.8 no parameter has a second minimum by itself, and none of them is worth a look. Where one is, others
+/// may go with it that gain half as much. Kinks have barriers of any height.
+fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
+    let plan = problem.plan;
+    let able = |p: usize| plan.bendable[p] && !problem.fixed[p];
+    if !(0..theta.len()).any(able) {
+        return Vec::new();
+    }
+    worker.evaluate(problem, theta, 0.0);
+    let slopes = &worker.scratch.slope;
+    let beyond = |p: usize, share: f64| {
+        let pull = plan.bends.pull(p, slopes);
+        let (least, most) = if plan.has_kinks { (-0.15, 0.15) } else { (-0.25, 0.75) };
+        pull < share * least || pull > share * most
+    };
+    if !all && !(0..theta.len()).any(|p| able(p) && beyond(p, 1.0)) {
+        return Vec::new();
+    }
+    let mut chosen: Vec<usize> = (0..theta.len())
+        .filter(|&p| able(p) && ((all && plan.bends.amount[p] > 0.2) || beyond(p, 0.5)))
+        .collect();
+    // A model may have thousands: the most promising ones then.
+    let strength = |p: usize| plan.bends.pull(p, slopes).abs();
+    chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
+    chosen
+}
+
+/// What the data have to gain from all bends together before combinations of parameters deserve a look.
+const LEAST_STRENGTH: f64 = 2.0;
+
+/// Whether the data have much to gain at `theta` from the bends of several parameters.
+pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool {
+    let chosen = promising(worker, problem, theta, false);
+    let slopes = &worker.scratch.slope;
+    chosen.len() > 1
+        && chosen.iter().map(|&p| problem.plan.bends.pull(p, slopes).abs()).sum::<f64>() >= LEAST_STRENGTH
+}
+
+/// How far a search along single parameters goes.
+#[derive(Clone, Copy)]
+pub(super) struct Along {
+    /// Every parameter that bends, not only the promising ones.
+    pub(super) all: bool,
+    /// Parameters at most.
+    pub(super) parameters: usize,
+    /// Points that rise by more deserve no descent.
+    pub(super) rise: f64,
+    /// Descents at most.
+    pub(super) descents: usize,
+}
+
+/// Descends from the lowest points along single parameters, again around every new minimum.
+pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut Found) {
+    let mut descents = 0;
+    let mut failed: Vec<(usize, bool)> = Vec::new();
+    loop {
+        let minimum = found.best.theta.clone();
+        let mut chosen = promising(worker, problem, &minimum, along.all);
+        chosen.truncate(along.parameters);
+        if chosen.is_empty() {
+            return;
+        }
+        let Some(mut around) = Surroundings::new(worker, problem, &minimum) else { return };
+        let mut candidates = Vec::new();
+        for p in chosen {
+            if problem.is_cancelled() {
+                return;
+            }
+            around.look_along(worker, problem, p, along.rise, &mut candidates);
+        }
+        candidates.sort_by(|a, b| a.rise.total_cmp(&b.rise));
+        let mut improved = false;
+        for candidate in candidates {
+            let key =
+                (candidate.parameter, candidate.theta[candidate.parameter] > minimum[candidate.parameter]);
+            if descents >= along.descents {
+                return;
+            }
+            if failed.contains(&key) {
+                continue;
+            }
+            descents += 1;
+            let mut start = candidate.theta;
+            if problem.plan.has_kinks {
+                // A step from afar may cross the kink at once: the others settle first.
+                let mut held = problem.clone();
+                held.fixed[candidate.parameter] = true;
+                if let Ok(settled) = descend(worker, &held, &start, SHORT) {
+                    found.iterations += settled.iterations;
+                    start = settled.theta;
+                }
+            }
+            if attempt_below(worker, problem, &start, found) {
+                improved = true;
+                break;
+            }
+            failed.push(key);
+        }
+        if !improved {
+            return;
+        }
+    }
+}
