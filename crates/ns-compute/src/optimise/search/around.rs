@@ -54,8 +54,8 @@ pub(super) fn look_around(
             crossings(worker, inside, if thorough { 256 } else { FEW_CROSSINGS }, found);
         }
         let alone = found.improved;
-        let strained = thorough || problem.plan.has_kinks;
-        if combined && (strained || is_strained(worker, problem, &found.best.theta.clone())) {
+        let always = thorough || problem.plan.has_kinks;
+        if combined && (always || is_strained(worker, inside, &found.best.theta.clone())) {
             factors(worker, inside, thorough, found);
             combinations(worker, inside, tries, found);
         }

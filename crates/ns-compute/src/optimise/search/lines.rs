@@ -36,15 +36,17 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     chosen
 }
 
-/// What the data have to gain from all bends together before combinations of parameters deserve a look.
-const LEAST_STRENGTH: f64 = 2.0;
+/// What the data have to gain from all bends together, in the units of [`promising`], before combinations of parameters
+/// deserve a look.
+const LEAST_STRAIN: f64 = 3.3;
 
-/// Whether the data have much to gain at `theta` from the bends of several parameters.
+/// Whether the data have much to gain at `theta` from the bends of all parameters together.
 pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool {
-    let chosen = promising(worker, problem, theta, false);
+    worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
-    chosen.len() > 1
-        && chosen.iter().map(|&p| problem.plan.bends.pull(p, slopes).abs()).sum::<f64>() >= LEAST_STRENGTH
+    let able = |&p: &usize| problem.plan.bendable[p] && !problem.fixed[p];
+    let pulls = (0..theta.len()).filter(able).map(|p| problem.plan.bends.pull(p, slopes).abs());
+    pulls.sum::<f64>() >= LEAST_STRAIN
 }
 
 /// How far a search along single parameters goes.
