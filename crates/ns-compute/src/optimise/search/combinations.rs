@@ -22,9 +22,9 @@ impl Effort {
     /// The default search's: every side of a kink may have a minimum of its own.
     pub(super) fn standard(problem: &Problem<'_>) -> Self {
         if problem.plan.has_kinks {
-            Self { drawn: 60, descents: 60 }
+            Self { drawn: 60, descents: 30 }
         } else {
-            Self { drawn: 40, descents: 40 }
+            Self { drawn: 40, descents: 16 }
         }
     }
 }

@@ -3,9 +3,9 @@
 //! A free factor multiplies the effects of all parameters of its samples. Where it is much smaller or larger these
 //! parameters count less or more, and other minima may be the lowest.
 
-use super::super::descend::descend;
+use super::super::descend::{Mode, descend};
 use super::super::{Problem, Worker};
-use super::attempt::{Found, SHORT, attempt_below};
+use super::attempt::{Found, attempt_below};
 use super::combinations::{Effort, combinations};
 
 /// Factors at most.
@@ -16,6 +16,12 @@ const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
 /// A value nearer than this to that of the minimum, in units of the start, is in the same valley.
 const LEAST_MOVE: f64 = 0.2;
+
+/// The others follow about: the minimum of each value is not needed.
+const SETTLE: Mode = Mode { iterations: 20, ..Mode::from(false) };
+
+/// A value whose likelihood is further above the minimum deserves no descent.
+const MOST_RISE: f64 = 20.0;
 
 /// Rounds over the values: each begins at a lower minimum.
 const MOST_ROUNDS: usize = 4;
@@ -42,7 +48,11 @@ pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool
                 }
                 let mut trial = minimum.clone();
                 trial[p] = value;
-                let Ok(other) = descend(worker, &held, &trial, SHORT) else { continue };
+                let Ok(other) = descend(worker, &held, &trial, SETTLE) else { continue };
+                if other.value() > found.best.value() + MOST_RISE {
+                    found.iterations += other.iterations;
+                    continue;
+                }
                 let mut beside = Found::new(other);
                 if thorough {
                     combinations(worker, &held, Effort::BESIDE, &mut beside);

@@ -38,7 +38,7 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
 
 /// What the data have to gain from all bends together, in the units of [`promising`], before combinations of parameters
 /// deserve a look.
-const LEAST_STRAIN: f64 = 3.3;
+const LEAST_STRAIN: f64 = 4.2;
 
 /// Whether the data have much to gain at `theta` from the bends of all parameters together.
 pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool {
