@@ -209,3 +209,40 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
         list(names)
     ))
 }
+
+/// Distance from a bound, in uncertainties, from which a minimum counts as touching it.
+const TOUCHING: f64 = 0.01;
+
+/// Part of a variance that comes through another parameter from which the profile rises at least twice as fast once that
+/// one cannot move.
+const THROUGH: f64 = 0.5;
+
+/// Names the parameters whose uncertainty comes through another one that lies on its bound with a slope of 0: beyond the
+/// bound it cannot follow, and on that side their profile rises faster than the uncertainty says.
+pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
+    let Some(covariance) = &outcome.covariance else { return Vec::new() };
+    let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);
+    let touching = |i: usize| -> Option<f64> {
+        let (p, x, room) = (model.parameters.get(i)?, outcome.parameters.get(i)?, TOUCHING * sigma(i)?);
+        [p.bounds.0, p.bounds.1].into_iter().find(|bound| (x - bound).abs() <= room)
+    };
+    let mut notes = Vec::new();
+    for i in 0..outcome.parameters.len().min(covariance.n) {
+        let (Some(bound), Some(own)) = (touching(i), sigma(i)) else { continue };
+        let follows = |j: usize| {
+            let correlation = sigma(j).map_or(0.0, |other| covariance.get(i, j) / (own * other));
+            j != i && correlation * correlation > THROUGH
+        };
+        let names: Vec<&str> = (0..covariance.n).filter(|j| follows(*j)).map(|j| name(model, j)).collect();
+        if !names.is_empty() {
+            notes.push(format!(
+                "{} lies at its bound {}, where its slope vanishes: the uncertainty of {} holds on one side only; ask for \
+                 MINOS intervals, or widen the bound",
+                name(model, i),
+                significant(bound),
+                list(names.into_iter())
+            ));
+        }
+    }
+    notes
+}

@@ -190,6 +190,7 @@ fn name_result(
         warnings.extend(missing_uncertainties(&fixed, &at_bound, &on_kink, &two_sided));
         warnings.extend(diagnosis::flat_directions(model, session, data, &outcome));
         warnings.extend(diagnosis::hardly_determined(model, &outcome));
+        warnings.extend(diagnosis::one_sided(model, &outcome));
     }
     let (mut asked, mut crossings) = (Vec::new(), Vec::new());
     for (i, interval) in intervals {
