@@ -151,6 +151,35 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
+/// Below this an expectation of 0 events is not one of rounding.
+const NEGATIVE: f64 = -1e-6;
+
+/// What to say of a minimum that leaves bins without expected events, or expects fewer than none there.
+pub(crate) fn without_events(
+    model: &Model,
+    session: &dyn Session,
+    data: &Data,
+    outcome: &FitOutcome,
+) -> Option<String> {
+    let empty = empty_bins(model, outcome)?;
+    let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+    let expected =
+        session.evaluate(data, &outcome.parameters, request).map(|found| found.expected).unwrap_or_default();
+    let yields = outcome.empty_bins.iter().filter_map(|&bin| Some((bin, *expected.get(bin)?)));
+    let negative: Vec<String> = yields
+        .filter(|(_, events)| *events < NEGATIVE)
+        .map(|(bin, events)| format!("{} ({})", bin_place(model, bin), significant(events)))
+        .collect();
+    if negative.is_empty() {
+        return Some(format!("no expected events are left at the minimum in {empty}"));
+    }
+    Some(format!(
+        "the minimum expects a negative number of events in {}: where none are observed the likelihood grows as the \
+         expectation falls below 0, as in pyhf; narrow the bounds of the parameters that lead there, or correct the yields",
+        list(negative.iter().map(String::as_str))
+    ))
+}
+
 /// Says for every flat parameter whether it has no effect at all, or none that others could not
 /// undo.
 pub(crate) fn flat_directions(

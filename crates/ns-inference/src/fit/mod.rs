@@ -179,8 +179,8 @@ fn name_result(
     warnings.extend(notes);
     if !outcome.converged() {
         warnings.extend(diagnosis::not_converged(model, &outcome));
-    } else if let Some(empty) = diagnosis::empty_bins(model, &outcome) {
-        warnings.push(format!("no expected events are left at the minimum in {empty}"));
+    } else {
+        warnings.extend(diagnosis::without_events(model, session, data, &outcome));
     }
     let edm = outcome.certificate.edm;
     if !edm.is_finite() {

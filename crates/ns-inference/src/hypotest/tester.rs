@@ -448,8 +448,10 @@ impl<'a> Tester<'a> {
             self.converged = false;
             let reasons = diagnosis::not_converged(self.analysis.model, fit);
             self.notes.push(format!("{which}: {}", reasons.join("; ")));
-        } else if let Some(empty) = diagnosis::empty_bins(self.analysis.model, fit) {
-            self.notes.push(format!("{which}: no expected events are left at the minimum in {empty}"));
+        } else {
+            let Analysis { model, session, data, .. } = &self.analysis;
+            let note = diagnosis::without_events(model, *session, data, fit);
+            self.notes.extend(note.map(|note| format!("{which}: {note}")));
         }
     }
 
