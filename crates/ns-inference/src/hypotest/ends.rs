@@ -11,9 +11,10 @@ use super::profile::{Effort, Profile};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 
-/// The same fit from the other bound of each such parameter, one at a time.
+/// The same fit from the other bound of each such parameter but the one of interest, one at a time.
 pub(super) fn from_other_ends(
     analysis: &Analysis<'_>,
+    poi: usize,
     fit: &FitOutcome,
     request: &FitRequest,
 ) -> Vec<FitRequest> {
@@ -25,7 +26,7 @@ pub(super) fn from_other_ends(
             Inactive::UpperBound => parameter.bounds.0,
             _ => continue,
         };
-        if parameter.constraint != Constraint::None || !other.is_finite() {
+        if *index == poi || parameter.constraint != Constraint::None || !other.is_finite() {
             continue;
         }
         let mut start = fit.parameters.clone();
@@ -53,7 +54,7 @@ impl Profile {
     ) -> Result<(), InferenceError> {
         let Some(known) = self.at(value).filter(|_| analysis.is_small()) else { return Ok(()) };
         let request = analysis.conditional(&[(self.parameter, value)], known.fit.parameters.clone());
-        let requests = from_other_ends(analysis, &known.fit, &request);
+        let requests = from_other_ends(analysis, self.parameter, &known.fit, &request);
         let tasks: Vec<FitTask> = requests
             .into_iter()
             .map(|request| FitTask { data: self.data.clone(), fits: vec![request] })

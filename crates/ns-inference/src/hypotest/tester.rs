@@ -84,7 +84,7 @@ impl<'a> Tester<'a> {
 
         analysis.expect(3 + further);
         let data = analysis.data.clone();
-        let free = free_fit(&mut analysis)?;
+        let free = free_fit(&mut analysis, poi)?;
         let mut tester = Self {
             statistic,
             poi,
@@ -469,7 +469,7 @@ impl<'a> Tester<'a> {
 }
 
 /// The free fit. A small model is searched thoroughly, too.
-fn free_fit(analysis: &mut Analysis<'_>) -> Result<FitOutcome, InferenceError> {
+fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
     let mut best = analysis.fit(&data, base.clone(), WITH_COVARIANCE)?;
@@ -480,7 +480,7 @@ fn free_fit(analysis: &mut Analysis<'_>) -> Result<FitOutcome, InferenceError> {
         let request = FitRequest { search: Search::Thorough, ..base.clone() };
         best = lower(best, analysis.fit(&data, request, WITH_COVARIANCE)?);
     }
-    for request in from_other_ends(analysis, &best, &base) {
+    for request in from_other_ends(analysis, poi, &best, &base) {
         let task = FitTask { data: data.clone(), fits: vec![request] };
         for other in analysis.run(&[task], WITH_COVARIANCE)?.into_iter().flatten() {
             best = lower(best, other);

@@ -161,7 +161,11 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         }
     };
     let mut subject = Subject { model: &model, session, reference, report, draw, best, tests: Vec::new() };
-    free_fit(&mut subject);
+    let point = subject.best.bestfit.clone();
+    subject.reference.look_at(false, &point);
+    if !subject.reference.below_nothing {
+        free_fit(&mut subject);
+    }
     // What follows would be set aside.
     if subject.reference.below_nothing {
         let aside = subject.report.violations.len();

@@ -22,8 +22,16 @@ fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
             None
         }
     };
+    if let Some(result) = &result {
+        aside(s, &result.warnings);
+    }
     s.tests.push((mu, result.clone()));
     result
+}
+
+/// Sets a model aside where an analysis says that a minimum expects less than nothing.
+fn aside(s: &mut Subject<'_>, warnings: &[String]) {
+    s.reference.below_nothing |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
 
 /// Free, conditional and Asimov fits at two values.
@@ -133,6 +141,7 @@ pub fn significance(s: &mut Subject<'_>) {
             return;
         }
     };
+    aside(s, &result.warnings);
     let (free, best) = (s.held(&[], &[]), s.best.bestfit.clone());
     let rise = 2.0 * (s.held(&[(poi, 0.0)], &[best]) - free);
     let expected = if result.mu_hat < 0.0 { 0.0 } else { rise.max(0.0) };
@@ -153,6 +162,7 @@ pub fn limit(s: &mut Subject<'_>, turns: Turns) {
             return;
         }
     };
+    aside(s, &result.warnings);
     let (lower, upper) = s.model.parameters[poi].bounds;
     let alpha = 1.0 - result.cl;
     let known: Vec<f64> = result.expected.iter().copied().flatten().collect();
