@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Models that every run of the tests looks at, about six minutes of two processors; the example `check_consistency` takes
+/// Models that every run of the tests looks at, about four minutes of two processors; the example `check_consistency` takes
 /// more.
 const MODELS: u64 = 860;
 
