@@ -1,10 +1,11 @@
 //! Whether the analyses of random models agree with each other and with single fits:
 //! `cargo run --release -p ns-inference --example check_consistency -- FIRST COUNT [--threads N] [--save FOLDER]
-//! [--write INDEX] [--refused] [--part]`.
+//! [--write INDEX] [--refused] [--part] [--slow SECONDS]`.
 //!
 //! Prints a line per violated property (model, property, numbers), then a table of counts per property. `--save`
 //! writes the workspaces of models with a violation, `--write INDEX` prints the workspace of one model instead of
-//! checking any, `--refused` also lists analyses that had a reason to give no answer, `--part` looks at what the tests look at.
+//! checking any, `--refused` also lists analyses that had a reason to give no answer, `--part` looks at what the tests look at,
+//! `--slow SECONDS` lists models that take longer.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../tests/property/mod.rs"]
@@ -17,11 +18,11 @@ use property::checks::Depth;
 use property::run::run;
 use property::workspace::{Case, draw};
 
-const USAGE: &str =
-    "usage: check_consistency FIRST COUNT [--threads N] [--save FOLDER] [--write INDEX] [--refused] [--part]";
+const USAGE: &str = "usage: check_consistency FIRST COUNT [--threads N] [--save FOLDER] [--write INDEX] [--refused] [--part] [--slow SECONDS]";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut threads, mut save, mut refused, mut depth) = (2, None, false, Depth::Whole);
+    let mut slow = f64::INFINITY;
     let (mut numbers, mut args) = (Vec::new(), std::env::args().skip(1));
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(USAGE);
@@ -36,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             "--refused" => refused = true,
             "--part" => depth = Depth::Part,
+            "--slow" => slow = value()?.parse()?,
             number => numbers.push(number.parse::<u64>()?),
         }
     }
@@ -47,6 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         for violation in &report.below_nothing {
             println!("{} | below nothing: {} | {}", case.index, violation.property, violation.numbers);
+        }
+        if report.seconds > slow {
+            println!("{} | slow | {:.2} s", case.index, report.seconds);
         }
         if refused {
             for refusal in &report.refused {

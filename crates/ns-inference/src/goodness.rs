@@ -128,8 +128,8 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     let mut warnings = model.warnings.clone();
     if !fit.converged() {
         warnings.extend(diagnosis::not_converged(model, &fit));
-    } else if let Some(empty) = diagnosis::empty_bins(model, &fit) {
-        warnings.push(format!("no expected events are left at the minimum in {empty}"));
+    } else {
+        warnings.extend(diagnosis::without_events(model, session, &data, &fit));
     }
 
     let n_bins = model.n_bins();

@@ -87,6 +87,50 @@ fn limits_of_a_bin_without_background_respect_the_bounds() {
     }
 }
 
+/// Where the measurement allows a negative `mu`, a bin without background draws the fit of its Asimov set there, as in
+/// pyhf: `-ln L` is `3 mu + (4 + mu) - 4 ln(4 + mu)`, with its minimum at -3.
+#[test]
+fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
+    let model = model(
+        &json!([{"name": "SR", "samples": [
+            {"name": "signal", "data": [3.0, 1.0], "modifiers": [mu()]},
+            {"name": "background", "data": [0.0, 4.0], "modifiers": []}]}]),
+        &json!([{"name": "SR", "data": [0, 4]}]),
+        &json!([{"name": "mu", "bounds": [[-5.0, 10.0]]}]),
+    );
+    for value in [0.0, 1.0, 2.5] {
+        let expected = 2.0 * (4.0 * value - 4.0 * (4.0_f64 + value).ln() + 12.0);
+        let result = test(&model, value, TestStatistic::Q);
+        close(Some(result.mu_hat), -3.0, 1e-6);
+        close(Some(result.q_asimov), expected, 1e-7);
+        close(Some(result.q_obs), expected, 1e-7);
+        let negative = "the minimum expects a negative number of events in bin 0 of channel 'SR' (-9)";
+        assert!(result.warnings.iter().any(|w| w.contains(negative)), "{:?}", result.warnings);
+    }
+}
+
+/// A free factor of a shape that may vanish: near both of its bounds there is a valley, and the search from one did not
+/// see the other.
+#[test]
+fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
+    let model = model(
+        &json!([{"name": "SR", "samples": [
+            {"name": "w", "data": [0.8, 0.8], "modifiers": [
+                {"name": "shape", "type": "histosys",
+                 "data": {"hi_data": [2.04, 2.6], "lo_data": [0.143, 1.274]}},
+                norm("shape", 0.823, 1.9),
+                {"name": "free", "type": "shapefactor", "data": null}]},
+            {"name": "signal", "data": [0.6, 0.9], "modifiers": [mu()]},
+            {"name": "background", "data": [0.9, 0.6], "modifiers": []}]}]),
+        &json!([{"name": "SR", "data": [0, 0]}]),
+        &json!([]),
+    );
+    let result = test(&model, 2.977, TestStatistic::Qtilde);
+    // From a grid of start points; the other valley ends at 13.769.
+    let conditional = result.twice_nll_conditional.unwrap();
+    assert!(conditional < 9.545_932_406_5 + 1e-6, "{conditional}");
+}
+
 /// The model of two valleys: `shape` and `rate` can each make up for much of what `mu` does.
 fn two_valleys() -> Model {
     model(
@@ -212,6 +256,48 @@ fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
         assert!(result.cls.is_some() && result.q_asimov > 0.0, "{:?}", result.warnings);
     }
     assert!(limit(&model, &LimitOptions::default()).expected.iter().all(Option::is_some));
+}
+
+/// Data expected without a signal put `mu` on its bound with a slope of 0. A background that follows it is known to its
+/// uncertainty on one side only.
+#[test]
+fn an_uncertainty_through_a_parameter_at_its_bound_is_said_to_hold_on_one_side() {
+    let bounded = |lower: f64| {
+        model(
+            &json!([{"name": "SR", "samples": [
+                {"name": "signal", "data": [30.0, 21.0], "modifiers": [mu()]},
+                {"name": "background", "data": [100.0, 50.0], "modifiers": [
+                    {"name": "size", "type": "normfactor", "data": null}]}]}]),
+            &json!([{"name": "SR", "data": [100, 50]}]),
+            &json!([{"name": "mu", "bounds": [[lower, 10.0]]}]),
+        )
+    };
+    let fit = |model: &Model| {
+        ns_inference::fit(model, open(model).as_ref(), &FitOptions::default(), Control::default()).unwrap()
+    };
+    let one_sided = |warning: &&String| warning.contains("size holds on one side only");
+    let touching = fit(&bounded(0.0));
+    assert_eq!(touching.warnings.iter().filter(one_sided).count(), 1, "{:?}", touching.warnings);
+    assert!(touching.uncertainties.iter().all(Option::is_some), "{:?}", touching.uncertainties);
+    let inside = fit(&bounded(-5.0));
+    assert_eq!(inside.warnings.iter().filter(one_sided).count(), 0, "{:?}", inside.warnings);
+}
+
+/// The test of the value that the Asimov set has itself: the words say why there is no CLs, and what to do.
+#[test]
+fn a_test_of_the_asimov_value_with_a_best_fit_below_says_why_there_is_no_cls() {
+    let model = model(
+        &json!([{"name": "SR", "samples": [
+            {"name": "signal", "data": [10.0], "modifiers": [mu()]},
+            {"name": "background", "data": [50.0], "modifiers": []}]}]),
+        &json!([{"name": "SR", "data": [40]}]),
+        &json!([{"name": "mu", "bounds": [[-5.0, 10.0]]}]),
+    );
+    let result = test(&model, 0.0, TestStatistic::Qtilde);
+    assert_eq!((result.cls, result.q_asimov), (None, 0.0));
+    let said = |w: &String| w.contains("the best fit -1 lies below it") && w.contains("use the statistic q");
+    assert!(result.warnings.iter().any(said), "{:?}", result.warnings);
+    assert!(test(&model, 0.0, TestStatistic::Q).cls.is_some());
 }
 
 /// A signal that changes nothing.

@@ -151,6 +151,35 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
+/// Below this an expectation of 0 events is not one of rounding.
+const NEGATIVE: f64 = -1e-6;
+
+/// What to say of a minimum that leaves bins without expected events, or expects fewer than none there.
+pub(crate) fn without_events(
+    model: &Model,
+    session: &dyn Session,
+    data: &Data,
+    outcome: &FitOutcome,
+) -> Option<String> {
+    let empty = empty_bins(model, outcome)?;
+    let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+    let expected =
+        session.evaluate(data, &outcome.parameters, request).map(|found| found.expected).unwrap_or_default();
+    let yields = outcome.empty_bins.iter().filter_map(|&bin| Some((bin, *expected.get(bin)?)));
+    let negative: Vec<String> = yields
+        .filter(|(_, events)| *events < NEGATIVE)
+        .map(|(bin, events)| format!("{} ({})", bin_place(model, bin), significant(events)))
+        .collect();
+    if negative.is_empty() {
+        return Some(format!("no expected events are left at the minimum in {empty}"));
+    }
+    Some(format!(
+        "the minimum expects a negative number of events in {}: where none are observed the likelihood grows as the \
+         expectation falls below 0, as in pyhf; narrow the bounds of the parameters that lead there, or correct the yields",
+        list(negative.iter().map(String::as_str))
+    ))
+}
+
 /// Says for every flat parameter whether it has no effect at all, or none that others could not
 /// undo.
 pub(crate) fn flat_directions(
@@ -208,4 +237,41 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
          one of them",
         list(names)
     ))
+}
+
+/// Distance from a bound, in uncertainties, from which a minimum counts as touching it.
+const TOUCHING: f64 = 0.01;
+
+/// Part of a variance that comes through another parameter from which the profile rises at least twice as fast once that
+/// one cannot move.
+const THROUGH: f64 = 0.5;
+
+/// Names the parameters whose uncertainty comes through another one that lies on its bound with a slope of 0: beyond the
+/// bound it cannot follow, and on that side their profile rises faster than the uncertainty says.
+pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
+    let Some(covariance) = &outcome.covariance else { return Vec::new() };
+    let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);
+    let touching = |i: usize| -> Option<f64> {
+        let (p, x, room) = (model.parameters.get(i)?, outcome.parameters.get(i)?, TOUCHING * sigma(i)?);
+        [p.bounds.0, p.bounds.1].into_iter().find(|bound| (x - bound).abs() <= room)
+    };
+    let mut notes = Vec::new();
+    for i in 0..outcome.parameters.len().min(covariance.n) {
+        let (Some(bound), Some(own)) = (touching(i), sigma(i)) else { continue };
+        let follows = |j: usize| {
+            let correlation = sigma(j).map_or(0.0, |other| covariance.get(i, j) / (own * other));
+            j != i && correlation * correlation > THROUGH
+        };
+        let names: Vec<&str> = (0..covariance.n).filter(|j| follows(*j)).map(|j| name(model, j)).collect();
+        if !names.is_empty() {
+            notes.push(format!(
+                "{} lies at its bound {}, where its slope vanishes: the uncertainty of {} holds on one side only; ask for \
+                 MINOS intervals, or widen the bound",
+                name(model, i),
+                significant(bound),
+                list(names.into_iter())
+            ));
+        }
+    }
+    notes
 }

@@ -179,8 +179,8 @@ fn name_result(
     warnings.extend(notes);
     if !outcome.converged() {
         warnings.extend(diagnosis::not_converged(model, &outcome));
-    } else if let Some(empty) = diagnosis::empty_bins(model, &outcome) {
-        warnings.push(format!("no expected events are left at the minimum in {empty}"));
+    } else {
+        warnings.extend(diagnosis::without_events(model, session, data, &outcome));
     }
     let edm = outcome.certificate.edm;
     if !edm.is_finite() {
@@ -190,6 +190,7 @@ fn name_result(
         warnings.extend(missing_uncertainties(&fixed, &at_bound, &on_kink, &two_sided));
         warnings.extend(diagnosis::flat_directions(model, session, data, &outcome));
         warnings.extend(diagnosis::hardly_determined(model, &outcome));
+        warnings.extend(diagnosis::one_sided(model, &outcome));
     }
     let (mut asked, mut crossings) = (Vec::new(), Vec::new());
     for (i, interval) in intervals {

@@ -7,6 +7,7 @@
 mod asimov;
 pub(crate) mod asymptotic;
 mod compare;
+mod ends;
 pub(crate) mod power;
 pub(crate) mod profile;
 pub(crate) mod tester;

@@ -4,6 +4,7 @@ use ns_core::EvaluationRequest;
 
 use super::TestStatistic;
 use super::tester::{Tested, Tester};
+use crate::present::significant;
 
 /// A test without power.
 pub(crate) struct Powerless {
@@ -55,7 +56,10 @@ impl Tester<'_> {
         if value == asimov {
             let note = undefined.then(|| {
                 format!(
-                    "cls is null: at {name} = {value} the Asimov set tells nothing apart, and the best fit lies below"
+                    "cls is null: {name} = {value} is the value of the Asimov set itself, so that q_asimov is 0, and the \
+                     best fit {} lies below it, where the formula of qtilde divides by q_asimov; test a larger value, or \
+                     use the statistic q",
+                    significant(self.best_value())
                 )
             });
             return Some(Powerless { note, undefined });

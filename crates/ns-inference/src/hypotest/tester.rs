@@ -3,6 +3,7 @@
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Search, Wanted};
 
+use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
 use crate::analysis::Analysis;
@@ -83,7 +84,7 @@ impl<'a> Tester<'a> {
 
         analysis.expect(3 + further);
         let data = analysis.data.clone();
-        let free = free_fit(&mut analysis)?;
+        let free = free_fit(&mut analysis, poi)?;
         let mut tester = Self {
             statistic,
             poi,
@@ -156,6 +157,7 @@ impl<'a> Tester<'a> {
             for fitted in &fits {
                 self.observed.learn(value, fitted, Effort::Report);
             }
+            self.observed.search_other_ends(&mut self.analysis, value)?;
             if self.observed.at(value).is_none() {
                 return Err(match fits.into_iter().next() {
                     Some(Err(failure)) if failure != FitFailure::Cancelled => InferenceError::FitFailed {
@@ -302,6 +304,15 @@ impl<'a> Tester<'a> {
             let profile = if is_asimov { &mut self.asimov } else { &mut self.observed };
             profile.learn(value, fitted, effort);
         }
+        if effort == Effort::Report {
+            let mut searched = None;
+            for &(is_asimov, value, _) in &places {
+                if searched.replace((is_asimov, value)) != Some((is_asimov, value)) {
+                    let profile = if is_asimov { &mut self.asimov } else { &mut self.observed };
+                    profile.search_other_ends(&mut self.analysis, value)?;
+                }
+            }
+        }
         let mut failures: Vec<(f64, String)> = Vec::new();
         let mut last = None;
         for (&(is_asimov, value, before), fitted) in places.iter().zip(&fits) {
@@ -437,8 +448,10 @@ impl<'a> Tester<'a> {
             self.converged = false;
             let reasons = diagnosis::not_converged(self.analysis.model, fit);
             self.notes.push(format!("{which}: {}", reasons.join("; ")));
-        } else if let Some(empty) = diagnosis::empty_bins(self.analysis.model, fit) {
-            self.notes.push(format!("{which}: no expected events are left at the minimum in {empty}"));
+        } else {
+            let Analysis { model, session, data, .. } = &self.analysis;
+            let note = diagnosis::without_events(model, *session, data, fit);
+            self.notes.extend(note.map(|note| format!("{which}: {note}")));
         }
     }
 
@@ -456,14 +469,28 @@ impl<'a> Tester<'a> {
 }
 
 /// The free fit. A small model is searched thoroughly, too.
-fn free_fit(analysis: &mut Analysis<'_>) -> Result<FitOutcome, InferenceError> {
+fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
-    let fit = analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?;
-    if !analysis.is_small() || analysis.base.search == Search::Thorough {
-        return Ok(fit);
+    let base = analysis.base.clone();
+    let mut best = analysis.fit(&data, base.clone(), WITH_COVARIANCE)?;
+    if !analysis.is_small() {
+        return Ok(best);
     }
-    let request = FitRequest { search: Search::Thorough, ..analysis.base.clone() };
-    let other = analysis.fit(&data, request, WITH_COVARIANCE)?;
+    if base.search != Search::Thorough {
+        let request = FitRequest { search: Search::Thorough, ..base.clone() };
+        best = lower(best, analysis.fit(&data, request, WITH_COVARIANCE)?);
+    }
+    for request in from_other_ends(analysis, poi, &best, &base) {
+        let task = FitTask { data: data.clone(), fits: vec![request] };
+        for other in analysis.run(&[task], WITH_COVARIANCE)?.into_iter().flatten() {
+            best = lower(best, other);
+        }
+    }
+    Ok(best)
+}
+
+/// The lower of two minima of the same fit; of two equal ones the first, unless only the other has a certificate.
+fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
     let lower = 2.0 * (fit.nll - other.nll) > minos::tolerance(fit.nll) || !fit.converged();
-    Ok(if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit })
+    if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit }
 }

@@ -14,7 +14,7 @@ use ns_core::{
 use serde::Serialize;
 
 use crate::effort::is_small;
-use side::{End, Probe, Side};
+use side::{End, MAX_PROBES, Probe, Side};
 
 /// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
 /// above what the EDM and rounding of `nll` leave open.
@@ -285,9 +285,11 @@ pub(crate) fn crossing(
             "the profile jumps across the level at {}: the fit of the other parameters has several minima there",
             value_at(distance)
         )),
-        End::Exhausted { below } => {
-            Err(format!("not found within the probe limit; up to {} twice_nll stays below", value_at(below)))
-        }
+        End::Exhausted { below } => Err(format!(
+            "twice_nll has not risen by {level} up to {}, where the search was given up after {MAX_PROBES} conditional fits; \
+             look at the profile with a scan of this parameter, or set its bounds to the range that matters",
+            value_at(below)
+        )),
     }
 }
 

@@ -9,8 +9,8 @@
 const TOLERANCE: f64 = 1e-8;
 /// Width of a bracket, relative to the distance, below which the root is pinned down anyway.
 const WIDTH: f64 = 1e-10;
-/// Probes before the search gives up.
-const MAX_PROBES: usize = 80;
+/// Conditional fits after which the search gives up.
+pub(crate) const MAX_PROBES: usize = 80;
 
 /// A conditional minimum at a distance.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(crate) enum End {
     Wall(f64),
     /// The profile jumps across the level at this distance: the conditional fit changed minimum.
     Jump(f64),
-    /// The probe limit came first; nearest rises on either side of the level.
+    /// Given up after [`MAX_PROBES`] conditional fits.
     Exhausted {
         /// Largest distance still below the level.
         below: f64,

@@ -1,7 +1,7 @@
 //! Properties of one model, and the list of those that it violates.
 
 use ns_core::{Control, Execution, Model, Session};
-use ns_inference::{FitOptions, FitResult, fit, open_session};
+use ns_inference::{FitOptions, FitResult, HypotestResult, fit, open_session};
 
 use super::random::Draw;
 use super::reference::{Reference, SAME, noise};
@@ -29,6 +29,8 @@ pub struct Report {
     pub refused: Vec<Finding>,
     /// How often each property was looked at.
     pub looked: Vec<&'static str>,
+    /// How long it took.
+    pub seconds: f64,
 }
 
 impl Report {
@@ -61,6 +63,8 @@ pub struct Subject<'a> {
     pub draw: Draw,
     /// The default fit.
     pub best: FitResult,
+    /// Tests of values so far.
+    pub tests: Vec<(f64, Option<HypotestResult>)>,
 }
 
 impl Subject<'_> {
@@ -92,8 +96,21 @@ impl Subject<'_> {
 pub enum Depth {
     /// Every property.
     Whole,
-    /// Tests and limits, and of the other analyses one, in turn by the model's number.
+    /// In turn by the model's number: a test of one of two values, two of the six limits, and one other analysis.
     Part,
+}
+
+/// Whether the model's number makes it the turn of one of `n` things; all of them have it where everything is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Turns {
+    index: u64,
+    depth: Depth,
+}
+
+impl Turns {
+    pub fn of(self, which: usize, n: u64) -> bool {
+        self.depth == Depth::Whole || self.index % n == which as u64
+    }
 }
 
 /// Checks the properties of one model.
@@ -117,6 +134,8 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let session = session.as_ref();
     let mut draw = Draw::new(case.index ^ 0xC0FF_EE00_0000);
     let mut reference = Reference::new(&model, session);
+    let turns = Turns { index: case.index / 4, depth };
+    let turn = |number: u64| depth == Depth::Whole || case.index % 4 == number;
     // The intervals of some parameters come with the fit.
     let free: Vec<&str> = model
         .parameters
@@ -127,6 +146,9 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let mut names: Vec<&str> = model.poi.map(|i| model.parameters[i].name.as_str()).into_iter().collect();
     names.retain(|n| free.contains(n));
     names.extend(draw.some(&free, 2));
+    if !turn(0) {
+        names.clear();
+    }
     let options = names.iter().fold(FitOptions::default(), |options, name| options.minos(*name));
     let best = match fit(&model, session, &options, Control::default()) {
         Ok(best) => best,
@@ -138,19 +160,26 @@ pub fn check(case: &Case, depth: Depth) -> Report {
             return report;
         }
     };
-    let mut subject = Subject { model: &model, session, reference, report, draw, best };
-    free_fit(&mut subject);
+    let mut subject = Subject { model: &model, session, reference, report, draw, best, tests: Vec::new() };
+    let point = subject.best.bestfit.clone();
+    subject.reference.look_at(false, &point);
+    if !subject.reference.below_nothing {
+        free_fit(&mut subject);
+    }
     // What follows would be set aside.
     if subject.reference.below_nothing {
+        let aside = subject.report.violations.len();
+        if depth == Depth::Whole {
+            tests::numbers(&mut subject);
+        }
+        subject.report.violations.drain(..aside);
         subject.report.below_nothing.push(Finding {
             property: "the free fit",
             numbers: "a bin with a negative expected yield".to_owned(),
             size: 0.0,
         });
-        subject.report.violations.clear();
         return subject.report;
     }
-    let turn = |number: u64| depth == Depth::Whole || case.index % 4 == number;
     if turn(0) {
         intervals::minos(&mut subject);
     }
@@ -161,11 +190,11 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     if turn(2) {
         intervals::ranking(&mut subject);
     }
-    tests::hypotest(&mut subject);
+    tests::hypotest(&mut subject, turns);
     if turn(3) {
         tests::significance(&mut subject);
     }
-    tests::limit(&mut subject);
+    tests::limit(&mut subject, turns);
     let Subject { mut report, reference, .. } = subject;
     let below_nothing = reference.below_nothing;
     report.looked.extend(std::iter::repeat_n("the thorough search misses nothing", reference.n_fits));

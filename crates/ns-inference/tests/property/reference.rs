@@ -100,7 +100,7 @@ impl<'a> Reference<'a> {
     }
 
     /// Looks whether a minimum expects less than nothing somewhere.
-    fn look_at(&mut self, asimov: bool, point: &[f64]) {
+    pub fn look_at(&mut self, asimov: bool, point: &[f64]) {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         if let Ok(found) = self.session.evaluate(&self.data(asimov), point, request) {
             self.below_nothing |= found.expected.iter().take(self.model.n_bins()).any(|x| *x < -1e-6);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::checks::{Depth, Report, check};
 use super::workspace::{Case, draw};
@@ -74,7 +75,9 @@ pub fn run(
                         return;
                     }
                     let case = draw(first + at);
-                    let report = check(&case, depth);
+                    let begin = Instant::now();
+                    let mut report = check(&case, depth);
+                    report.seconds = begin.elapsed().as_secs_f64();
                     each(&case, &report);
                     summary.lock().unwrap().add(&case, &report);
                 }

@@ -1,0 +1,67 @@
+//! Searches from the other bound of parameters that a fit left at one.
+//!
+//! A parameter without a constraint has no scale on which another start point would be far away. Where it ends at a bound,
+//! a second valley may begin near the other one, and no step from the first valley leads there.
+
+use std::sync::Arc;
+
+use ns_core::{Constraint, FitOutcome, FitRequest, FitTask, Inactive, Start, Wanted};
+
+use super::profile::{Effort, Profile};
+use crate::InferenceError;
+use crate::analysis::Analysis;
+
+/// The same fit from the other bound of each such parameter but the one of interest, one at a time.
+pub(super) fn from_other_ends(
+    analysis: &Analysis<'_>,
+    poi: usize,
+    fit: &FitOutcome,
+    request: &FitRequest,
+) -> Vec<FitRequest> {
+    let mut requests = Vec::new();
+    for (index, why) in &fit.inactive {
+        let Some(parameter) = analysis.model.parameters.get(*index) else { continue };
+        let other = match why {
+            Inactive::LowerBound => parameter.bounds.1,
+            Inactive::UpperBound => parameter.bounds.0,
+            _ => continue,
+        };
+        if *index == poi || parameter.constraint != Constraint::None || !other.is_finite() {
+            continue;
+        }
+        let mut start = fit.parameters.clone();
+        if let Some(x) = start.get_mut(*index) {
+            *x = other;
+        }
+        requests.push(FitRequest {
+            start: Start::At(Arc::from(start)),
+            search: analysis.base.search,
+            ..request.clone()
+        });
+    }
+    requests
+}
+
+impl Profile {
+    /// Looks for a lower conditional minimum at `value` from the other ends, and learns what it finds.
+    ///
+    /// # Errors
+    /// As [`Analysis::run`].
+    pub(super) fn search_other_ends(
+        &mut self,
+        analysis: &mut Analysis<'_>,
+        value: f64,
+    ) -> Result<(), InferenceError> {
+        let Some(known) = self.at(value).filter(|_| analysis.is_small()) else { return Ok(()) };
+        let request = analysis.conditional(&[(self.parameter, value)], known.fit.parameters.clone());
+        let requests = from_other_ends(analysis, self.parameter, &known.fit, &request);
+        let tasks: Vec<FitTask> = requests
+            .into_iter()
+            .map(|request| FitTask { data: self.data.clone(), fits: vec![request] })
+            .collect();
+        for fitted in &analysis.run(&tasks, Wanted::default())? {
+            self.learn(value, fitted, Effort::Follow);
+        }
+        Ok(())
+    }
+}
