@@ -8,9 +8,6 @@
 
 namespace ns {
 
-// What a parameter does at a minimum.
-enum { MOVES_FREELY = 0, RESTS = 1, HELD_BY_BOUND = 2 };
-
 // A bound beyond which the function would fall by no more than this may as well not hold.
 constexpr double BARELY = 1e-10;
 

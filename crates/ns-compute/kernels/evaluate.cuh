@@ -5,9 +5,6 @@
 
 namespace ns {
 
-// Counts below this are taken for this many in the metric (see lanes/metric.rs).
-constexpr double FEWEST = 0.25;
-
 // `lambda - n ln(lambda) - (n - n ln n)` without cancellation (see src/simd/deviance.rs).
 NS_DEVICE double deviance(double lambda, double n) {
     double z = (lambda - n) / n, x = lambda / n;
@@ -128,26 +125,26 @@ NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* t
     double *additive = state[ADDITIVE], *product = state[BINWISE];
     const double* curved = state[CURVED];
     NS_EACH(cell, plan.n_cells) {
-        int2 range = plan.slice[cell >> 5];
+        int2 range = plan.slice[slice_of(cell)];
         double sum = plan.nominal[cell], bent = 0.0;
         int only = plan.cell_factor[cell];
-        // Slices are filled up to a multiple of four.
-        for (int i = range.x + (cell & 31); i < range.y; i += 4 * 32) {
-            int p[4];
-            Pair shape[4];
+        // Slices are filled up to whole multiples.
+        for (int i = range.x + place_in_slice(cell); i < range.y; i += AT_A_TIME * WARP) {
+            int p[AT_A_TIME];
+            Pair shape[AT_A_TIME];
 #pragma unroll
-            for (int u = 0; u < 4; u++) {
-                p[u] = plan.slice_param[i + 32 * u];
-                shape[u] = plan.slice_template[i + 32 * u];
+            for (int u = 0; u < AT_A_TIME; u++) {
+                p[u] = plan.slice_param[i + WARP * u];
+                shape[u] = plan.slice_template[i + WARP * u];
             }
 #pragma unroll
-            for (int u = 0; u < 4; u++) {
+            for (int u = 0; u < AT_A_TIME; u++) {
                 sum = fma(theta[p[u]], shape[u].a, sum);
                 bent = fma(curved[p[u]], shape[u].b, bent);
             }
         }
         additive[cell] = sum + bent;
-        product[cell] = only == -1 ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
+        product[cell] = only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
     }
 }
 
@@ -208,13 +205,13 @@ NS_DEVICE void constraints(
     NS_EACH(p, plan.n_params) {
         int2 kind = plan.constraint[p];
         double slope = 0.0, scale = plan.constraint_scale[p];
-        if (kind.x == 1) {
+        if (kind.x == GAUSSIAN) {
             double pull = (theta[p] - aux[kind.y]) * scale;
             double term = 0.5 * pull * pull;
             constraint += term;
             noise += term;
             slope = pull * scale;
-        } else if (kind.x == 2) {
+        } else if (kind.x == POISSON) {
             double rate = theta[p] * scale, n = aux[kind.y];
             double term = poisson_term(rate, n);
             constraint += term;

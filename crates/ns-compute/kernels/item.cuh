@@ -34,7 +34,7 @@ NS_DEVICE double load(const FitLaunch& launch, const State<NEAR>& state, int ite
     NS_EACH(b, plan.n_bins) constant += saturated(main[b]);
     NS_EACH(p, plan.n_params) {
         int2 constraint = plan.constraint[p];
-        if (constraint.x == 2) constant += saturated(aux[constraint.y]);
+        if (constraint.x == POISSON) constant += saturated(aux[constraint.y]);
     }
     return sums.one(constant);
 }

@@ -6,9 +6,6 @@
 
 namespace ns {
 
-// Interpolation codes, as numbers.
-enum { CODE0 = 0, CODE1 = 1, CODE2 = 2, CODE4 = 4 };
-
 struct Plan {
     int n_params, n_bins, n_aux, n_blocks;
     int n_cells, n_terms, n_slices, n_reacting;
@@ -35,7 +32,7 @@ struct Plan {
     const int* cell_block;
     const int* cell_factor;
     const double* nominal;
-    // histosys for the forward sum: slices of 32 cells from and to, then term after term, a cell per place.
+    // histosys for the forward sum: slices of cells from and to, then term after term, a cell per place.
     const int2* slice;
     const int* slice_param;
     // Slope and curve.
@@ -63,6 +60,10 @@ struct Plan {
     // 1 for parameters with a kink at 0; null if there are none.
     const int* kinked;
 };
+
+// Templates lie in slices of as many cells as a warp has threads.
+NS_DEVICE int slice_of(int cell) { return (unsigned)cell / WARP; }
+NS_DEVICE int place_in_slice(int cell) { return (unsigned)cell % WARP; }
 
 // Interpolation codes of an evaluation, and whether kinks are looked at.
 struct Codes {
@@ -103,8 +104,6 @@ struct Override {
     double lower, upper;
 };
 
-enum { START_AT = 0, START_EARLIER = 1, START_ALONG = 2 };
-
 // A direction in which normsys effects on one sample add up (see lanes/directions.rs): parameters, their parts, the
 // widths of their constraints, and places to start from.
 struct Direction {
@@ -112,11 +111,8 @@ struct Direction {
     const int* params;
     const double* parts;
     const double* widths;
-    double places[2];
+    double places[PLACES];
 };
-
-// With so many directions the mirror image is left to the second round.
-constexpr int MOST_DIRECTIONS = 2;
 
 // One minimisation.
 struct Request {
@@ -145,8 +141,6 @@ struct Item {
     // Main counts, then auxiliary data.
     const double* data;
 };
-
-enum { CONVERGED = 0, LEFT = 1, NOT_NEEDED = 2 };
 
 // What is known of a fit besides its parameters.
 struct Outcome {

@@ -10,16 +10,6 @@
 
 namespace ns {
 
-// How a datum is drawn.
-enum DrawMethod : uint32_t {
-    // Poisson by a table: numbers[0] is the least count.
-    DRAW_TABLE = 0,
-    // Poisson by transformed rejection: numbers are the fields of `PoissonRejection`.
-    DRAW_REJECTION = 1,
-    // Normal: mean, sigma.
-    DRAW_NORMAL = 2,
-};
-
 // The distribution of one datum.
 struct DatumSource {
     uint32_t method;

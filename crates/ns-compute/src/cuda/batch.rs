@@ -10,7 +10,7 @@ use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::kind::Kind;
 use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
 use super::shape::Rooms;
-use crate::lanes::MOST_FLIPS;
+use crate::shared_constants::{MOST_FLIPS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
@@ -119,10 +119,10 @@ impl Input {
         let count = |n: usize| if looks { n as i32 } else { 0 };
         let overrides = overrides(table, request);
         let (start, earlier, point) = match &request.start {
-            Start::Init => (layout::START_AT, 0, self.shared(&table.init)),
-            Start::At(point) => (layout::START_AT, 0, self.shared(point)),
-            Start::Earlier(i) => (layout::START_EARLIER, *i as i32, 0),
-            Start::Along(i, direction) => (layout::START_ALONG, *i as i32, self.shared(direction)),
+            Start::Init => (START_AT, 0, self.shared(&table.init)),
+            Start::At(point) => (START_AT, 0, self.shared(point)),
+            Start::Earlier(i) => (START_EARLIER, *i as i32, 0),
+            Start::Along(i, direction) => (START_ALONG, *i as i32, self.shared(direction)),
         };
         let (held_param, held_value) = request.fixed.first().map_or((-1, 0.0), |&(p, x)| (p as i32, x));
         let n_overrides = overrides.len() as i32;
@@ -173,7 +173,7 @@ impl Input {
 fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let bendable = count(request.n_bendable);
-    let shared = count(request.n_first + 2 * request.n_directions).max(count(request.n_second));
+    let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
     (shared + usize::from(bendable > 0)).max(bendable.min(MOST_FLIPS))
 }
 
@@ -300,7 +300,7 @@ impl Launcher<'_> {
         let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
         let base = at_least(self.backend, &mut slot.input, total)?.address();
         for request in &mut requests {
-            if request.start != layout::START_EARLIER {
+            if request.start != START_EARLIER {
                 request.point += base;
             }
             request.overrides += base;

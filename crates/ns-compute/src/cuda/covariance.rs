@@ -12,13 +12,14 @@ use ns_core::{
 };
 
 use super::backend::{Buffer, Kernel, Shape};
-use super::hessian::{Rooms, Sets, TILE};
+use super::hessian::{Rooms, Sets};
 use super::layout::CovarianceLaunch;
 use super::session::CudaSession;
 use super::shape::RESERVED;
 use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
+use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TILE};
 
 /// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
 /// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
@@ -26,10 +27,6 @@ const LEAST_LEFT: f64 = 1e-7;
 
 /// Above this EDM the step that comes with a covariance is taken, once, as the processor does: a covariance depends on the point.
 const LAST_STEP: f64 = 1e-14;
-
-/// What a parameter does at a minimum (`kernels/covariance.cuh`): nothing, or it is held by a bound.
-const RESTS: u8 = 1;
-const HELD_BY_BOUND: u8 = 2;
 
 /// What covariances of one launch may take that go to the host, bytes.
 const MOST_FETCHED: usize = 64 << 20;
@@ -141,7 +138,8 @@ impl CudaSession {
             problems.points.extend_from_slice(&fit.parameters);
             problems.sets.push((fitted.set_of)(i) as i32);
             let frame = (fitted.frame)(i, k);
-            let mut rests: Vec<u8> = frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { 0 }).collect();
+            let mut rests: Vec<u8> =
+                frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { MOVES_FREELY }).collect();
             for &(p, why) in &fit.inactive {
                 rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
             }
@@ -373,7 +371,7 @@ fn threads(n: usize) -> u32 {
         ..=24 => 64,
         25..=48 => 128,
         49..=96 => 256,
-        _ => 512,
+        _ => MOST_INVERTING as u32,
     }
 }
 

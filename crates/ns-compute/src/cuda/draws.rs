@@ -10,11 +10,7 @@ use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, SessionError, ToySource};
 
 use super::backend::{Backend, Buffer};
-
-/// Ways to draw a datum (`enum DrawMethod`).
-const TABLE: u32 = 0;
-const REJECTION: u32 = 1;
-const NORMAL: u32 = 2;
+use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
 /// `struct DatumSource`.
 #[repr(C)]
@@ -63,9 +59,10 @@ impl Tables {
     }
 
     fn poisson(&mut self, poisson: &Poisson) {
-        let mut datum = DatumSource { method: TABLE, thresholds: 0, guide: 0, unused: 0, numbers: [0.0; 7] };
+        let mut datum =
+            DatumSource { method: DRAW_TABLE, thresholds: 0, guide: 0, unused: 0, numbers: [0.0; 7] };
         if let Some(of) = poisson.rejection() {
-            datum.method = REJECTION;
+            datum.method = DRAW_REJECTION;
             datum.numbers = [of.whole, of.part, of.mean, of.a, of.b, of.attempts, of.squeeze];
         }
         if let Some(table) = poisson.table() {
@@ -83,7 +80,7 @@ impl Tables {
         let mut numbers = [0.0; 7];
         numbers[0] = normal.mean();
         numbers[1] = normal.sigma();
-        self.sources.push(DatumSource { method: NORMAL, thresholds: 0, guide: 0, unused: 0, numbers });
+        self.sources.push(DatumSource { method: DRAW_NORMAL, thresholds: 0, guide: 0, unused: 0, numbers });
     }
 }
 

@@ -7,9 +7,8 @@ use super::layout::{self, EvaluateLaunch, N_EXTRA, N_OFFSETS};
 use super::session::CudaSession;
 use super::shape;
 use crate::plan::{Block, Plan};
+use crate::shared_constants::TILE;
 
-/// Rows and columns of a tile (`kernels/hessian.cuh`).
-pub(super) const TILE: usize = 4;
 /// What Hessians of one launch may take, bytes.
 const MOST_HESSIANS: usize = 256 << 20;
 /// What the slabs of its blocks may take, bytes.

@@ -4,6 +4,8 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
+use crate::shared_constants::PLACES;
+
 /// Arrays of one block (`enum Array`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
@@ -70,13 +72,6 @@ pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
 /// The first array that is always in the block's slab in device memory; those before it are in shared memory if the
 /// model is small enough.
 pub(super) const FIRST_FAR: usize = Array::Factor as usize;
-
-/// Numbers that a block's sums take, and behind them what it is at, a copy of the metric, and the limited memory
-/// (`kernels/block.cuh`).
-pub(super) const ROOM: usize = 2 * 4 * 4 + 8 + 20 + 24;
-
-/// Partial sums of a block.
-pub(super) const PARTS: usize = 128;
 
 /// `struct Plan`.
 #[repr(C)]
@@ -172,13 +167,8 @@ pub(super) struct Direction {
     pub(super) params: u64,
     pub(super) parts: u64,
     pub(super) widths: u64,
-    pub(super) places: [f64; 2],
+    pub(super) places: [f64; PLACES],
 }
-
-/// Values of `Request::start`.
-pub(super) const START_AT: i32 = 0;
-pub(super) const START_EARLIER: i32 = 1;
-pub(super) const START_ALONG: i32 = 2;
 
 /// `struct Request`.
 #[repr(C)]
@@ -216,9 +206,6 @@ pub(super) struct Item {
     pub(super) padding: i32,
     pub(super) data: u64,
 }
-
-/// `Outcome::status` of a certified fit; the others are of the kernels alone.
-pub(super) const CONVERGED: i32 = 0;
 
 /// `struct Outcome`.
 #[repr(C)]

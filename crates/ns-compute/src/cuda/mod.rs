@@ -16,6 +16,8 @@ mod evaluate;
 #[cfg(feature = "cuda")]
 mod failure;
 mod given;
+#[cfg(test)]
+pub(crate) mod header;
 mod hessian;
 #[cfg(feature = "cuda-on-host")]
 mod host;

@@ -9,10 +9,9 @@ use ns_core::{HistosysCode, NormsysCode};
 use super::arena::Arena;
 use super::layout;
 use crate::plan::{Block, LANES, Plan};
-
-/// Cells of one slice, and templates that a kernel reads at a time.
-const SLICE: usize = 32;
-const AT_A_TIME: usize = 4;
+use crate::shared_constants::{
+    AT_A_TIME, CODE0, CODE1, CODE2, CODE4, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
+};
 
 /// One histosys in one cell.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,13 +53,13 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
         n_aux: plan.n_aux as i32,
         n_blocks: plan.blocks.len() as i32,
         histosys: match plan.histosys {
-            HistosysCode::Code0 => 0,
-            HistosysCode::Code2 => 2,
-            HistosysCode::Code4p => 4,
+            HistosysCode::Code0 => CODE0,
+            HistosysCode::Code2 => CODE2,
+            HistosysCode::Code4p => CODE4,
         },
         normsys: match plan.normsys {
-            NormsysCode::Code1 => 1,
-            NormsysCode::Code4 => 4,
+            NormsysCode::Code1 => CODE1,
+            NormsysCode::Code4 => CODE4,
         },
         ..layout::Plan::default()
     };
@@ -106,9 +105,9 @@ fn cells(
             bins[block.bin + b].push([cell as i32, index as i32]);
             nominal.push(plan.nominal[block.cell + b]);
             cell_factor.push(match scaling {
-                [] => -1,
+                [] => NO_FACTOR,
                 [first] => (*first as usize + b) as i32,
-                _ => -2,
+                _ => SEVERAL_FACTORS,
             });
             for (k, &first) in scaling.iter().enumerate() {
                 let place = if scaling.len() == 1 { -1 } else { (binwise_first.len() + k) as i32 };
@@ -166,11 +165,11 @@ fn templates_of(plan: &Plan, block: &Block, b: usize) -> Vec<Template> {
 /// Templates by cell, in slices: term after term, a place per cell.
 fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan) {
     let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
-    for slice in templates.chunks(SLICE) {
+    for slice in templates.chunks(WARP) {
         let longest = slice.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(AT_A_TIME);
         let start = params.len() as i32;
         for i in 0..longest {
-            for lane in 0..SLICE {
+            for lane in 0..WARP {
                 // Places without a template add nothing.
                 let template =
                     slice.get(lane).and_then(|of_cell| of_cell.get(i)).copied().unwrap_or_default();
@@ -238,15 +237,15 @@ fn norms(
 /// Constraints and box by parameter.
 fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
-    let mut kind = vec![[0_i32; 2]; n];
+    let mut kind = vec![[UNCONSTRAINED, 0]; n];
     let (mut scale, mut width) = (vec![0.0; n], vec![0.0; n]);
     let gaussian = &plan.gaussian;
     for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&gaussian.inverse_sigma) {
-        (kind[p], scale[p], width[p]) = ([1, a as i32], w, 1.0 / w);
+        (kind[p], scale[p], width[p]) = ([GAUSSIAN, a as i32], w, 1.0 / w);
     }
     let poisson = &plan.poisson;
     for ((&p, &a), &tau) in poisson.param.iter().zip(&poisson.aux).zip(&poisson.tau) {
-        (kind[p], scale[p], width[p]) = ([2, a as i32], tau, 1.0 / tau.sqrt());
+        (kind[p], scale[p], width[p]) = ([POISSON, a as i32], tau, 1.0 / tau.sqrt());
     }
     let side = |pick: &dyn Fn(usize) -> f64| -> Vec<f64> {
         (0..n).map(|p| if plan.table.fixed[p] { plan.table.init[p] } else { pick(p) }).collect()

@@ -7,6 +7,7 @@ use super::lines::Surroundings;
 use super::neighbour::approach;
 use super::scatter::{Census, MOST_FREE, MOST_STARTS, Scatter, may_have_several_minima, scattered};
 use super::{Problem, Worker};
+use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
 
 /// Models so small that a few more descents cost microseconds.
 const SMALL_MODEL: usize = 24;
@@ -453,8 +454,8 @@ fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: 
     let (threshold, most) = match (effort, plan.has_kinks) {
         (Search::Thorough, true) => (10.0, 1024),
         (Search::Thorough, false) => (10.0, 64),
-        (_, true) => (0.5, 256),
-        (_, false) => (3.0, 8),
+        (_, true) => (MOST_RISE_BETWEEN_KINKS, MOST_FLIPS_BETWEEN_KINKS),
+        (_, false) => (MOST_RISE, MOST_FLIPS),
     };
     let every_valley = plan.has_kinks || effort == Search::Thorough;
     let smallest = if every_valley { 0.0 } else { 0.25 };
