@@ -1,6 +1,6 @@
-// What kernels and host share. Made from src/shared_constants.rs and src/cuda/layout.rs (src/cuda/header.rs says how): do
-// not edit.
+// What kernels and host share. Made from src/shared_constants.rs (src/cuda/header.rs says how): do not edit.
 #pragma once
+#include <stdint.h>
 
 namespace ns {
 

@@ -11,28 +11,6 @@ namespace ns {
 // A bound beyond which the function would fall by no more than this may as well not hold.
 constexpr double BARELY = 1e-10;
 
-// The parameter of `ns_covariance`.
-struct CovarianceLaunch {
-    int n, n_matrices;
-    // Whether tiles are in shared memory; else in the block's slab.
-    int near, padding;
-    double* slab;
-    uint64_t slab_stride;
-    // n x n numbers per matrix, both triangles; covariances take their place if they are wanted.
-    double* hessians;
-    int wanted, unused;
-    const double* gradients;
-    // By parameter: what it does. 0 per matrix where there is no Hessian.
-    const uint8_t* rests;
-    const int* usable;
-    // n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
-    // is not positive, there is none, or a bound hardly holds) and the EDM.
-    double* variances;
-    // The step to the minimum of the quadratic form, n numbers per matrix.
-    double* steps;
-    Pair* found;
-};
-
 // Inverts a tile, element (r, c) at `x[r][c]`, by sweeps; the result has the other sign. `least` becomes the least pivot, -1
 // if one is not positive.
 NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {

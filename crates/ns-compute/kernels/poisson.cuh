@@ -3,19 +3,9 @@
 #pragma once
 
 #include "philox.cuh"
+#include "structures.cuh"
 
 namespace ns {
-
-// What transformed rejection (PTRS) needs of a mean; `Rejection` of ns-core, field by field.
-struct PoissonRejection {
-    double whole;
-    double part;
-    double mean;
-    double a;
-    double b;
-    double attempts;
-    double squeeze;
-};
 
 NS_TABLE double STIRLING_ERRORS[16] = {
     0.0,

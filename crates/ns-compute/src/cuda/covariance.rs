@@ -11,6 +11,7 @@ use ns_core::{
     Control, Covariance, FitFailure, FitOutcome, Inactive, Search, SessionError, TaskOutcome, Wanted,
 };
 
+use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
 use super::hessian::{Rooms, Sets};
 use super::layout::CovarianceLaunch;
@@ -36,7 +37,7 @@ pub(super) struct Fitted<'a> {
     /// The box of a request, by task and request.
     pub(super) frame: &'a (dyn Fn(usize, usize) -> Cow<'a, Frame> + Sync),
     /// Sets of data on the device, and which of them a task has.
-    pub(super) sets: u64,
+    pub(super) sets: DeviceAddress<f64>,
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
     /// The data, for the processor.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
@@ -199,7 +200,7 @@ impl CudaSession {
     fn solve(
         &self,
         rooms: &Rooms,
-        sets: u64,
+        sets: DeviceAddress<f64>,
         problems: &Problems,
         wanted: Wanted,
     ) -> Result<Solved, SessionError> {
@@ -225,17 +226,17 @@ impl CudaSession {
             n_matrices: count as i32,
             near: i32::from(near),
             padding: 0,
-            slab: slab.address(),
+            slab: slab.at(),
             slab_stride: matrix as u64,
-            hessians: made.hessians.address(),
+            hessians: made.hessians.at(),
             wanted: i32::from(wanted.covariance),
             unused: 0,
-            gradients: made.gradients.address(),
-            rests: rests.address(),
-            usable: made.usable.address(),
-            variances: variances.address(),
-            steps: steps.address(),
-            found: found.address(),
+            gradients: made.gradients.at(),
+            rests: rests.at(),
+            usable: made.usable.at(),
+            variances: variances.at(),
+            steps: steps.at(),
+            found: found.at(),
         };
         let shape = Shape { blocks: blocks as u32, threads, shared: shared as u32 };
         backend.launch(Kernel::Covariance, shape, bytemuck::bytes_of(&launch))?;

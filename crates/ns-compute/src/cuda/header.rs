@@ -1,10 +1,11 @@
-//! `kernels/constants.cuh`: what kernels and host share, as C++, made from the Rust declarations.
+//! `kernels/constants.cuh` and `kernels/structures.cuh`: what kernels and host share, as C++, made from the Rust declarations.
 //!
-//! A test fails where the committed header is another one. `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda
-//! header` writes it; `scripts/kernels` then compiles the kernels with it.
+//! A test fails where the committed headers are others. `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda
+//! header` writes them; `scripts/kernels` then compiles the kernels with them.
 
 use std::fmt::Write;
 
+use super::layout;
 use crate::shared_constants;
 
 /// A constant in C++.
@@ -47,33 +48,92 @@ fn comment(text: &mut String, indent: &str, docs: &[&str]) {
     }
 }
 
-/// The whole header.
-fn header() -> String {
-    let mut text = String::from(
-        "// What kernels and host share. Made from src/shared_constants.rs and src/cuda/layout.rs (src/cuda/header.rs says how): do\n\
-         // not edit.\n#pragma once\n\nnamespace ns {\n\n",
-    );
+/// What every header begins and ends with.
+fn file(source: &str, include: &str, content: &str) -> String {
+    format!(
+        "// What kernels and host share. Made from {source} (src/cuda/header.rs says how): do not edit.\n#pragma once\n{include}\n\
+         namespace ns {{\n\n{content}\n}}  // namespace ns\n"
+    )
+}
+
+/// The numbers.
+fn constants() -> String {
+    let mut text = String::new();
     for (docs, declaration) in shared_constants::declarations() {
         comment(&mut text, "", docs);
         text += &declaration;
         text.push('\n');
     }
-    text += "\n}  // namespace ns\n";
+    file("src/shared_constants.rs", "#include <stdint.h>\n", &text)
+}
+
+/// The enums and structures.
+fn structures() -> String {
+    let mut text = String::new();
+    for (of, keyword) in [(layout::arrays(), "enum"), (layout::extras(), "enum class")] {
+        comment(&mut text, "", of.docs);
+        let _ = writeln!(text, "{keyword} {} {{", of.name);
+        for (docs, variant) in &of.parts {
+            comment(&mut text, INDENT, docs);
+            let _ = writeln!(text, "{INDENT}{},", in_capitals(variant));
+        }
+        text += "};\n\n";
+    }
+    let numbers = [
+        ("Number of arrays; offsets, an even number of them.", "N_ARRAYS", layout::N_ARRAYS),
+        ("", "N_OFFSETS", layout::N_OFFSETS),
+        (
+            "The first array that is always in the block's slab of device memory.",
+            "FIRST_FAR",
+            layout::FIRST_FAR,
+        ),
+        ("Number of arrays that only a Hessian has.", "N_EXTRA", layout::N_EXTRA),
+    ];
+    for (docs, name, number) in numbers {
+        if !docs.is_empty() {
+            let _ = writeln!(text, "// {docs}");
+        }
+        let _ = writeln!(text, "{}", number.declare(name));
+    }
+    for of in layout::structures() {
+        text.push('\n');
+        comment(&mut text, "", of.docs);
+        let _ = writeln!(text, "struct {} {{", of.name);
+        for (docs, field) in &of.parts {
+            comment(&mut text, INDENT, docs);
+            let _ = writeln!(text, "{INDENT}{field};");
+        }
+        let _ = writeln!(text, "}};\nstatic_assert(sizeof({}) == {}, \"as on the host\");", of.name, of.size);
+    }
+    file("src/cuda/layout.rs", "#include \"block.cuh\"\n", &text)
+}
+
+const INDENT: &str = "    ";
+
+/// `BinSlope` as `BIN_SLOPE`.
+fn in_capitals(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_uppercase());
+    }
     text
 }
 
 #[test]
-#[allow(clippy::panic, clippy::unwrap_used)]
-fn the_committed_header_is_that_of_the_declarations() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/constants.cuh");
-    let made = header();
-    if std::env::var_os("NEXTSTAT_WRITE_HEADER").is_some() {
-        std::fs::write(path, &made).unwrap();
+#[allow(clippy::unwrap_used)]
+fn the_committed_headers_are_those_of_the_declarations() {
+    for (name, made) in [("constants.cuh", constants()), ("structures.cuh", structures())] {
+        let path = format!("{}/kernels/{name}", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("NEXTSTAT_WRITE_HEADER").is_some() {
+            std::fs::write(&path, &made).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(&path).unwrap_or_default() == made,
+            "kernels/{name} is stale: run `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda header`, then \
+             scripts/kernels, and commit both"
+        );
     }
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        committed == made,
-        "kernels/constants.cuh is stale: run `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda header`, then \
-         scripts/kernels, and commit both"
-    );
 }

@@ -1,5 +1,6 @@
 //! NVIDIA GPUs.
 
+mod address;
 mod arena;
 mod backend;
 mod batch;
@@ -9,6 +10,7 @@ mod beside;
 mod check;
 mod covariance;
 mod dealing;
+mod declare;
 mod draws;
 #[cfg(feature = "cuda")]
 mod driver;

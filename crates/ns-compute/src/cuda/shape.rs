@@ -77,10 +77,10 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         set(&[Slope, Direction, Theta, Held, From, To, Lower, Upper, Start, Best, BestHeld, Snapshot], n);
         set(&[Bins, BinsTo, Root, Empty], bins);
         set(&[Data], bins + aux);
-        if plan.kinked != 0 {
+        if plan.kinked.is_some() {
             set(&[Jump, Side], n);
         }
-        if plan.kinked != 0 || plan.bent != 0 {
+        if plan.kinked.is_some() || plan.bent != 0 {
             set(&[Rise], n);
         }
         set(&[Parts], MOST_PARTS);
@@ -119,7 +119,7 @@ pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let rooms = lay_out(&sizes, true);
     // Fits between kinks are for the general kernel alone.
-    let smooth = plan.kinked == 0 || !whole_fit;
+    let smooth = !plan.kinked.is_some() || !whole_fit;
     if smooth && rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
 }
 

@@ -6,6 +6,7 @@
 
 use ns_core::{HistosysCode, NormsysCode};
 
+use super::address::DeviceAddress;
 use super::arena::Arena;
 use super::layout;
 use crate::plan::{Block, LANES, Plan};
@@ -67,19 +68,19 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
     order.sort_by_key(|&b| std::cmp::Reverse(plan.blocks[b].hist.1 - plan.blocks[b].hist.0));
     let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out);
     norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out);
-    let vectors: Vec<[i32; 12]> = ranges.iter().map(Ranges::vectors).collect();
-    out.block = arena.put(&vectors);
+    let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
+    out.block = arena.put(vectors.as_flattened());
     parameters(plan, arena, &mut out);
     react(arena, &reactions, &mut out);
     out
 }
 
 impl Ranges {
-    fn vectors(&self) -> [i32; 12] {
+    fn vectors(&self) -> [[i32; 4]; 3] {
         let pair = |range: (usize, usize)| [range.0 as i32, range.1 as i32];
         let ([a, b], [c, d]) = (pair(self.norm), pair(self.cell));
         let ([e, f], [g, h]) = (pair(self.factor), pair(self.binwise));
-        [a, b, c, d, e, f, g, h, self.bin as i32, 0, 0, 0]
+        [[a, b, c, d], [e, f, g, h], [self.bin as i32, 0, 0, 0]]
     }
 }
 
@@ -257,8 +258,11 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.width = arena.put(&width);
     out.bent = i32::from(plan.bent);
     out.edm_tolerance = plan.edm_tolerance;
-    out.kinked =
-        if plan.has_kinks { arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k))) } else { 0 };
+    out.kinked = if plan.has_kinks {
+        arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k)))
+    } else {
+        DeviceAddress::NULL
+    };
 }
 
 /// Reactions by parameter, those with most work first, so that no team is left with a long list at the end.
@@ -275,7 +279,8 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
         places.extend(&of.factor);
         let norm = [of.norm.0 as i32, of.norm.1 as i32];
         let ends = [cells.len() as i32, places.len() as i32];
-        vectors.push([hist, ends[0], norm[0], norm[1], factor, ends[1], p as i32, 0]);
+        vectors.push([hist, ends[0], norm[0], norm[1]]);
+        vectors.push([factor, ends[1], p as i32, 0]);
     }
     out.n_reacting = order.len() as i32;
     out.reacting = arena.put(&vectors);
@@ -295,7 +300,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
 }
 
 /// From and to of lists that are laid end to end.
-fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> u64 {
+fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> DeviceAddress<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists
         .iter()
