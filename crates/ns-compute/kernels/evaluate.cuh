@@ -8,22 +8,23 @@ namespace ns {
 // `lambda - n ln(lambda) - (n - n ln n)` without cancellation (see src/simd/deviance.rs).
 NS_DEVICE double deviance(double lambda, double n) {
     double z = (lambda - n) / n, x = lambda / n;
-    uint64_t shifted = bits(x) + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
-    double k = (double)((int)(shifted >> 52) - 1023);
-    double m = from_bits((shifted & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull);
+    uint64_t shifted = bits(x) + (ONE_BITS - HALF_ROOT_BITS);
+    double k = (double)((int)(shifted >> 52) - EXPONENT_BIAS);
+    double m = from_bits((shifted & FRACTION_BITS) + HALF_ROOT_BITS);
     double f = k == 0.0 ? z : m - 1.0;
     double s = f / (2.0 + f), s2 = s * s;
-    double r = 1.479819860511658591e-1;
-    r = fma(r, s2, 1.531383769920937332e-1);
-    r = fma(r, s2, 1.818357216161805012e-1);
-    r = fma(r, s2, 2.222219843214978396e-1);
-    r = fma(r, s2, 2.857142874366239149e-1);
-    r = fma(r, s2, 3.999999999940941908e-1);
-    r = fma(r, s2, 6.666666666666735130e-1);
+    const double terms[7] = NS_DEVIANCE_TERMS;
+    double r = terms[6];
+    r = fma(r, s2, terms[5]);
+    r = fma(r, s2, terms[4]);
+    r = fma(r, s2, terms[3]);
+    r = fma(r, s2, terms[2]);
+    r = fma(r, s2, terms[1]);
+    r = fma(r, s2, terms[0]);
     double half = 0.5 * f * f;
     double tail = s * fma(r, s2, half);
     double near = half - tail;
-    double far = z - fma(k, 6.93147180369123816490e-1, f - (near - k * 1.90821492927058770002e-10));
+    double far = z - fma(k, LN2_HIGH, f - (near - k * LN2_LOW));
     return n * (k == 0.0 ? near : far);
 }
 

@@ -161,6 +161,45 @@ constants! {
     DRAW_REJECTION: u32 = 1;
     /// normal, by mean and sigma.
     DRAW_NORMAL: u32 = 2;
+
+    /// 1 / ln 2.
+    LOG2_E: f64 = std::f64::consts::LOG2_E;
+    /// ln 2 in two parts, such that an integer below 2^11 times the first is exact (Cody and Waite).
+    LN2_HIGH: f64 = 6.931_471_803_691_238_164_90e-1;
+    /// The second part.
+    LN2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
+    /// Adding this rounds to an integer, which is then in the last bits.
+    ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
+    /// 1/n! for n = 13 down to 2: the exponential.
+    EXP_TERMS: [f64; 12] = [
+        1.0 / 6_227_020_800.0,
+        1.0 / 479_001_600.0,
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+    ];
+    /// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series 2 (s^2/3 + s^4/5 + ...) with
+    /// s = f/(2+f), optimised (Tang; used by every libm).
+    DEVIANCE_TERMS: [f64; 7] = [
+        6.666_666_666_666_735_130e-1,
+        3.999_999_999_940_941_908e-1,
+        2.857_142_874_366_239_149e-1,
+        2.222_219_843_214_978_396e-1,
+        1.818_357_216_161_805_012e-1,
+        1.531_383_769_920_937_332e-1,
+        1.479_819_860_511_658_591e-1,
+    ];
+    /// The bits of 1,
+    ONE_BITS: u64 = 1.0_f64.to_bits();
+    /// and of the square root of 1/2.
+    HALF_ROOT_BITS: u64 = 0x3fe6_a09e_667f_3bcd;
 }
 
 const _: () = assert!(MOST_WARPS * WARP == MOST_THREADS && MOST_PARTS >= MOST_THREADS);

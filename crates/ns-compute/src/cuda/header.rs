@@ -27,6 +27,7 @@ macro_rules! literals {
 literals! {
     usize: "constexpr int {} = {};";
     i32: "constexpr int {} = {};";
+    i64: "constexpr int {} = {};";
     u8: "constexpr int {} = {};";
     u32: "constexpr uint32_t {} = {:#x}u;";
     u64: "constexpr uint64_t {} = {:#x}ull;";
@@ -39,6 +40,48 @@ impl<const N: usize> Literal for [f64; N] {
         let numbers: Vec<String> = self.iter().map(|number| format!("{number:?}")).collect();
         format!("#define NS_{name} {{{}}}", numbers.join(", "))
     }
+}
+
+/// Numbers of the samplers, which `ns-core` declares.
+fn of_samplers() -> Vec<String> {
+    macro_rules! all {
+        ($($name:ident),* $(,)?) => {
+            vec![$(ns_core::random::constants::$name.declare(stringify!($name))),*]
+        };
+    }
+    all![
+        PHILOX_MULTIPLIER_0,
+        PHILOX_MULTIPLIER_2,
+        PHILOX_WEYL_0,
+        PHILOX_WEYL_1,
+        PHILOX_ROUNDS,
+        UNIFORM_STEP,
+        LN2_UPPER,
+        LN2_REST,
+        HALF_ROOT_UPPER,
+        FRACTION_BITS,
+        EXPONENT_BIAS,
+        LN_TERMS,
+        TWO_PI,
+        STIRLING_ERRORS,
+        STIRLING_TERMS,
+        POISSON_DEVIANCE_TERMS,
+        NEAR_THE_MEAN,
+        EDGE,
+        SQUEEZE_FROM,
+        CENTRE_OF_COUNTS,
+        CENTRAL,
+        CENTRAL_SQUARED,
+        NEAR_TAIL,
+        NEAR_TAIL_CENTRE,
+        NORMAL_CENTRE_NUMERATOR,
+        NORMAL_CENTRE_DENOMINATOR,
+        NORMAL_NEAR_NUMERATOR,
+        NORMAL_NEAR_DENOMINATOR,
+        NORMAL_FAR_NUMERATOR,
+        NORMAL_FAR_DENOMINATOR,
+        GUIDE_SHIFT,
+    ]
 }
 
 /// Comments from documentation.
@@ -61,6 +104,11 @@ fn constants() -> String {
     let mut text = String::new();
     for (docs, declaration) in shared_constants::declarations() {
         comment(&mut text, "", docs);
+        text += &declaration;
+        text.push('\n');
+    }
+    text += "\n// Of the samplers, documented in random/constants.rs of ns-core.\n";
+    for declaration in of_samplers() {
         text += &declaration;
         text.push('\n');
     }
