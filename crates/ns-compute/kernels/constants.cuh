@@ -101,6 +101,15 @@ constexpr int MOST_PARTS = 128;
 constexpr int LEAST_COLUMNS = 96;
 // Rows and columns of the tiles that products and inverses are made of.
 constexpr int TILE = 4;
+// Numbers per row that an inversion has in shared memory besides the matrix: scale, slope, product, two columns of tiles, and two
+// indices, which take half a number each.
+constexpr int TABLE_COLUMNS = 12;
+// Counters of a queue: the next item is the first; items that are done,
+constexpr int DONE_AT = 1;
+// rounds with starts to take,
+constexpr int OPEN_AT = 2;
+// and how many there are.
+constexpr int N_COUNTERS = 3;
 // Interpolation codes, as kernels number them. 4p of histosys counts as 4.
 constexpr int CODE0 = 0;
 // Code 1 of normsys.
@@ -143,6 +152,8 @@ constexpr uint32_t DRAW_TABLE = 0x0u;
 constexpr uint32_t DRAW_REJECTION = 0x1u;
 // normal, by mean and sigma.
 constexpr uint32_t DRAW_NORMAL = 0x2u;
+// The distance from 1 to the next number.
+constexpr double EPSILON = 2.220446049250313e-16;
 // 1 / ln 2.
 constexpr double LOG2_E = 1.4426950408889634;
 // ln 2 in two parts, such that an integer below 2^11 times the first is exact (Cody and Waite).
@@ -193,5 +204,6 @@ constexpr double NEAR_TAIL_CENTRE = 1.6;
 #define NS_NORMAL_FAR_NUMERATOR {2.0103343992922881e-7, 2.7115555687434876e-5, 0.0012426609473880784, 0.026532189526576124, 0.29656057182850487, 1.7848265399172913, 5.463784911164114, 6.657904643501103}
 #define NS_NORMAL_FAR_DENOMINATOR {2.0442631033899397e-15, 1.421511758316446e-7, 1.8463183175100548e-5, 0.0007868691311456133, 0.014875361290850615, 0.1369298809227358, 0.599832206555888, 1.0}
 constexpr uint32_t GUIDE_SHIFT = 0x37u;
+constexpr uint32_t ATTEMPTS = 0x1000000u;
 
 }  // namespace ns

@@ -138,7 +138,7 @@ NS_DEVICE double sweep(const Table& table) {
 // Numbers of shared memory before the matrix, for `n` parameters (src/cuda/covariance.rs has the same).
 NS_DEVICE int table_size(int n) {
     int rows = (n + TILE - 1) / TILE * TILE;
-    return 3 * rows + 2 * TILE * rows + rows;
+    return TABLE_COLUMNS * rows;
 }
 
 // Leaves nothing of a matrix unwritten that the host copies.

@@ -9,7 +9,6 @@ constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
 // A descent of more iterations is a hard one.
 constexpr int HARD = 10;
-constexpr double EPSILON = 2.220446049250313e-16;
 
 struct Descent {
     double value, noise, edm, last_edm, length, descent;

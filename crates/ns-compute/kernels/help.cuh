@@ -18,8 +18,8 @@ NS_DEVICE Ticket* ticket_of(const State<NEAR>& state) {
 }
 
 // Counters behind that of the queue: items that are done, rounds with starts to take.
-NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + 1; }
-NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + 2; }
+NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + DONE_AT; }
+NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + OPEN_AT; }
 
 // Takes a start of a round, -1 if all are taken. One thread calls it.
 NS_DEVICE int take(const FitLaunch& launch, Round& round) {

@@ -23,7 +23,7 @@ NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t
     uint32_t c0 = (uint32_t)stream.toy;
     uint32_t c1 = (uint32_t)(stream.toy >> 32);
     uint32_t c2 = slot;
-    uint32_t c3 = (stream.hypothesis << 24) | (attempt & 0x00ffffffu);
+    uint32_t c3 = (stream.hypothesis * ATTEMPTS) | (attempt % ATTEMPTS);
     uint32_t k0 = (uint32_t)stream.seed;
     uint32_t k1 = (uint32_t)(stream.seed >> 32);
 #pragma unroll

@@ -119,6 +119,16 @@ constants! {
     /// Rows and columns of the tiles that products and inverses are made of.
     TILE: usize = 4;
 
+    /// Numbers per row that an inversion has in shared memory besides the matrix: scale, slope, product, two columns of tiles, and two
+    /// indices, which take half a number each.
+    TABLE_COLUMNS: usize = 4 + 2 * TILE;
+    /// Counters of a queue: the next item is the first; items that are done,
+    DONE_AT: usize = 1;
+    /// rounds with starts to take,
+    OPEN_AT: usize = 2;
+    /// and how many there are.
+    N_COUNTERS: usize = 3;
+
     /// Interpolation codes, as kernels number them. 4p of histosys counts as 4.
     CODE0: i32 = 0;
     /// Code 1 of normsys.
@@ -162,6 +172,8 @@ constants! {
     /// normal, by mean and sigma.
     DRAW_NORMAL: u32 = 2;
 
+    /// The distance from 1 to the next number.
+    EPSILON: f64 = f64::EPSILON;
     /// 1 / ln 2.
     LOG2_E: f64 = std::f64::consts::LOG2_E;
     /// ln 2 in two parts, such that an integer below 2^11 times the first is exact (Cody and Waite).

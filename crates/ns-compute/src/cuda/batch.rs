@@ -12,7 +12,7 @@ use super::declare::Field;
 use super::kind::Kind;
 use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
 use super::shape::Rooms;
-use crate::shared_constants::{MOST_FLIPS, PLACES, START_ALONG, START_AT, START_EARLIER};
+use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
@@ -96,10 +96,10 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Begins with the queue's counters, of which there are three.
+    /// Begins with the queue's counters.
     pub(super) fn new() -> Self {
         let mut input = Self::default();
-        input.queue = input.arena.put(&[0_i32; 4]);
+        input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
         input
     }
 

@@ -20,7 +20,7 @@ use super::shape::RESERVED;
 use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
-use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TILE};
+use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 
 /// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
 /// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
@@ -214,7 +214,7 @@ impl CudaSession {
 
         let rows = n.next_multiple_of(TILE);
         let side = rows / TILE;
-        let (table, matrix) = (12 * rows, TILE * TILE * (side * (side + 1) / 2));
+        let (table, matrix) = (TABLE_COLUMNS * rows, TILE * TILE * (side * (side + 1) / 2));
         let near = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
         let shared = 8 * if near { table + matrix } else { table };
         let threads = threads(n);

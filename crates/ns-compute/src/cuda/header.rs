@@ -49,39 +49,17 @@ fn of_samplers() -> Vec<String> {
             vec![$(ns_core::random::constants::$name.declare(stringify!($name))),*]
         };
     }
-    all![
-        PHILOX_MULTIPLIER_0,
-        PHILOX_MULTIPLIER_2,
-        PHILOX_WEYL_0,
-        PHILOX_WEYL_1,
-        PHILOX_ROUNDS,
-        UNIFORM_STEP,
-        LN2_UPPER,
-        LN2_REST,
-        HALF_ROOT_UPPER,
-        FRACTION_BITS,
-        EXPONENT_BIAS,
-        LN_TERMS,
-        TWO_PI,
-        STIRLING_ERRORS,
-        STIRLING_TERMS,
-        POISSON_DEVIANCE_TERMS,
-        NEAR_THE_MEAN,
-        EDGE,
-        SQUEEZE_FROM,
-        CENTRE_OF_COUNTS,
-        CENTRAL,
-        CENTRAL_SQUARED,
-        NEAR_TAIL,
-        NEAR_TAIL_CENTRE,
-        NORMAL_CENTRE_NUMERATOR,
-        NORMAL_CENTRE_DENOMINATOR,
-        NORMAL_NEAR_NUMERATOR,
-        NORMAL_NEAR_DENOMINATOR,
-        NORMAL_FAR_NUMERATOR,
-        NORMAL_FAR_DENOMINATOR,
+    #[rustfmt::skip]
+    let mut all = all![
+        PHILOX_MULTIPLIER_0, PHILOX_MULTIPLIER_2, PHILOX_WEYL_0, PHILOX_WEYL_1, PHILOX_ROUNDS, UNIFORM_STEP,
+        LN2_UPPER, LN2_REST, HALF_ROOT_UPPER, FRACTION_BITS, EXPONENT_BIAS, LN_TERMS, TWO_PI, STIRLING_ERRORS,
+        STIRLING_TERMS, POISSON_DEVIANCE_TERMS, NEAR_THE_MEAN, EDGE, SQUEEZE_FROM, CENTRE_OF_COUNTS, CENTRAL,
+        CENTRAL_SQUARED, NEAR_TAIL, NEAR_TAIL_CENTRE, NORMAL_CENTRE_NUMERATOR, NORMAL_CENTRE_DENOMINATOR,
+        NORMAL_NEAR_NUMERATOR, NORMAL_NEAR_DENOMINATOR, NORMAL_FAR_NUMERATOR, NORMAL_FAR_DENOMINATOR,
         GUIDE_SHIFT,
-    ]
+    ];
+    all.push(ns_core::random::Stream::ATTEMPTS.declare("ATTEMPTS"));
+    all
 }
 
 /// Comments from documentation.
