@@ -39,6 +39,9 @@ const FEW: usize = 12;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
+/// Points by name.
+type Points = Vec<(&'static str, Vec<f64>)>;
+
 /// Everything.
 pub(crate) fn all(model: &Model, toys: u64, record: &mut Record) -> Outcome {
     let cut = CUT.iter().find(|(name, ..)| *name == record.name);
@@ -86,7 +89,7 @@ pub(crate) fn all(model: &Model, toys: u64, record: &mut Record) -> Outcome {
 }
 
 /// The start point, the best fit if there is one, and one at random: constrained parameters moved by their widths, others scaled.
-fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Vec<(&'static str, Vec<f64>)>, Box<dyn Error>> {
+fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Points, Box<dyn Error>> {
     let (unit, stream) = (Normal::new(0.0, 1.0)?, Stream::new(11, 0, 0));
     let moved = model.parameters.iter().enumerate().map(|(p, parameter)| {
         let random = unit.draw(&stream, p as u32);
