@@ -5,6 +5,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "constants.cuh"
+
 #ifdef __CUDACC__
 #define NS_MANY_THREADS
 #define NS_DEVICE __device__ __forceinline__
@@ -18,10 +20,10 @@ NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll);
 NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
 NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }
 
-NS_DEVICE int lane() { return threadIdx.x & 31; }
-NS_DEVICE int lanes() { return 32; }
-NS_DEVICE int warp() { return threadIdx.x >> 5; }
-NS_DEVICE int warps() { return blockDim.x >> 5; }
+NS_DEVICE int lane() { return threadIdx.x % WARP; }
+NS_DEVICE int lanes() { return WARP; }
+NS_DEVICE int warp() { return threadIdx.x / WARP; }
+NS_DEVICE int warps() { return blockDim.x / WARP; }
 
 // A team is eight neighbouring threads that share one row of some table.
 NS_DEVICE int member() { return threadIdx.x & 7; }
@@ -105,14 +107,6 @@ struct Sums {
     }
     NS_DEVICE double least(double x);
 };
-
-constexpr int MOST_WARPS = 4;
-constexpr int MOST_SUMS = 4;
-// Numbers in `Sums::room`, and behind it in ROOM: what the block is at (`Ticket`), a copy of the metric, the limited memory.
-constexpr int SUMS_ROOM = 2 * MOST_WARPS * MOST_SUMS;
-constexpr int TICKET_AT = SUMS_ROOM;
-constexpr int METRIC_AT = TICKET_AT + 8;
-constexpr int MEMORY_AT = METRIC_AT + 20;
 
 #ifdef NS_MANY_THREADS
 // Sums over the warps of what lane 0 of each has in `here`, and the least. Functions of their own: there are many sums,

@@ -8,33 +8,8 @@
 
 namespace ns {
 
-// What a parameter does at a minimum.
-enum { MOVES_FREELY = 0, RESTS = 1, HELD_BY_BOUND = 2 };
-
 // A bound beyond which the function would fall by no more than this may as well not hold.
 constexpr double BARELY = 1e-10;
-
-// The parameter of `ns_covariance`.
-struct CovarianceLaunch {
-    int n, n_matrices;
-    // Whether tiles are in shared memory; else in the block's slab.
-    int near, padding;
-    double* slab;
-    uint64_t slab_stride;
-    // n x n numbers per matrix, both triangles; covariances take their place if they are wanted.
-    double* hessians;
-    int wanted, unused;
-    const double* gradients;
-    // By parameter: what it does. 0 per matrix where there is no Hessian.
-    const uint8_t* rests;
-    const int* usable;
-    // n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
-    // is not positive, there is none, or a bound hardly holds) and the EDM.
-    double* variances;
-    // The step to the minimum of the quadratic form, n numbers per matrix.
-    double* steps;
-    Pair* found;
-};
 
 // Inverts a tile, element (r, c) at `x[r][c]`, by sweeps; the result has the other sign. `least` becomes the least pivot, -1
 // if one is not positive.
@@ -163,7 +138,7 @@ NS_DEVICE double sweep(const Table& table) {
 // Numbers of shared memory before the matrix, for `n` parameters (src/cuda/covariance.rs has the same).
 NS_DEVICE int table_size(int n) {
     int rows = (n + TILE - 1) / TILE * TILE;
-    return 3 * rows + 2 * TILE * rows + rows;
+    return TABLE_COLUMNS * rows;
 }
 
 // Leaves nothing of a matrix unwritten that the host copies.

@@ -4,32 +4,11 @@
 
 namespace ns {
 
-constexpr int MOST_ITERATIONS = 120;
-constexpr int MOST_TRIALS = 8;
-constexpr int MOST_PINS = 4;
-constexpr double GOOD_CONTRACTION = 0.05;
 // Iterations that invert the metric in any case, and the contraction of the last step that lets it stay afterwards.
 constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
 // A descent of more iterations is a hard one.
 constexpr int HARD = 10;
-// An EDM of this part of what a certificate allows needs no further step to confirm it.
-constexpr double SURELY = 1e-2;
-constexpr double FORESEEABLE = 1e-3;
-// An EDM at which the minimum ahead can be recognised, and how close its point must be to the known one, in widths of
-// the constraints. Farther away than lanes look: two minima lie widths apart.
-constexpr double RECOGNISABLE = 0.25;
-constexpr double CLOSE = 0.2;
-// Where much bends, minima lie closer: as lanes have it.
-constexpr double RECOGNISABLE_IF_BENT = 1e-3;
-constexpr double CLOSE_IF_BENT = 0.03;
-constexpr double SAME = 3e-7;
-// Between kinks minima of neighbouring orthants differ by less than that.
-constexpr double SAME_BETWEEN_KINKS = 1e-10;
-constexpr double LEAST_PRODUCT = 1e-100;
-constexpr double EPSILON = 2.220446049250313e-16;
-// Below this under the saturated model, lower than any real minimum (src/optimise).
-constexpr double BELOW_SATURATED = -10.0;
 
 struct Descent {
     double value, noise, edm, last_edm, length, descent;
@@ -96,7 +75,7 @@ NS_DEVICE bool absorb(
     sums.all(parts);
     if (!fresh) {
         // A pair must show positive curvature, well above rounding.
-        if (thread() == 0) memory.inverse[memory.next] = parts[0] > 1e-16 * parts[1] ? 1.0 / parts[0] : 0.0;
+        if (thread() == 0) memory.inverse[memory.next] = parts[0] > LEAST_PAIR_CURVATURE * parts[1] ? 1.0 / parts[0] : 0.0;
         memory.next = memory.next + 1 == PAIRS ? 0 : memory.next + 1;
         memory.used = memory.used == PAIRS ? PAIRS : memory.used + 1;
         barrier();
@@ -104,9 +83,9 @@ NS_DEVICE bool absorb(
     return parts[2] != 0.0;
 }
 
-// What one step from `theta` may reach below: Poisson constraints are barriers at 0, a step leaves a tenth.
+// What one step from `theta` may reach below: Poisson constraints are barriers at 0, a step leaves a part.
 NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
-    return plan.constraint[p].x == 2 ? fmax(lower, 0.1 * theta) : lower;
+    return plan.constraint[p].x == POISSON ? fmax(lower, LEFT_BY_A_STEP * theta) : lower;
 }
 
 // The box of a step from `theta`: the orthant's, where parameters have kinks.
@@ -136,7 +115,7 @@ NS_DEVICE double reach(const Plan& plan, const State<NEAR>& state, Sums& sums) {
         if (!(to < bottom || to > upper[p])) continue;
         double room = step < 0.0 ? bottom - theta[p] : upper[p] - theta[p];
         // A direction of next to nothing reaches any edge.
-        if (fabs(step) > 1e-300) least = fmin(least, room / step);
+        if (fabs(step) > LEAST_COMPONENT) least = fmin(least, room / step);
     }
     least = sums.least(least);
     return least > 0.0 ? least : 0.0;
@@ -204,9 +183,9 @@ NS_DEVICE bool awaits(
     const Plan& plan, Codes codes, const State<NEAR>& state, const Descent& at, double known, Sums& sums
 ) {
     double predicted = at.value - at.edm;
-    if (at.edm > (plan.bent ? RECOGNISABLE_IF_BENT : RECOGNISABLE) || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
+    if (at.edm > (plan.bent ? RECOGNISABLE : RECOGNISABLE_UNLESS_BENT) || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
     const double *theta = state[THETA], *direction = state[DIRECTION], *there = state[SNAPSHOT];
-    double away = 0.0, close = plan.bent ? CLOSE_IF_BENT : CLOSE;
+    double away = 0.0, close = plan.bent ? CLOSE : CLOSE_UNLESS_BENT;
     NS_EACH(p, plan.n_params) {
         double width = plan.width[p], scale = width > 0.0 ? width : fabs(there[p]);
         double to = theta[p] + direction[p];
@@ -239,7 +218,7 @@ NS_DEVICE bool direct(
             if (pin == MOST_PINS) return true;
         } else {
             at.length = reach(plan, state, sums);
-            if (!(at.length < 1e-10)) return true;
+            if (!(at.length < SHORTEST_REACH)) return true;
             if (pin == MOST_PINS) return false;
         }
         if (!pin_outward<NEAR, KINKS>(plan, codes, state, sums)) return true;
@@ -279,7 +258,7 @@ NS_DEVICE Descent descend(
             return at;
         }
         double first_order = KINKS ? promised : at.length * at.descent;
-        double bound = at.value + 1e-4 * first_order + 8.0 * EPSILON * at.noise;
+        double bound = at.value + LEAST_DECREASE * first_order + VALUE_ROUNDINGS * EPSILON * at.noise;
         bool good = at.fresh ? isfinite(value) : value <= bound;
         bool usable = here.least > LEAST_PRODUCT;
         if (!good || !usable) {
@@ -288,7 +267,7 @@ NS_DEVICE Descent descend(
                 at.lost = true;
                 return at;
             }
-            at.length *= 0.3;
+            at.length *= SHORTENED;
             if (KINKS) {
                 promised = advance_bent(plan, codes, state, at.length, sums);
             } else {
@@ -323,8 +302,8 @@ NS_DEVICE Descent descend(
             at.converged = true;
             return at;
         }
-        if (known.any && at.edm <= RECOGNISABLE) {
-            if (at.edm <= FORESEEABLE && at.value - 10.0 * at.edm >= known.value - (KINKS ? SAME_BETWEEN_KINKS : SAME)) return at;
+        if (known.any && at.edm <= RECOGNISABLE_UNLESS_BENT) {
+            if (at.edm <= FORESEEABLE && at.value - EDM_MARGIN * at.edm >= known.value - (KINKS ? LOWER_BY : SAME)) return at;
             if (awaits<NEAR, KINKS>(plan, codes, state, at, known.value, sums)) return at;
         }
         if (KINKS) {

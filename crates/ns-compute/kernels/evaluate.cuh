@@ -5,28 +5,26 @@
 
 namespace ns {
 
-// Counts below this are taken for this many in the metric (see lanes/metric.rs).
-constexpr double FEWEST = 0.25;
-
 // `lambda - n ln(lambda) - (n - n ln n)` without cancellation (see src/simd/deviance.rs).
 NS_DEVICE double deviance(double lambda, double n) {
     double z = (lambda - n) / n, x = lambda / n;
-    uint64_t shifted = bits(x) + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
-    double k = (double)((int)(shifted >> 52) - 1023);
-    double m = from_bits((shifted & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull);
+    uint64_t shifted = bits(x) + (ONE_BITS - HALF_ROOT_BITS);
+    double k = (double)((int)(shifted >> 52) - EXPONENT_BIAS);
+    double m = from_bits((shifted & FRACTION_BITS) + HALF_ROOT_BITS);
     double f = k == 0.0 ? z : m - 1.0;
     double s = f / (2.0 + f), s2 = s * s;
-    double r = 1.479819860511658591e-1;
-    r = fma(r, s2, 1.531383769920937332e-1);
-    r = fma(r, s2, 1.818357216161805012e-1);
-    r = fma(r, s2, 2.222219843214978396e-1);
-    r = fma(r, s2, 2.857142874366239149e-1);
-    r = fma(r, s2, 3.999999999940941908e-1);
-    r = fma(r, s2, 6.666666666666735130e-1);
+    const double terms[7] = NS_DEVIANCE_TERMS;
+    double r = terms[6];
+    r = fma(r, s2, terms[5]);
+    r = fma(r, s2, terms[4]);
+    r = fma(r, s2, terms[3]);
+    r = fma(r, s2, terms[2]);
+    r = fma(r, s2, terms[1]);
+    r = fma(r, s2, terms[0]);
     double half = 0.5 * f * f;
     double tail = s * fma(r, s2, half);
     double near = half - tail;
-    double far = z - fma(k, 6.93147180369123816490e-1, f - (near - k * 1.90821492927058770002e-10));
+    double far = z - fma(k, LN2_HIGH, f - (near - k * LN2_LOW));
     return n * (k == 0.0 ? near : far);
 }
 
@@ -128,26 +126,26 @@ NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* t
     double *additive = state[ADDITIVE], *product = state[BINWISE];
     const double* curved = state[CURVED];
     NS_EACH(cell, plan.n_cells) {
-        int2 range = plan.slice[cell >> 5];
+        int2 range = plan.slice[slice_of(cell)];
         double sum = plan.nominal[cell], bent = 0.0;
         int only = plan.cell_factor[cell];
-        // Slices are filled up to a multiple of four.
-        for (int i = range.x + (cell & 31); i < range.y; i += 4 * 32) {
-            int p[4];
-            Pair shape[4];
+        // Slices are filled up to whole multiples.
+        for (int i = range.x + place_in_slice(cell); i < range.y; i += AT_A_TIME * WARP) {
+            int p[AT_A_TIME];
+            Pair shape[AT_A_TIME];
 #pragma unroll
-            for (int u = 0; u < 4; u++) {
-                p[u] = plan.slice_param[i + 32 * u];
-                shape[u] = plan.slice_template[i + 32 * u];
+            for (int u = 0; u < AT_A_TIME; u++) {
+                p[u] = plan.slice_param[i + WARP * u];
+                shape[u] = plan.slice_template[i + WARP * u];
             }
 #pragma unroll
-            for (int u = 0; u < 4; u++) {
+            for (int u = 0; u < AT_A_TIME; u++) {
                 sum = fma(theta[p[u]], shape[u].a, sum);
                 bent = fma(curved[p[u]], shape[u].b, bent);
             }
         }
         additive[cell] = sum + bent;
-        product[cell] = only == -1 ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
+        product[cell] = only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
     }
 }
 
@@ -208,13 +206,13 @@ NS_DEVICE void constraints(
     NS_EACH(p, plan.n_params) {
         int2 kind = plan.constraint[p];
         double slope = 0.0, scale = plan.constraint_scale[p];
-        if (kind.x == 1) {
+        if (kind.x == GAUSSIAN) {
             double pull = (theta[p] - aux[kind.y]) * scale;
             double term = 0.5 * pull * pull;
             constraint += term;
             noise += term;
             slope = pull * scale;
-        } else if (kind.x == 2) {
+        } else if (kind.x == POISSON) {
             double rate = theta[p] * scale, n = aux[kind.y];
             double term = poisson_term(rate, n);
             constraint += term;

@@ -74,29 +74,21 @@ NS_DEVICE Exact floor_of(Exact x) {
 // The natural logarithm, operation by operation that of ns-core: see `random/elementary.rs` there for the method.
 // Positive normal numbers; NaN for anything else.
 NS_DEVICE Exact exact_ln(Exact x) {
-    const double ln2_high = 0x1.62e42feep-1;
-    const double ln2_low = 0x1.a39ef35793c76p-33;
-    const uint64_t half_root = 0x3fe6a09e00000000ull;
-    const uint64_t one = 0x3ff0000000000000ull;
-    const uint64_t fraction = 0x000fffffffffffffull;
     if (!(x.value >= 0x1p-1022 && x.value <= 0x1.fffffffffffffp1023)) {
         return Exact(from_bits(0x7ff8000000000000ull));
     }
-    const uint64_t shifted = bits(x.value) + (one - half_root);
-    const Exact k = Exact((double)((int64_t)(shifted >> 52) - 1023));
-    const Exact f = Exact(from_bits((shifted & fraction) + half_root)) - 1.0;
+    const uint64_t shifted = bits(x.value) + (ONE_BITS - HALF_ROOT_UPPER);
+    const Exact k = Exact((double)((int64_t)(shifted >> 52) - EXPONENT_BIAS));
+    const Exact f = Exact(from_bits((shifted & FRACTION_BITS) + HALF_ROOT_UPPER)) - 1.0;
     const Exact s = f / (2.0 + f);
     const Exact z = s * s;
-    const double atanh_terms[10] = {
-        2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0,
-        2.0 / 11.0, 2.0 / 9.0,  2.0 / 7.0,  2.0 / 5.0,  2.0 / 3.0,
-    };
+    const double terms[10] = NS_LN_TERMS;
     Exact series = 0.0;
 #pragma unroll
     for (int i = 0; i < 10; ++i) {
-        series = (series + atanh_terms[i]) * z;
+        series = (series + terms[i]) * z;
     }
-    return k * ln2_high + (f - (s * (f - series) - k * ln2_low));
+    return k * LN2_UPPER + (f - (s * (f - series) - k * LN2_REST));
 }
 
 }  // namespace ns

@@ -12,27 +12,14 @@ namespace ns {
 constexpr int SEVERAL = 1;
 constexpr int OPEN = 2;
 
-// What a block is at, in ROOM.
-struct Ticket {
-    int item;
-    // The start that is taken, -1 if there is none, and whose round it is of; the round, -1 for the first descent, and its
-    // starts.
-    int start, owner, round, count;
-    // Whether other blocks may take starts of the round; whether a minimum is the lowest so far; whether nothing is left.
-    int offered, lowest, over;
-    // What the fit has come to; `several` has the signs above.
-    int several, converged, iterations, evaluations;
-    double value, edm;
-};
-
 template <bool NEAR>
 NS_DEVICE Ticket* ticket_of(const State<NEAR>& state) {
     return (Ticket*)(state[ROOM] + TICKET_AT);
 }
 
 // Counters behind that of the queue: items that are done, rounds with starts to take.
-NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + 1; }
-NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + 2; }
+NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + DONE_AT; }
+NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + OPEN_AT; }
 
 // Takes a start of a round, -1 if all are taken. One thread calls it.
 NS_DEVICE int take(const FitLaunch& launch, Round& round) {

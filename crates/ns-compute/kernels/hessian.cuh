@@ -13,9 +13,6 @@
 
 namespace ns {
 
-// Rows and columns of the tiles that products are made of.
-constexpr int TILE = 4;
-
 struct Extras {
     const EvaluateLaunch& launch;
     double* slab;
@@ -67,9 +64,9 @@ NS_DEVICE double without(const int* params, int b, int from, int to, int i, int 
 NS_DEVICE void spread(
     const Plan& plan, const double* first, int cell, double weight, const int* rank, double* row
 ) {
-    int2 range = plan.slice[cell >> 5];
+    int2 range = plan.slice[slice_of(cell)];
 #pragma unroll 2
-    for (int i = range.x + (cell & 31) + 32 * member(); i < range.y; i += 32 * members()) {
+    for (int i = range.x + place_in_slice(cell) + WARP * member(); i < range.y; i += WARP * members()) {
         Pair shape = plan.slice_template[i];
         // Slices are filled up.
         if (shape.a == 0.0 && shape.b == 0.0) continue;
@@ -102,7 +99,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
     }
     NS_EACH(cell, plan.n_cells) {
         int only = plan.cell_factor[cell];
-        product[cell] = only == -1 ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
+        product[cell] = only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
     }
     NS_EACH(i, plan.n_blocks * width) ratios[i] = rates[i] = tilts[i] = 0.0;
     NS_EACH(i, plan.n_bins * launch.row) jacobian[i] = 0.0;
@@ -214,8 +211,8 @@ NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state,
                 double x = sum[r][c];
                 if (p == q) {
                     int2 kind = plan.constraint[p];
-                    double of = plan.constraint_scale[p], count = kind.x == 2 ? state[AUX][kind.y] : 0.0;
-                    if (kind.x == 1) x = fma(of, of, x);
+                    double of = plan.constraint_scale[p], count = kind.x == POISSON ? state[AUX][kind.y] : 0.0;
+                    if (kind.x == GAUSSIAN) x = fma(of, of, x);
                     if (count > 0.0) x += count / theta[p] / theta[p];
                 }
                 h[(size_t)p * n + q] = x;

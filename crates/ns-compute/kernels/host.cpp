@@ -21,16 +21,6 @@ void run_block(int, Body body) {
 #endif
 
 extern "C" {
-#ifndef NS_MANY_THREADS
-// Sizes of the structures that both languages describe.
-void ns_host_sizes(uint64_t* sizes) {
-    const uint64_t all[] = {sizeof(ns::Plan),    sizeof(ns::Metric),    sizeof(ns::Override),
-                            sizeof(ns::Request), sizeof(ns::Item),      sizeof(ns::Outcome),
-                            sizeof(ns::FitLaunch), sizeof(ns::EvaluateLaunch), sizeof(ns::DrawLaunch),
-                            sizeof(ns::Round),   sizeof(ns::CovarianceLaunch)};
-    for (int i = 0; i < 11; i++) sizes[i] = all[i];
-}
-#endif
 // Blocks of `threads`, side by side if they help each other, else one after the other. `numbers`: shared memory of each.
 void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int near) {
     auto run = [=](int block) {

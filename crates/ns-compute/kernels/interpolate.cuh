@@ -26,24 +26,23 @@ NS_DEVICE void histosys(int code, double alpha, double& f, double& first) {
 
 // `e^x` for |x| < 700, to a unit in the last place: the Taylor polynomial on half of ln 2 to either side.
 NS_DEVICE double exponential(double x) {
-    // Adding this rounds to an integer, which is then in the last bits.
-    const double round = 6755399441055744.0;
     x = fmin(fmax(x, -700.0), 700.0);
-    double shifted = fma(x, 1.4426950408889634074, round), k = shifted - round;
-    double r = fma(k, -6.93147180369123816490e-1, x);
-    r = fma(k, -1.90821492927058770002e-10, r);
-    double s = 1.6059043836821614599e-10;
-    s = fma(s, r, 2.0876756987868098979e-9);
-    s = fma(s, r, 2.5052108385441718775e-8);
-    s = fma(s, r, 2.7557319223985890653e-7);
-    s = fma(s, r, 2.7557319223985890653e-6);
-    s = fma(s, r, 2.4801587301587301587e-5);
-    s = fma(s, r, 1.9841269841269841270e-4);
-    s = fma(s, r, 1.3888888888888888889e-3);
-    s = fma(s, r, 8.3333333333333333333e-3);
-    s = fma(s, r, 4.1666666666666666667e-2);
-    s = fma(s, r, 1.6666666666666666667e-1);
-    s = fma(s, r, 0.5);
+    double shifted = fma(x, LOG2_E, ROUND_TO_INTEGER), k = shifted - ROUND_TO_INTEGER;
+    double r = fma(k, -LN2_HIGH, x);
+    r = fma(k, -LN2_LOW, r);
+    const double terms[12] = NS_EXP_TERMS;
+    double s = terms[0];
+    s = fma(s, r, terms[1]);
+    s = fma(s, r, terms[2]);
+    s = fma(s, r, terms[3]);
+    s = fma(s, r, terms[4]);
+    s = fma(s, r, terms[5]);
+    s = fma(s, r, terms[6]);
+    s = fma(s, r, terms[7]);
+    s = fma(s, r, terms[8]);
+    s = fma(s, r, terms[9]);
+    s = fma(s, r, terms[10]);
+    s = fma(s, r, terms[11]);
     double value = fma(r * r, s, r) + 1.0;
     return from_bits(bits(value) + (bits(shifted) << 52));
 }

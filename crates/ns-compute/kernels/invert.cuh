@@ -4,9 +4,6 @@
 
 namespace ns {
 
-// Numbers that `column` needs at least, whatever the size of the matrix.
-constexpr int LEAST_COLUMNS = 96;
-
 // Replaces `a` (n x n, both triangles) by its inverse; `column` has room for 2 n numbers. False if a pivot is not
 // positive. Starts and ends with the block in step.
 NS_DEVICE bool invert_any(int n, double* a, double* column) {
@@ -37,7 +34,7 @@ NS_DEVICE bool invert_any(int n, double* a, double* column) {
 }
 
 #ifdef NS_MANY_THREADS
-// The same for up to 16 R rows by 128 threads, each with a tile of the matrix in registers, `a` and `column` at these
+// The same for up to 16 R rows by MOST_THREADS threads, each with a tile of the matrix in registers, `a` and `column` at these
 // places in shared memory. Loops are cut so that every index of a tile is a constant. A function of its own: its
 // registers are not the caller's.
 template <int R>
@@ -115,7 +112,7 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 template <bool NEAR>
 NS_DEVICE bool invert(int n, const State<NEAR>& state, Array a, Array column) {
 #ifdef NS_MANY_THREADS
-    if (NEAR && threads() == 128) {
+    if (NEAR && threads() == MOST_THREADS) {
         if (n <= 16) return invert_tiled<1>(n, state.offset[a], state.offset[column]);
         if (n <= 32) return invert_tiled<2>(n, state.offset[a], state.offset[column]);
         if (n <= 48) return invert_tiled<3>(n, state.offset[a], state.offset[column]);

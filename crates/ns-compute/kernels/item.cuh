@@ -8,7 +8,7 @@ namespace ns {
 // `n - n ln n + ln Gamma(n + 1)` of a drawn count, from Stirling's formula with its error term.
 NS_DEVICE double saturated(double n) {
     if (!(n > 0.0)) return 0.0;
-    return 0.5 * log(6.283185307179586476925 * n) + stirling_error(Exact(n)).value;
+    return 0.5 * log(TWO_PI * n) + stirling_error(Exact(n)).value;
 }
 
 // MAIN and AUX of an item. Returns `-ln L` of the saturated model, without what does not depend on the data; for
@@ -34,7 +34,7 @@ NS_DEVICE double load(const FitLaunch& launch, const State<NEAR>& state, int ite
     NS_EACH(b, plan.n_bins) constant += saturated(main[b]);
     NS_EACH(p, plan.n_params) {
         int2 constraint = plan.constraint[p];
-        if (constraint.x == 2) constant += saturated(aux[constraint.y]);
+        if (constraint.x == POISSON) constant += saturated(aux[constraint.y]);
     }
     return sums.one(constant);
 }

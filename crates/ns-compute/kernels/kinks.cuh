@@ -9,13 +9,6 @@
 
 namespace ns {
 
-// A mirrored point at most so high above the minimum is worth a descent; descents of one fit, as the processor has it. Most end
-// after two steps, on their way back.
-constexpr double LOW = 0.5;
-constexpr int MOST_FLIPS = 256;
-// A minimum counts as lower if it is by more than this.
-constexpr double LOWER_BY = 1e-10;
-
 // A descent that is lost so little above the minimum, or below it, might have become a lower one.
 constexpr double OPEN_BELOW = 1.0;
 
@@ -91,7 +84,7 @@ NS_DEVICE void search_orthants(
             if (thread() == 0) {
                 int p = request.bendable[at];
                 double above = end.value - ticket->value;
-                rise[p] = above < LOW ? fmax(above, 0.0) : -1.0;
+                rise[p] = above < MOST_RISE_BETWEEN_KINKS ? fmax(above, 0.0) : -1.0;
                 ticket->evaluations += end.evaluations;
             }
             barrier();
@@ -139,7 +132,7 @@ NS_DEVICE void search_orthants(
             stage = FLIP;
         }
         // The lowest of the mirrored points that are left.
-        if (flips == MOST_FLIPS) break;
+        if (flips == MOST_FLIPS_BETWEEN_KINKS) break;
         if (thread() == 0) {
             int next = -1;
             for (int i = 0; i < request.n_bendable; i++) {

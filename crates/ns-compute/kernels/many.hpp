@@ -41,7 +41,6 @@ void __tsan_release(void* tag);
 
 namespace ns {
 
-constexpr int LANES = 32;
 constexpr int MEMBERS = 8;
 // A team or a warp meets sooner than this, or never.
 constexpr int MOST_TURNS = 10000000;
@@ -50,7 +49,7 @@ constexpr int MOST_TURNS = 10000000;
 struct Group {
     int arrived = 0;
     unsigned turn = 0;
-    double shown[2][LANES] = {};
+    double shown[2][WARP] = {};
     char tags[2] = {};
 };
 
@@ -70,7 +69,7 @@ struct Block {
     const std::function<void()>* body = nullptr;
     char started = 0, ended = 0;
 
-    explicit Block(int n) : n(n), warps(n / LANES), teams(n / MEMBERS), threads(n) {}
+    explicit Block(int n) : n(n), warps(n / WARP), teams(n / MEMBERS), threads(n) {}
 };
 
 static thread_local Block* here;
@@ -124,7 +123,7 @@ NS_UNSEEN double together(Group& group, int size, int place, double x, Both both
     double* shown = group.shown[group.turn & 1];
     shown[place] = x;
     meet(group, size);
-    double all[LANES];
+    double all[WARP];
     for (int i = 0; i < size; i++) all[i] = shown[i];
     for (int distance = size / 2; distance > 0; distance /= 2) {
         for (int i = 0; i < distance; i++) all[i] = both(all[i], all[i + distance]);
@@ -186,10 +185,10 @@ inline void run_block(int n, const std::function<void()>& body) {
 NS_DEVICE int thread() { return here->current; }
 NS_DEVICE int threads() { return here->n; }
 NS_DEVICE void barrier() { meet_in_step(here->all, here->n); }
-NS_DEVICE int lane() { return thread() % LANES; }
-NS_DEVICE int lanes() { return LANES; }
-NS_DEVICE int warp() { return thread() / LANES; }
-NS_DEVICE int warps() { return threads() / LANES; }
+NS_DEVICE int lane() { return thread() % WARP; }
+NS_DEVICE int lanes() { return WARP; }
+NS_DEVICE int warp() { return thread() / WARP; }
+NS_DEVICE int warps() { return threads() / WARP; }
 NS_DEVICE int member() { return thread() % MEMBERS; }
 NS_DEVICE int members() { return MEMBERS; }
 NS_DEVICE int team() { return thread() / MEMBERS; }
@@ -201,7 +200,7 @@ NS_DEVICE double of_team(double x, Both both) {
 }
 template <class Both>
 NS_DEVICE double of_warp(double x, Both both) {
-    return together(here->warps[warp()], LANES, lane(), x, both);
+    return together(here->warps[warp()], WARP, lane(), x, both);
 }
 NS_DEVICE double team_sum(double x) {
     return of_team(x, [](double a, double b) { return a + b; });

@@ -5,8 +5,6 @@
 namespace ns {
 
 // Pairs of steps and changes of the slope.
-constexpr int PAIRS = 12;
-
 struct Memory {
     // In shared memory: 1 / (s y) of each pair, 0 where it is of no use, and the weights of the first half. Thread 0
     // writes; all read after the next barrier.

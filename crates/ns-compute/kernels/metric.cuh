@@ -5,9 +5,6 @@
 
 namespace ns {
 
-// Room for partial sums in PARTS.
-constexpr int MOST_PARTS = 128;
-
 // `to[b] = sum_r rows[r][b] x[r]` (+ `start[b]` if given), threads sharing out both b and r.
 template <bool NEAR>
 NS_DEVICE void combine(

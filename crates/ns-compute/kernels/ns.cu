@@ -79,22 +79,22 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 }  // namespace ns
 
 #ifdef __CUDACC__
-extern "C" __global__ void __launch_bounds__(128, 5) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 5) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<true>(launch, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<false>(launch, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(128) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<true>(launch, blockIdx.x, gridDim.x);
 }
-extern "C" __global__ void __launch_bounds__(128) ns_evaluate_far(const __grid_constant__ ns::EvaluateLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_evaluate_far(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<false>(launch, blockIdx.x, gridDim.x);
 }
-extern "C" __global__ void __launch_bounds__(512) ns_covariance(const __grid_constant__ ns::CovarianceLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_INVERTING) ns_covariance(const __grid_constant__ ns::CovarianceLaunch launch) {
     ns::covariance_block(launch, blockIdx.x, gridDim.x);
 }
-extern "C" __global__ void __launch_bounds__(128) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
     ns::draw_block(launch, blockIdx.x, gridDim.x);
 }
 #endif

@@ -23,21 +23,21 @@ NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t
     uint32_t c0 = (uint32_t)stream.toy;
     uint32_t c1 = (uint32_t)(stream.toy >> 32);
     uint32_t c2 = slot;
-    uint32_t c3 = (stream.hypothesis << 24) | (attempt & 0x00ffffffu);
+    uint32_t c3 = (stream.hypothesis * ATTEMPTS) | (attempt % ATTEMPTS);
     uint32_t k0 = (uint32_t)stream.seed;
     uint32_t k1 = (uint32_t)(stream.seed >> 32);
 #pragma unroll
-    for (int round = 0; round < 10; ++round) {
-        const uint32_t high_0 = high_half(0xd2511f53u, c0);
-        const uint32_t low_0 = 0xd2511f53u * c0;
-        const uint32_t high_2 = high_half(0xcd9e8d57u, c2);
-        const uint32_t low_2 = 0xcd9e8d57u * c2;
+    for (int round = 0; round < (int)PHILOX_ROUNDS; ++round) {
+        const uint32_t high_0 = high_half(PHILOX_MULTIPLIER_0, c0);
+        const uint32_t low_0 = PHILOX_MULTIPLIER_0 * c0;
+        const uint32_t high_2 = high_half(PHILOX_MULTIPLIER_2, c2);
+        const uint32_t low_2 = PHILOX_MULTIPLIER_2 * c2;
         c0 = high_2 ^ c1 ^ k0;
         c1 = low_2;
         c2 = high_0 ^ c3 ^ k1;
         c3 = low_0;
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
+        k0 += PHILOX_WEYL_0;
+        k1 += PHILOX_WEYL_1;
     }
     return RandomBlock{{c0, c1, c2, c3}};
 }
@@ -48,13 +48,13 @@ NS_DEVICE uint64_t bits53(uint32_t low, uint32_t high) { return (((uint64_t)high
 // In (0, 1): i / 2^53, and 2^-54 in the place of 0.
 NS_DEVICE Exact open_uniform(uint32_t low, uint32_t high) {
     const uint64_t i = bits53(low, high);
-    return i == 0 ? Exact(0x1p-54) : Exact((double)i) * 0x1p-53;
+    return i == 0 ? Exact(0.5 * UNIFORM_STEP) : Exact((double)i) * UNIFORM_STEP;
 }
 
 // In (-1/2, 1/2): (i - 2^52 + 1/2) / 2^53, exact.
 NS_DEVICE Exact centred_uniform(uint32_t low, uint32_t high) {
     const int64_t i = (int64_t)bits53(low, high) - ((int64_t)1 << 52);
-    return (Exact((double)i) + 0.5) * 0x1p-53;
+    return (Exact((double)i) + 0.5) * UNIFORM_STEP;
 }
 
 }  // namespace ns

@@ -3,46 +3,17 @@
 #pragma once
 
 #include "philox.cuh"
+#include "structures.cuh"
 
 namespace ns {
 
-// What transformed rejection (PTRS) needs of a mean; `Rejection` of ns-core, field by field.
-struct PoissonRejection {
-    double whole;
-    double part;
-    double mean;
-    double a;
-    double b;
-    double attempts;
-    double squeeze;
-};
-
-NS_TABLE double STIRLING_ERRORS[16] = {
-    0.0,
-    0.08106146679532726,
-    0.0413406959554093,
-    0.02767792568499834,
-    0.020790672103765093,
-    0.016644691189821193,
-    0.013876128823070748,
-    0.01189670994589177,
-    0.010411265261972096,
-    0.009255462182712733,
-    0.00833056343336287,
-    0.007573675487951841,
-    0.00694284010720953,
-    0.006408994188004207,
-    0.0059513701127588475,
-    0.005554733551962801,
-};
+NS_TABLE double STIRLING_ERRORS[16] = NS_STIRLING_ERRORS;
 
 // k ln(k/mean) + mean - k for k > 0, where `difference` is k - mean.
 NS_DEVICE Exact poisson_deviance(Exact k, Exact difference, Exact mean) {
     const Exact w = difference / (k + mean);
-    if (magnitude(w) < 0.1) {
-        const double terms[8] = {
-            1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0,
-        };
+    if (magnitude(w) < NEAR_THE_MEAN) {
+        const double terms[8] = NS_POISSON_DEVIANCE_TERMS;
         const Exact z = w * w;
         Exact series = 0.0;
 #pragma unroll
@@ -59,7 +30,7 @@ NS_DEVICE Exact stirling_error(Exact k) {
     if (k < 16.0) {
         return Exact(STIRLING_ERRORS[(int)k.value]);
     }
-    const double terms[5] = {1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0};
+    const double terms[5] = NS_STIRLING_TERMS;
     const Exact inverse = 1.0 / k;
     const Exact z = inverse * inverse;
     Exact series = 0.0;
@@ -76,12 +47,12 @@ NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     const Exact b = of.b;
     const Exact mean = of.mean;
     const Exact edge = 0.5 - magnitude(u);
-    const Exact offset = floor_of((2.0 * a / edge + b) * u + (of.part + Exact(0.43)));
+    const Exact offset = floor_of((2.0 * a / edge + b) * u + (of.part + Exact(CENTRE_OF_COUNTS)));
     const Exact count = of.whole + offset;
-    if (edge >= 0.07 && v <= of.squeeze) {
+    if (edge >= SQUEEZE_FROM && v <= of.squeeze) {
         return count.value;
     }
-    if (count < 0.0 || (edge < 0.013 && v > edge)) {
+    if (count < 0.0 || (edge < EDGE && v > edge)) {
         return -1.0;
     }
     const Exact slope = a / (edge * edge) + b;
@@ -90,7 +61,7 @@ NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
         return exact_ln(scaled) <= -mean ? 0.0 : -1.0;
     }
     const Exact exponent = -poisson_deviance(count, offset - of.part, mean) - stirling_error(count);
-    const Exact two_pi = 0x1.921fb54442d18p+2;
+    const Exact two_pi = TWO_PI;
     return exact_ln(scaled * exact_root(two_pi * count)) <= exponent ? count.value : -1.0;
 }
 
@@ -119,7 +90,7 @@ struct CountTable {
 NS_DEVICE double draw_from_table(const CountTable& table, const Stream& stream, uint32_t slot) {
     const RandomBlock block = random_block(stream, slot, 0);
     const uint64_t u = (((uint64_t)block.words[1] << 32) | block.words[0]) >> 1;
-    const uint32_t cell = (uint32_t)(u >> 55);
+    const uint32_t cell = (uint32_t)(u >> GUIDE_SHIFT);
     uint32_t least = table.guide[cell];
     uint32_t most = table.guide[cell + 1];
     while (least < most) {

@@ -2,43 +2,13 @@
 //
 // A datum is a pure function of its source, the seed, the hypothesis, the toy and the slot, so any thread may
 // draw any slot, in any order, and no thread waits for another. The bits are those that ns-core draws on the
-// processor. Sources are made there (`ToySource`) and laid out by `cuda/draws.rs`, whose structures these are.
+// processor. Sources are made there (`ToySource`) and laid out by `cuda/draws.rs`.
 #pragma once
 
 #include "normal.cuh"
 #include "poisson.cuh"
 
 namespace ns {
-
-// How a datum is drawn.
-enum DrawMethod : uint32_t {
-    // Poisson by a table: numbers[0] is the least count.
-    DRAW_TABLE = 0,
-    // Poisson by transformed rejection: numbers are the fields of `PoissonRejection`.
-    DRAW_REJECTION = 1,
-    // Normal: mean, sigma.
-    DRAW_NORMAL = 2,
-};
-
-// The distribution of one datum.
-struct DatumSource {
-    uint32_t method;
-    // Where its table begins in `Draws::thresholds` and `Draws::guides`.
-    uint32_t thresholds;
-    uint32_t guide;
-    uint32_t unused;
-    double numbers[7];
-};
-
-// The distributions of all data of a toy: main counts, then auxiliary data; the slot is the index.
-struct Draws {
-    const DatumSource* sources;
-    const uint64_t* thresholds;
-    const uint16_t* guides;
-    uint64_t seed;
-    uint32_t hypothesis;
-    uint32_t slots;
-};
 
 // The datum of `slot` in toy `toy`.
 NS_DEVICE double draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {

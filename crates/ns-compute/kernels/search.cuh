@@ -4,25 +4,14 @@
 
 namespace ns {
 
-// Iterations of a descent over curved ground, where minima may lie close to each other.
-constexpr int LONG = 30;
-// Minima whose values differ by more than this are different ones.
-constexpr double DISTINCT = 1e-3;
-
-// The first round of flips of single parameters (see lanes/flips.rs), and how many there are, as long as each leads lower.
+// The first round of flips of single parameters (see lanes/flips.rs).
 constexpr int FLIPS = 2;
-constexpr int FLIP_ROUNDS = 3;
-// A flipped point is not this much higher than the minimum, and less than so many times as high as the point at 0; the
-// lowest so many of them.
-constexpr double MOST_RISE = 3.0;
-constexpr double LEAST_DENT = 1.5;
-constexpr int MOST_FLIPPED = 8;
 
 // Whether a descent from a start of a round that began with the minimum `before` tells of another minimum.
 NS_DEVICE bool tells(const Descent& other, Known before) {
     // Most end before their certificate, as soon as they cannot win: how far they would have fallen is known
     // to a factor. An impossible start says nothing.
-    bool distinct = other.value - 10.0 * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
+    bool distinct = other.value - EDM_MARGIN * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
     return distinct && isfinite(other.value);
 }
 
@@ -85,7 +74,7 @@ NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State
     }
     if (thread() == 0) ticket_of(state)->evaluations += 2 * request.n_bendable;
     barrier();
-    return worth < MOST_FLIPPED ? worth : MOST_FLIPPED;
+    return worth < MOST_FLIPS ? worth : MOST_FLIPS;
 }
 
 // Flips the parameter of START that comes `k`th in RISE, the lowest first.
@@ -117,9 +106,9 @@ NS_DEVICE void lay_out(
     begin_at(plan, state, k < shared ? points + k * plan.n_params : state[SNAPSHOT]);
     if (k < shared) return;
     int own = k - shared;
-    if (round == 0 && own < 2 * request.n_directions) {
-        const Direction& direction = request.directions[own >> 1];
-        go(state, direction, direction.places[own & 1], sums);
+    if (round == 0 && own < PLACES * request.n_directions) {
+        const Direction& direction = request.directions[(unsigned)own / PLACES];
+        go(state, direction, direction.places[(unsigned)own % PLACES], sums);
         return;
     }
     NS_EACH(i, request.n_bendable) {
@@ -132,7 +121,7 @@ NS_DEVICE void lay_out(
 NS_DEVICE int starts_of(const Request& request, int round) {
     bool mirror = request.n_bendable > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
     int shared = round == 0 ? request.n_first : request.n_second;
-    return shared + (round == 0 ? 2 * request.n_directions : 0) + (mirror ? 1 : 0);
+    return shared + (round == 0 ? PLACES * request.n_directions : 0) + (mirror ? 1 : 0);
 }
 
 // RISE of the block whose round it is.

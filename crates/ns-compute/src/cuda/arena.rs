@@ -5,36 +5,37 @@ use std::sync::Arc;
 use bytemuck::NoUninit;
 use ns_core::SessionError;
 
+use super::address::DeviceAddress;
 use super::backend::{Backend, Buffer};
 
 /// Alignment of every array, bytes.
 const ALIGNMENT: usize = 16;
 
-/// Arrays waiting for their upload. Addresses are offsets until then.
+/// Arrays waiting for their upload. Until then addresses are offsets; [`DeviceAddress::relocate`] makes them addresses.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
 }
 
 impl Arena {
-    /// Adds an array; returns its offset.
-    pub(super) fn put<T: NoUninit>(&mut self, values: &[T]) -> u64 {
+    /// Adds an array; returns where it lies.
+    pub(super) fn put<T: NoUninit>(&mut self, values: &[T]) -> DeviceAddress<T> {
         let at = self.bytes.len().next_multiple_of(ALIGNMENT);
         self.bytes.resize(at, 0);
         self.bytes.extend_from_slice(bytemuck::cast_slice(values));
-        at as u64
+        DeviceAddress::pending(at as u64)
     }
 
     /// Adds indices as the 32-bit integers that kernels read.
-    pub(super) fn put_indices(&mut self, values: impl IntoIterator<Item = usize>) -> u64 {
+    pub(super) fn put_indices(&mut self, values: impl IntoIterator<Item = usize>) -> DeviceAddress<i32> {
         let values: Vec<i32> = values.into_iter().map(|i| i as i32).collect();
         self.put(&values)
     }
 
-    /// Overwrites what is at an offset.
-    pub(super) fn set<T: NoUninit>(&mut self, at: u64, value: &T) {
-        let from = bytemuck::bytes_of(value);
-        if let Some(to) = self.bytes.get_mut(at as usize..at as usize + from.len()) {
+    /// Overwrites what lies there.
+    pub(super) fn set<T: NoUninit>(&mut self, at: DeviceAddress<T>, value: &T) {
+        let (at, from) = (at.offset(), bytemuck::bytes_of(value));
+        if let Some(to) = self.bytes.get_mut(at..at + from.len()) {
             to.copy_from_slice(from);
         }
     }
@@ -49,7 +50,7 @@ impl Arena {
         &self.bytes
     }
 
-    /// Copies everything to the device. An array of offset `o` is at the buffer's address plus `o`.
+    /// Copies everything to the device. The buffer's address is what relocation wants.
     pub(super) fn upload(self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         Buffer::holding(backend, &self.bytes)
     }

@@ -146,6 +146,11 @@ impl Buffer {
         self.address
     }
 
+    /// The same as the address of what it holds.
+    pub(crate) fn at<A: From<u64>>(&self) -> A {
+        self.address.into()
+    }
+
     /// Its size.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use ns_core::{Condition, FitRequest, ParameterTable, SessionError, Start};
 
+use super::address::{DeviceAddress, DeviceAddressMut};
 use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
+use super::declare::Field;
 use super::kind::Kind;
 use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
 use super::shape::Rooms;
-use crate::lanes::MOST_FLIPS;
+use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
@@ -87,26 +89,28 @@ pub(super) struct Input {
     arena: Arena,
     requests: Vec<layout::Request>,
     items: Vec<layout::Item>,
-    points: HashMap<(*const f64, usize), u64>,
+    points: HashMap<(*const f64, usize), DeviceAddress<f64>>,
     n_outcomes: usize,
+    /// Counters of the queue.
+    queue: DeviceAddress<i32>,
 }
 
 impl Input {
-    /// Begins with the queue's counters, of which there are three.
+    /// Begins with the queue's counters.
     pub(super) fn new() -> Self {
         let mut input = Self::default();
-        input.arena.put(&[0_u64; 2]);
+        input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
         input
     }
 
     /// An array that several may refer to; it must outlive this input.
-    pub(super) fn shared(&mut self, values: &[f64]) -> u64 {
+    pub(super) fn shared(&mut self, values: &[f64]) -> DeviceAddress<f64> {
         let arena = &mut self.arena;
         *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))
     }
 
     /// Main counts, then auxiliary data.
-    pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> u64 {
+    pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> DeviceAddress<f64> {
         let arena = &mut self.arena;
         *self.points.entry((main.as_ptr(), main.len())).or_insert_with(|| {
             let both: Vec<f64> = main.iter().chain(aux).copied().collect();
@@ -119,10 +123,10 @@ impl Input {
         let count = |n: usize| if looks { n as i32 } else { 0 };
         let overrides = overrides(table, request);
         let (start, earlier, point) = match &request.start {
-            Start::Init => (layout::START_AT, 0, self.shared(&table.init)),
-            Start::At(point) => (layout::START_AT, 0, self.shared(point)),
-            Start::Earlier(i) => (layout::START_EARLIER, *i as i32, 0),
-            Start::Along(i, direction) => (layout::START_ALONG, *i as i32, self.shared(direction)),
+            Start::Init => (START_AT, 0, self.shared(&table.init)),
+            Start::At(point) => (START_AT, 0, self.shared(point)),
+            Start::Earlier(i) => (START_EARLIER, *i as i32, DeviceAddress::NULL),
+            Start::Along(i, direction) => (START_ALONG, *i as i32, self.shared(direction)),
         };
         let (held_param, held_value) = request.fixed.first().map_or((-1, 0.0), |&(p, x)| (p as i32, x));
         let n_overrides = overrides.len() as i32;
@@ -156,7 +160,7 @@ impl Input {
     }
 
     /// Adds an item whose requests are the last `n_requests` added; `data` from [`Self::data`].
-    pub(super) fn item(&mut self, n_requests: usize, data: u64) {
+    pub(super) fn item(&mut self, n_requests: usize, data: DeviceAddress<f64>) {
         self.items.push(layout::Item {
             first_request: (self.requests.len() - n_requests) as i32,
             n_requests: n_requests as i32,
@@ -173,7 +177,7 @@ impl Input {
 fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let bendable = count(request.n_bendable);
-    let shared = count(request.n_first + 2 * request.n_directions).max(count(request.n_second));
+    let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
     (shared + usize::from(bendable > 0)).max(bendable.min(MOST_FLIPS))
 }
 
@@ -204,8 +208,8 @@ fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Overri
 /// Toys of one launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToyRange {
-    /// Address of their sources.
-    pub(super) draws: u64,
+    /// Their sources.
+    pub(super) draws: DeviceAddress<layout::Draws>,
     pub(super) first: u64,
     pub(super) count: usize,
     pub(super) help: Help,
@@ -231,7 +235,7 @@ pub(super) struct Probe {
     pub(super) first: usize,
     pub(super) count: usize,
     /// From [`Input::data`].
-    pub(super) data: u64,
+    pub(super) data: DeviceAddress<f64>,
 }
 
 /// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
@@ -281,12 +285,13 @@ impl Launcher<'_> {
         toys: Option<ToyRange>,
         probes: &[Probe],
     ) -> Result<(), SessionError> {
-        let Input { mut arena, mut requests, mut items, n_outcomes, .. } = input;
+        let Input { mut arena, mut requests, mut items, n_outcomes, queue, .. } = input;
         let (n_items, fits) = match toys {
             Some(toys) => (toys.count, toys.count * requests.len()),
             None => (items.len(), n_outcomes),
         };
-        let starts = requests.iter().map(starts_of).max().filter(|_| self.plan.kinked == 0).unwrap_or(0);
+        let starts =
+            requests.iter().map(starts_of).max().filter(|_| !self.plan.kinked.is_some()).unwrap_or(0);
         let help = toys.filter(|_| starts > 0).map_or(Help::No, |toys| toys.help);
         let few = self.fit.blocks.min(n_items).max(1);
         // More could only wait.
@@ -300,16 +305,13 @@ impl Launcher<'_> {
         let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
         let base = at_least(self.backend, &mut slot.input, total)?.address();
         for request in &mut requests {
-            if request.start != layout::START_EARLIER {
-                request.point += base;
-            }
-            request.overrides += base;
+            request.relocate(base);
         }
         for item in &mut items {
-            item.data += base;
+            item.relocate(base);
         }
-        let request_address = base + arena.put(&requests);
-        let item_address = if toys.is_some() { 0 } else { base + arena.put(&items) };
+        let request_address = arena.put(&requests).at(base);
+        let item_address = if toys.is_some() { DeviceAddress::NULL } else { arena.put(&items).at(base) };
         let probed: usize = probes.iter().map(|probe| probe.count).sum();
         let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
         let room = (self.fit.rooms.slab * blocks).max(self.evaluate.rooms.slab * most);
@@ -329,25 +331,25 @@ impl Launcher<'_> {
             offset: self.fit.rooms.offset,
             n_items: n_items as i32,
             n_requests: requests.len() as i32,
-            slab,
+            slab: slab.into(),
             slab_stride: self.fit.rooms.slab as u64,
-            queue: base,
-            rounds: rounds.map_or(0, |offset| base + offset),
+            queue: queue.at(base).cast(),
+            rounds: rounds.map_or(DeviceAddressMut::NULL, |rounds| rounds.at(base).cast()),
             n_blocks: blocks as i32,
             n_waiting: waiting as i32,
             requests: request_address,
             items: item_address,
-            draws: toys.map_or(0, |toys| toys.draws),
+            draws: toys.map_or(DeviceAddress::NULL, |toys| toys.draws),
             first_toy: toys.map_or(0, |toys| toys.first),
-            outcomes: output,
-            parameters: output + parts.outcomes as u64,
-            flags: output + behind as u64,
+            outcomes: output.into(),
+            parameters: (output + parts.outcomes as u64).into(),
+            flags: (output + behind as u64).into(),
         };
         slot.parts = parts;
         slot.lane.write(base, arena.content())?;
         slot.lane.launch(self.fit.kernel, self.shape(&self.fit, blocks), bytemuck::bytes_of(&launch))?;
-        let mut values = launch.parameters + parts.parameters as u64;
-        let mut gradients = values + parts.values as u64;
+        let mut values: DeviceAddressMut<f64> = launch.parameters.plus(fits * n);
+        let mut gradients = values.plus(2 * probed);
         for probe in probes {
             let launch = EvaluateLaunch {
                 plan: *self.plan,
@@ -355,19 +357,19 @@ impl Launcher<'_> {
                 n_points: probe.count as i32,
                 extra: [0; N_EXTRA],
                 row: 0,
-                slab,
+                slab: slab.into(),
                 slab_stride: self.evaluate.rooms.slab as u64,
-                data: base + probe.data,
+                data: probe.data.at(base),
                 data_stride: 0,
-                data_of: 0,
-                points: launch.parameters + (probe.first * 8 * n) as u64,
+                data_of: DeviceAddress::NULL,
+                points: launch.parameters.plus(probe.first * n).cast(),
                 values,
                 gradients,
-                hessians: 0,
-                usable: 0,
+                hessians: DeviceAddressMut::NULL,
+                usable: DeviceAddressMut::NULL,
             };
-            values += (probe.count * 16) as u64;
-            gradients += (probe.count * 8 * n) as u64;
+            values = values.plus(2 * probe.count);
+            gradients = gradients.plus(probe.count * n);
             let shape = self.shape(&self.evaluate, probe.count);
             slot.lane.launch(self.evaluate.kernel, shape, bytemuck::bytes_of(&launch))?;
         }

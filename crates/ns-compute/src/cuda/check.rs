@@ -9,15 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use ns_core::{Control, DeviceCheck, FitRequest, Session, SessionError};
 
 use super::batch::{Input, Landed, Probe};
-use super::layout;
 use super::session::CudaSession;
 use crate::cpu::request::Frame;
 use crate::cpu::{put, take};
 use crate::eval::Dataset;
 use crate::lanes::jacobian;
-use crate::lanes::metric::FEWEST;
 use crate::optimise::{EDM_TOLERANCE, classify};
 use crate::plan::Plan;
+use crate::shared_constants::{CONVERGED, FEWEST};
 
 /// Fits of one launch that are checked.
 pub(super) const CHECKED: usize = 2;
@@ -127,7 +126,7 @@ impl CudaSession {
         let (cpu, plan, data) = (&self.cpu, &self.cpu.plan, &sample.data);
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let Some(arrived) = landed.fit(index, n, n_bins) else { return Ok(true) };
-        if arrived.outcome.status != layout::CONVERGED {
+        if arrived.outcome.status != CONVERGED {
             return Ok(true);
         }
         let theta = arrived.parameters;

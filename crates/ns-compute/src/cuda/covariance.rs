@@ -11,14 +11,16 @@ use ns_core::{
     Control, Covariance, FitFailure, FitOutcome, Inactive, Search, SessionError, TaskOutcome, Wanted,
 };
 
+use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
-use super::hessian::{Rooms, Sets, TILE};
+use super::hessian::{Rooms, Sets};
 use super::layout::CovarianceLaunch;
 use super::session::CudaSession;
 use super::shape::RESERVED;
 use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
+use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 
 /// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
 /// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
@@ -26,10 +28,6 @@ const LEAST_LEFT: f64 = 1e-7;
 
 /// Above this EDM the step that comes with a covariance is taken, once, as the processor does: a covariance depends on the point.
 const LAST_STEP: f64 = 1e-14;
-
-/// What a parameter does at a minimum (`kernels/covariance.cuh`): nothing, or it is held by a bound.
-const RESTS: u8 = 1;
-const HELD_BY_BOUND: u8 = 2;
 
 /// What covariances of one launch may take that go to the host, bytes.
 const MOST_FETCHED: usize = 64 << 20;
@@ -39,7 +37,7 @@ pub(super) struct Fitted<'a> {
     /// The box of a request, by task and request.
     pub(super) frame: &'a (dyn Fn(usize, usize) -> Cow<'a, Frame> + Sync),
     /// Sets of data on the device, and which of them a task has.
-    pub(super) sets: u64,
+    pub(super) sets: DeviceAddress<f64>,
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
     /// The data, for the processor.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
@@ -141,7 +139,8 @@ impl CudaSession {
             problems.points.extend_from_slice(&fit.parameters);
             problems.sets.push((fitted.set_of)(i) as i32);
             let frame = (fitted.frame)(i, k);
-            let mut rests: Vec<u8> = frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { 0 }).collect();
+            let mut rests: Vec<u8> =
+                frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { MOVES_FREELY }).collect();
             for &(p, why) in &fit.inactive {
                 rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
             }
@@ -201,7 +200,7 @@ impl CudaSession {
     fn solve(
         &self,
         rooms: &Rooms,
-        sets: u64,
+        sets: DeviceAddress<f64>,
         problems: &Problems,
         wanted: Wanted,
     ) -> Result<Solved, SessionError> {
@@ -215,7 +214,7 @@ impl CudaSession {
 
         let rows = n.next_multiple_of(TILE);
         let side = rows / TILE;
-        let (table, matrix) = (12 * rows, TILE * TILE * (side * (side + 1) / 2));
+        let (table, matrix) = (TABLE_COLUMNS * rows, TILE * TILE * (side * (side + 1) / 2));
         let near = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
         let shared = 8 * if near { table + matrix } else { table };
         let threads = threads(n);
@@ -227,17 +226,17 @@ impl CudaSession {
             n_matrices: count as i32,
             near: i32::from(near),
             padding: 0,
-            slab: slab.address(),
+            slab: slab.at(),
             slab_stride: matrix as u64,
-            hessians: made.hessians.address(),
+            hessians: made.hessians.at(),
             wanted: i32::from(wanted.covariance),
             unused: 0,
-            gradients: made.gradients.address(),
-            rests: rests.address(),
-            usable: made.usable.address(),
-            variances: variances.address(),
-            steps: steps.address(),
-            found: found.address(),
+            gradients: made.gradients.at(),
+            rests: rests.at(),
+            usable: made.usable.at(),
+            variances: variances.at(),
+            steps: steps.at(),
+            found: found.at(),
         };
         let shape = Shape { blocks: blocks as u32, threads, shared: shared as u32 };
         backend.launch(Kernel::Covariance, shape, bytemuck::bytes_of(&launch))?;
@@ -373,7 +372,7 @@ fn threads(n: usize) -> u32 {
         ..=24 => 64,
         25..=48 => 128,
         49..=96 => 256,
-        _ => 512,
+        _ => MOST_INVERTING as u32,
     }
 }
 

@@ -1,43 +1,17 @@
-//! What toys are drawn from, on the device: twins of the structures in `kernels/random.cuh`, field by field.
+//! What toys are drawn from, on the device.
 //!
 //! Everything that depends on a mean alone is computed here, by ns-core, and handed over as it is: then the kernels,
 //! which do the rest with the same exact operations, draw the same bits as the processor.
 
 use std::sync::Arc;
 
-use bytemuck::NoUninit;
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, SessionError, ToySource};
 
+use super::address::DeviceAddress;
 use super::backend::{Backend, Buffer};
-
-/// Ways to draw a datum (`enum DrawMethod`).
-const TABLE: u32 = 0;
-const REJECTION: u32 = 1;
-const NORMAL: u32 = 2;
-
-/// `struct DatumSource`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, NoUninit)]
-struct DatumSource {
-    method: u32,
-    thresholds: u32,
-    guide: u32,
-    unused: u32,
-    numbers: [f64; 7],
-}
-
-/// `struct Draws`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, NoUninit)]
-struct Draws {
-    sources: u64,
-    thresholds: u64,
-    guides: u64,
-    seed: u64,
-    hypothesis: u32,
-    slots: u32,
-}
+use super::layout::{DatumSource, Draws, PoissonRejection};
+use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
 /// The distributions of all data, and the tables of those drawn by inversion one after another.
 #[derive(Default)]
@@ -63,10 +37,19 @@ impl Tables {
     }
 
     fn poisson(&mut self, poisson: &Poisson) {
-        let mut datum = DatumSource { method: TABLE, thresholds: 0, guide: 0, unused: 0, numbers: [0.0; 7] };
+        let mut datum =
+            DatumSource { method: DRAW_TABLE, thresholds: 0, guide: 0, unused: 0, numbers: [0.0; 7] };
         if let Some(of) = poisson.rejection() {
-            datum.method = REJECTION;
-            datum.numbers = [of.whole, of.part, of.mean, of.a, of.b, of.attempts, of.squeeze];
+            datum.method = DRAW_REJECTION;
+            datum.numbers = bytemuck::cast(PoissonRejection {
+                whole: of.whole,
+                part: of.part,
+                mean: of.mean,
+                a: of.a,
+                b: of.b,
+                attempts: of.attempts,
+                squeeze: of.squeeze,
+            });
         }
         if let Some(table) = poisson.table() {
             // Tables have at most 2000 thresholds: two million data would be needed to overflow these.
@@ -83,7 +66,7 @@ impl Tables {
         let mut numbers = [0.0; 7];
         numbers[0] = normal.mean();
         numbers[1] = normal.sigma();
-        self.sources.push(DatumSource { method: NORMAL, thresholds: 0, guide: 0, unused: 0, numbers });
+        self.sources.push(DatumSource { method: DRAW_NORMAL, thresholds: 0, guide: 0, unused: 0, numbers });
     }
 }
 
@@ -102,9 +85,9 @@ impl Uploaded {
         let thresholds = Buffer::holding(backend, bytemuck::cast_slice(&tables.thresholds))?;
         let guides = Buffer::holding(backend, bytemuck::cast_slice(&tables.guides))?;
         let draws = Draws {
-            sources: sources.address(),
-            thresholds: thresholds.address(),
-            guides: guides.address(),
+            sources: sources.at(),
+            thresholds: thresholds.at(),
+            guides: guides.at(),
             seed: source.seed,
             hypothesis: u32::from(source.hypothesis),
             slots: tables.sources.len() as u32,
@@ -114,8 +97,8 @@ impl Uploaded {
     }
 
     /// Where the kernels find it.
-    pub(super) fn address(&self) -> u64 {
-        self.draws.address()
+    pub(super) fn address(&self) -> DeviceAddress<Draws> {
+        self.draws.at()
     }
 }
 
@@ -172,7 +155,7 @@ mod tests {
                 first_toy: first,
                 n_toys: n_toys as i32,
                 n_data: n_data as i32,
-                data: data.address(),
+                data: data.at(),
             };
             let shape = Shape { blocks: 500, threads, shared: 0 };
             backend.launch(Kernel::Draw, shape, bytemuck::bytes_of(&launch)).unwrap();

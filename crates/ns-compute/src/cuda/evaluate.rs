@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
+use super::address::{DeviceAddress, DeviceAddressMut};
 use super::backend::{Backend, Buffer, Kernel, Shape};
 use super::kind::Size;
 use super::layout::{EvaluateLaunch, N_EXTRA};
@@ -51,7 +52,7 @@ impl CudaSession {
             let numbers = hold(&self.backend, &numbers)?;
             let alone = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
             let other = |point: &[f64]| Ok(self.cpu.evaluate(of, point, alone)?.hessian);
-            out.hessian = self.hessians_at(rooms, numbers.address(), points, &other)?;
+            out.hessian = self.hessians_at(rooms, numbers.at(), points, &other)?;
         }
         if !(request.nll || request.gradient) {
             return Ok(out);
@@ -108,16 +109,16 @@ impl CudaSession {
             n_points: count as i32,
             extra: [0; N_EXTRA],
             row: 0,
-            slab: slab.address(),
+            slab: slab.at(),
             slab_stride: rooms.slab as u64,
-            data: data.address(),
+            data: data.at(),
             data_stride: 0,
-            data_of: 0,
-            points: points.address(),
-            values: values.address(),
-            gradients: gradients.as_ref().map_or(0, Buffer::address),
-            hessians: 0,
-            usable: 0,
+            data_of: DeviceAddress::NULL,
+            points: points.at(),
+            values: values.at(),
+            gradients: gradients.as_ref().map_or(DeviceAddressMut::NULL, Buffer::at),
+            hessians: DeviceAddressMut::NULL,
+            usable: DeviceAddressMut::NULL,
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;

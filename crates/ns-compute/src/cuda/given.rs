@@ -143,7 +143,7 @@ impl CudaSession {
             let memory = sets.upload(&self.backend)?;
             let fitted = Fitted {
                 frame: &|i, k| Cow::Owned(Frame::new(table, &tasks[i].fits[k])),
-                sets: memory.address(),
+                sets: memory.at(),
                 set_of: &|i| sets.number(i),
                 data: &|i| Cow::Borrowed(data_of(i)),
                 drawn: false,

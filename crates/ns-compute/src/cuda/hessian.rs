@@ -2,14 +2,14 @@
 
 use ns_core::SessionError;
 
+use super::address::{DeviceAddress, DeviceAddressMut};
 use super::backend::{Buffer, Kernel, Properties, Shape};
-use super::layout::{self, EvaluateLaunch, N_EXTRA, N_OFFSETS};
+use super::layout::{self, EvaluateLaunch, Extra, N_EXTRA, N_OFFSETS};
 use super::session::CudaSession;
 use super::shape;
 use crate::plan::{Block, Plan};
+use crate::shared_constants::TILE;
 
-/// Rows and columns of a tile (`kernels/hessian.cuh`).
-pub(super) const TILE: usize = 4;
 /// What Hessians of one launch may take, bytes.
 const MOST_HESSIANS: usize = 256 << 20;
 /// What the slabs of its blocks may take, bytes.
@@ -40,14 +40,22 @@ impl Rooms {
         let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
         let (factors, wide) = (on_device.n_factors as usize, blocks * width);
         let row = n.next_multiple_of(TILE);
-        let sizes = [n, n, n, bins, cells, blocks, factors, factors, wide, wide, wide, bins * row];
+        let numbers = |array: Extra| match array {
+            Extra::First | Extra::Second | Extra::Rank => n,
+            Extra::Curvature => bins,
+            Extra::Product => cells,
+            Extra::Bare => blocks,
+            Extra::Left | Extra::Owner => factors,
+            Extra::Ratios | Extra::Rates | Extra::Tilts => wide,
+            Extra::Jacobian => bins * row,
+        };
         let mut slab = near.slab;
-        let extra = sizes.map(|size| {
-            let at = slab;
+        let mut extra = [0; N_EXTRA];
+        for &array in Extra::ALL {
+            extra[array as usize] = slab as u64;
             // 16-byte alignment.
-            slab += size.next_multiple_of(2);
-            at as u64
-        });
+            slab += numbers(array).next_multiple_of(2);
+        }
         if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
             return None;
         }
@@ -84,7 +92,7 @@ fn is_regular(plan: &Plan) -> bool {
 /// Sets of data on the device: main counts, then auxiliary data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets<'a> {
-    pub(super) address: u64,
+    pub(super) address: DeviceAddress<f64>,
     /// Which of them each point takes; empty: all take the first.
     pub(super) of: &'a [i32],
 }
@@ -135,16 +143,16 @@ impl CudaSession {
             extra: rooms.extra,
             n_points: count as i32,
             row: rooms.row as i32,
-            slab: slab.address(),
+            slab: slab.at(),
             slab_stride: rooms.slab as u64,
             data: sets.address,
             data_stride: if alone { 0 } else { (plan.n_bins + plan.n_aux) as u64 },
-            data_of: if alone { 0 } else { data_of.address() },
-            points: points.address(),
-            values: 0,
-            gradients: made.gradients.address(),
-            hessians: made.hessians.address(),
-            usable: made.usable.address(),
+            data_of: if alone { DeviceAddress::NULL } else { data_of.at() },
+            points: points.at(),
+            values: DeviceAddressMut::NULL,
+            gradients: made.gradients.at(),
+            hessians: made.hessians.at(),
+            usable: made.usable.at(),
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
@@ -155,7 +163,7 @@ impl CudaSession {
     pub(super) fn hessians_at(
         &self,
         rooms: &Rooms,
-        data: u64,
+        data: DeviceAddress<f64>,
         points: &[f64],
         other: &Other<'_>,
     ) -> Result<Vec<f64>, SessionError> {

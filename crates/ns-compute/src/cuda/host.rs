@@ -17,8 +17,6 @@ unsafe extern "C" {
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
-    #[cfg(test)]
-    fn ns_host_sizes(sizes: *mut u64);
 }
 
 /// The kernels with blocks of one size or another.
@@ -189,31 +187,5 @@ impl Lane for AtOnce {
 
     fn fetched(&self) -> &[u8] {
         bytemuck::cast_slice(&self.fetched).get(..self.bytes).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::layout;
-
-    #[test]
-    fn structures_have_the_same_size_in_both_languages() {
-        let mut sizes = [0_u64; 11];
-        // SAFETY: the function writes eleven numbers.
-        unsafe { super::ns_host_sizes(sizes.as_mut_ptr()) };
-        let here = [
-            size_of::<layout::Plan>(),
-            size_of::<layout::Metric>(),
-            size_of::<layout::Override>(),
-            size_of::<layout::Request>(),
-            size_of::<layout::Item>(),
-            size_of::<layout::Outcome>(),
-            size_of::<layout::FitLaunch>(),
-            size_of::<layout::EvaluateLaunch>(),
-            size_of::<layout::DrawLaunch>(),
-            size_of::<layout::Round>(),
-            size_of::<layout::CovarianceLaunch>(),
-        ];
-        assert_eq!(sizes.map(|size| size as usize), here);
     }
 }

@@ -1,12 +1,13 @@
 //! What all fits of one kind share, on the device: the metric and the further start points.
 
-use std::mem::offset_of;
 use std::sync::Arc;
 
 use ns_core::SessionError;
 
+use super::address::DeviceAddress;
 use super::arena::Arena;
 use super::backend::{Backend, Buffer};
+use super::declare::Field;
 use super::layout;
 use crate::lanes::Course;
 use crate::lanes::directions::Direction;
@@ -15,12 +16,12 @@ use crate::lanes::metric::Metric;
 /// A [`Course`] on the device.
 pub(super) struct Kind {
     _memory: Buffer,
-    /// Address of the metric.
-    pub(super) metric: u64,
-    pub(super) first: (u64, usize),
-    pub(super) second: (u64, usize),
-    pub(super) bendable: (u64, usize),
-    pub(super) directions: (u64, usize),
+    pub(super) metric: DeviceAddress<layout::Metric>,
+    /// Where lists lie, and how many there are in each.
+    pub(super) first: (DeviceAddress<f64>, usize),
+    pub(super) second: (DeviceAddress<f64>, usize),
+    pub(super) bendable: (DeviceAddress<i32>, usize),
+    pub(super) directions: (DeviceAddress<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
@@ -52,9 +53,8 @@ impl Kind {
         search: bool,
     ) -> Result<Self, SessionError> {
         let mut arena = Arena::default();
-        // The metric comes first: its address is that of the buffer.
-        let at = arena.put(&[layout::Metric::default()]);
         let mut metric = metric(course.metric(), n_bins, &mut arena);
+        let metric_at = arena.put(&[metric]);
         let (first, second) = if search { course.starts() } else { (&[][..], &[][..]) };
         let bendable = if search { course.bendable() } else { &[] };
         let starts = |starts: &[Vec<f64>], arena: &mut Arena| {
@@ -69,22 +69,20 @@ impl Kind {
         let directions_at = arena.put(&directions);
         let memory = Buffer::new(backend, arena.bytes())?;
         let base = memory.address();
-        relocate(&mut metric, METRIC_COUNTS, base);
-        arena.set(at, &metric);
+        metric.relocate(base);
+        arena.set(metric_at, &metric);
         for (i, direction) in directions.iter_mut().enumerate() {
-            for address in [&mut direction.params, &mut direction.parts, &mut direction.widths] {
-                *address += base;
-            }
-            arena.set(directions_at + (i * size_of::<layout::Direction>()) as u64, direction);
+            direction.relocate(base);
+            arena.set(directions_at.plus(i), direction);
         }
         arena.upload_into(backend, &memory)?;
         let shared = course.metric();
         Ok(Self {
-            metric: base + at,
-            first: (base + first.0, first.1),
-            second: (base + second.0, second.1),
-            bendable: (base + bendable.0, bendable.1),
-            directions: (base + directions_at, found.len()),
+            metric: metric_at.at(base),
+            first: (first.0.at(base), first.1),
+            second: (second.0.at(base), second.1),
+            bendable: (bendable.0.at(base), bendable.1),
+            directions: (directions_at.at(base), found.len()),
             size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
             _memory: memory,
         })
@@ -100,18 +98,6 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
         parts: arena.put(&direction.parts),
         widths: arena.put(&direction.widths),
         places: direction.places,
-    }
-}
-
-/// Words of `layout::Metric` and `layout::Plan` before the first address: counts, codes, tolerances.
-const METRIC_COUNTS: usize = offset_of!(layout::Metric, local_start) / size_of::<u64>();
-pub(super) const PLAN_COUNTS: usize = offset_of!(layout::Plan, block) / size_of::<u64>();
-
-/// Turns offsets into addresses: all words of `of` after the first `counts`.
-pub(super) fn relocate<T: bytemuck::Pod>(of: &mut T, counts: usize, base: u64) {
-    let words: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(of));
-    for word in words.iter_mut().skip(counts) {
-        *word += base;
     }
 }
 
@@ -160,9 +146,12 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
 
 #[cfg(test)]
 mod tests {
-    use super::{METRIC_COUNTS, PLAN_COUNTS, layout, relocate};
+    use super::super::address::DeviceAddress;
+    use super::{Field, layout};
 
-    /// One word too few was left alone: the device's base address was added to the bits of the tolerance.
+    const BASE: u64 = 0x7f00_0000_0000;
+
+    /// Relocation once counted one word too few, and added the address of the buffer to the bits of the tolerance.
     #[test]
     fn relocation_changes_the_addresses_of_a_plan_and_nothing_else() {
         let before = layout::Plan {
@@ -171,24 +160,30 @@ mod tests {
             n_scaled: 7,
             bent: 1,
             edm_tolerance: 1e-9,
-            block: 8,
-            kinked: 16,
+            block: DeviceAddress::pending(8),
+            upper: DeviceAddress::pending(16),
             ..layout::Plan::default()
         };
-        let base = 0x7f00_0000_0000;
         let mut after = before;
-        relocate(&mut after, PLAN_COUNTS, base);
+        after.relocate(BASE);
         assert_eq!(after.edm_tolerance.to_bits(), before.edm_tolerance.to_bits());
         assert_eq!((after.n_params, after.normsys, after.n_scaled, after.bent), (3, 4, 7, 1));
-        assert_eq!((after.block, after.factor_param, after.kinked), (base + 8, base, base + 16));
+        let words = [after.block, after.upper.cast(), after.factor_param.cast(), after.kinked.cast()];
+        assert_eq!(words.map(u64::from), [BASE + 8, BASE + 16, 0, 0]);
     }
 
     #[test]
     fn relocation_changes_the_addresses_of_a_metric_and_nothing_else() {
-        let before = layout::Metric { n_local: 1, n_dual: 2, n_primal: 3, ..layout::Metric::default() };
-        let mut after = before;
-        relocate(&mut after, METRIC_COUNTS, 256);
-        assert_eq!((after.n_local, after.n_dual, after.n_primal, after.padding), (1, 2, 3, 0));
-        assert_eq!((after.local_start, after.primal_rows), (256, 256));
+        let mut metric = layout::Metric {
+            n_local: 1,
+            n_dual: 2,
+            n_primal: 3,
+            local_start: DeviceAddress::pending(0),
+            primal_rows: DeviceAddress::pending(256),
+            ..layout::Metric::default()
+        };
+        metric.relocate(BASE);
+        assert_eq!((metric.n_local, metric.n_dual, metric.n_primal, metric.padding), (1, 2, 3, 0));
+        assert_eq!((u64::from(metric.local_start), u64::from(metric.primal_rows)), (BASE, BASE + 256));
     }
 }

@@ -1,5 +1,6 @@
 //! NVIDIA GPUs.
 
+mod address;
 mod arena;
 mod backend;
 mod batch;
@@ -9,6 +10,7 @@ mod beside;
 mod check;
 mod covariance;
 mod dealing;
+mod declare;
 mod draws;
 #[cfg(feature = "cuda")]
 mod driver;
@@ -16,6 +18,8 @@ mod evaluate;
 #[cfg(feature = "cuda")]
 mod failure;
 mod given;
+#[cfg(test)]
+pub(crate) mod header;
 mod hessian;
 #[cfg(feature = "cuda-on-host")]
 mod host;

@@ -12,8 +12,9 @@ use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Launcher, Program, Slot};
 use super::dealing::{Grain, Queue};
+use super::declare::Field;
 use super::hessian::Rooms;
-use super::kind::{Kind, PLAN_COUNTS, Size, relocate};
+use super::kind::{Kind, Size};
 use super::part::{Deliver, Made, Sort, in_parts};
 use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
@@ -84,10 +85,7 @@ impl CudaSession {
         let mut arena = Arena::default();
         let mut plan = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;
-        relocate(&mut plan, PLAN_COUNTS, memory.address());
-        if !cpu.plan.has_kinks {
-            plan.kinked = 0;
-        }
+        plan.relocate(memory.address());
         let threads = shape::threads(&plan);
         let hessians = Rooms::new(&cpu.plan, &plan);
         let mut session = Self {

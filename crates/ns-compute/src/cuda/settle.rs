@@ -19,6 +19,7 @@ use crate::cpu::request::{Frame, needed};
 use crate::eval::Dataset;
 use crate::lanes::{Course, Toy, suit_lanes};
 use crate::optimise::{Worker, fit};
+use crate::shared_constants::CONVERGED;
 
 /// One fit that came back.
 pub(super) struct Arrived<'a> {
@@ -121,9 +122,8 @@ impl<'a> Settling<'a> {
     /// Whether nothing but copying is left of a task whose fits begin at number `first` of `landed`.
     pub(super) fn is_short(&self, landed: &Landed<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
-        let converged = |k: usize| {
-            landed.outcomes.get(first + k).is_some_and(|outcome| outcome.status == layout::CONVERGED)
-        };
+        let converged =
+            |k: usize| landed.outcomes.get(first + k).is_some_and(|outcome| outcome.status == CONVERGED);
         // The device skips what an earlier certified fit makes needless.
         let needless = |request: &FitRequest| {
             request.only_if.as_ref().is_some_and(|condition| {
@@ -164,7 +164,7 @@ impl<'a> Settling<'a> {
             let fit = match arrived {
                 _ if self.control.is_cancelled() => Err(FitFailure::Cancelled),
                 _ if !needed(request, &fits) => Err(FitFailure::NotNeeded),
-                Some(arrived) if status == layout::CONVERGED && finished && !depends => {
+                Some(arrived) if status == CONVERGED && finished && !depends => {
                     own += 1;
                     Ok(arrived.describe(
                         &frame,
@@ -173,11 +173,10 @@ impl<'a> Settling<'a> {
                     ))
                 }
                 arrived => {
-                    if searched || status != layout::CONVERGED || depends {
+                    if searched || status != CONVERGED || depends {
                         changed.push(k);
                     }
-                    let theirs =
-                        arrived.as_ref().filter(|_| status == layout::CONVERGED).map(|a| a.parameters);
+                    let theirs = arrived.as_ref().filter(|_| status == CONVERGED).map(|a| a.parameters);
                     let arrived = arrived.filter(|a| !depends && a.outcome.usable != 0);
                     let data = data();
                     let mut result = Err(FitFailure::Cancelled);
@@ -213,7 +212,7 @@ impl<'a> Settling<'a> {
         fits: &[Result<FitOutcome, FitFailure>],
     ) -> Result<FitOutcome, FitFailure> {
         let start = || self.cpu.start_of(&self.task.fits, index, fits);
-        let converged = arrived.filter(|a| a.outcome.status == layout::CONVERGED);
+        let converged = arrived.filter(|a| a.outcome.status == CONVERGED);
         if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
             let Some(found) = converged else {
                 // As the processor fits its own toys.

@@ -5,13 +5,8 @@
 
 use super::backend::Properties;
 use super::kind::Size;
-use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS, PARTS, ROOM};
-
-/// Pairs of the limited memory (`kernels/memory.cuh`).
-const PAIRS: usize = 12;
-
-/// Room that inversions need at least (`kernels/invert.cuh`).
-const LEAST_COLUMNS: usize = 96;
+use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS};
+use crate::shared_constants::{LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS, ROOM_SIZE};
 
 /// Shared memory that the driver takes of each block, bytes.
 pub(super) const RESERVED: usize = 1024;
@@ -54,7 +49,7 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     match work {
         ..=160 => 32,
         161..=640 => 64,
-        _ => 128,
+        _ => MOST_THREADS as u32,
     }
 }
 
@@ -70,7 +65,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         }
     };
     use Array::*;
-    set(&[Room], ROOM);
+    set(&[Room], ROOM_SIZE);
     set(&[Trial, Gradient, Curved, Reaction], n);
     set(&[Lambda, BinSlope, Weight, Main], bins);
     set(&[Aux], aux);
@@ -82,13 +77,13 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         set(&[Slope, Direction, Theta, Held, From, To, Lower, Upper, Start, Best, BestHeld, Snapshot], n);
         set(&[Bins, BinsTo, Root, Empty], bins);
         set(&[Data], bins + aux);
-        if plan.kinked != 0 {
+        if plan.kinked.is_some() {
             set(&[Jump, Side], n);
         }
-        if plan.kinked != 0 || plan.bent != 0 {
+        if plan.kinked.is_some() || plan.bent != 0 {
             set(&[Rise], n);
         }
-        set(&[Parts], PARTS);
+        set(&[Parts], MOST_PARTS);
         set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));
         set(&[Matrix], if dual > 0 { bins * bins } else { bins });
         set(&[Local, LocalReaction], locals);
@@ -124,7 +119,7 @@ pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let rooms = lay_out(&sizes, true);
     // Fits between kinks are for the general kernel alone.
-    let smooth = plan.kinked == 0 || !whole_fit;
+    let smooth = !plan.kinked.is_some() || !whole_fit;
     if smooth && rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
 }
 

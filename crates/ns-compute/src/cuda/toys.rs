@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
+use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
 use super::batch::{Help, Input, Landed, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
@@ -181,7 +182,8 @@ impl<'a> Batch<'a> {
             left if left <= turn.chunk(session, self.wanted) => Help::Few,
             _ => Help::No,
         };
-        let draws = turn.prepared.on_device.as_ref().map_or(0, |(_, sources)| sources.address());
+        let draws =
+            turn.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address());
         let range = ToyRange { draws, first: toys.start, count, help };
         let mut slot = session.take_slot()?;
         turn.launcher.start(&mut slot, input, Some(range), &probes)?;
@@ -250,7 +252,7 @@ impl<'a> Batch<'a> {
                 let fitted = Fitted {
                     // One per request.
                     frame: &|_, k| Cow::Borrowed(&turn.shared.frames[k]),
-                    sets: memory.address(),
+                    sets: memory.at(),
                     set_of: &|i| i,
                     data: &|i| Cow::Owned(turn.data(session, toys.start + i as u64)),
                     drawn: true,
@@ -271,11 +273,11 @@ fn draw(session: &CudaSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buff
     let (n_toys, n_data) = ((toys.end - toys.start) as usize, plan.n_bins() + plan.n_aux());
     let data = Buffer::new(backend, 8 * n_data * n_toys)?;
     let launch = DrawLaunch {
-        draws: turn.prepared.on_device.as_ref().map_or(0, |(_, sources)| sources.address()),
+        draws: turn.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address()),
         first_toy: toys.start,
         n_toys: n_toys as i32,
         n_data: n_data as i32,
-        data: data.address(),
+        data: data.at(),
     };
     let blocks = (8 * backend.properties().multiprocessors).min(n_toys) as u32;
     let shape = Shape { blocks, threads: DRAWING, shared: 0 };

@@ -6,13 +6,13 @@
 
 use ns_core::{HistosysCode, NormsysCode};
 
+use super::address::DeviceAddress;
 use super::arena::Arena;
 use super::layout;
 use crate::plan::{Block, LANES, Plan};
-
-/// Cells of one slice, and templates that a kernel reads at a time.
-const SLICE: usize = 32;
-const AT_A_TIME: usize = 4;
+use crate::shared_constants::{
+    AT_A_TIME, CODE0, CODE1, CODE2, CODE4, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
+};
 
 /// One histosys in one cell.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,13 +54,13 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
         n_aux: plan.n_aux as i32,
         n_blocks: plan.blocks.len() as i32,
         histosys: match plan.histosys {
-            HistosysCode::Code0 => 0,
-            HistosysCode::Code2 => 2,
-            HistosysCode::Code4p => 4,
+            HistosysCode::Code0 => CODE0,
+            HistosysCode::Code2 => CODE2,
+            HistosysCode::Code4p => CODE4,
         },
         normsys: match plan.normsys {
-            NormsysCode::Code1 => 1,
-            NormsysCode::Code4 => 4,
+            NormsysCode::Code1 => CODE1,
+            NormsysCode::Code4 => CODE4,
         },
         ..layout::Plan::default()
     };
@@ -68,19 +68,19 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
     order.sort_by_key(|&b| std::cmp::Reverse(plan.blocks[b].hist.1 - plan.blocks[b].hist.0));
     let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out);
     norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out);
-    let vectors: Vec<[i32; 12]> = ranges.iter().map(Ranges::vectors).collect();
-    out.block = arena.put(&vectors);
+    let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
+    out.block = arena.put(vectors.as_flattened());
     parameters(plan, arena, &mut out);
     react(arena, &reactions, &mut out);
     out
 }
 
 impl Ranges {
-    fn vectors(&self) -> [i32; 12] {
+    fn vectors(&self) -> [[i32; 4]; 3] {
         let pair = |range: (usize, usize)| [range.0 as i32, range.1 as i32];
         let ([a, b], [c, d]) = (pair(self.norm), pair(self.cell));
         let ([e, f], [g, h]) = (pair(self.factor), pair(self.binwise));
-        [a, b, c, d, e, f, g, h, self.bin as i32, 0, 0, 0]
+        [[a, b, c, d], [e, f, g, h], [self.bin as i32, 0, 0, 0]]
     }
 }
 
@@ -106,9 +106,9 @@ fn cells(
             bins[block.bin + b].push([cell as i32, index as i32]);
             nominal.push(plan.nominal[block.cell + b]);
             cell_factor.push(match scaling {
-                [] => -1,
+                [] => NO_FACTOR,
                 [first] => (*first as usize + b) as i32,
-                _ => -2,
+                _ => SEVERAL_FACTORS,
             });
             for (k, &first) in scaling.iter().enumerate() {
                 let place = if scaling.len() == 1 { -1 } else { (binwise_first.len() + k) as i32 };
@@ -166,11 +166,11 @@ fn templates_of(plan: &Plan, block: &Block, b: usize) -> Vec<Template> {
 /// Templates by cell, in slices: term after term, a place per cell.
 fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan) {
     let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
-    for slice in templates.chunks(SLICE) {
+    for slice in templates.chunks(WARP) {
         let longest = slice.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(AT_A_TIME);
         let start = params.len() as i32;
         for i in 0..longest {
-            for lane in 0..SLICE {
+            for lane in 0..WARP {
                 // Places without a template add nothing.
                 let template =
                     slice.get(lane).and_then(|of_cell| of_cell.get(i)).copied().unwrap_or_default();
@@ -238,15 +238,15 @@ fn norms(
 /// Constraints and box by parameter.
 fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
-    let mut kind = vec![[0_i32; 2]; n];
+    let mut kind = vec![[UNCONSTRAINED, 0]; n];
     let (mut scale, mut width) = (vec![0.0; n], vec![0.0; n]);
     let gaussian = &plan.gaussian;
     for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&gaussian.inverse_sigma) {
-        (kind[p], scale[p], width[p]) = ([1, a as i32], w, 1.0 / w);
+        (kind[p], scale[p], width[p]) = ([GAUSSIAN, a as i32], w, 1.0 / w);
     }
     let poisson = &plan.poisson;
     for ((&p, &a), &tau) in poisson.param.iter().zip(&poisson.aux).zip(&poisson.tau) {
-        (kind[p], scale[p], width[p]) = ([2, a as i32], tau, 1.0 / tau.sqrt());
+        (kind[p], scale[p], width[p]) = ([POISSON, a as i32], tau, 1.0 / tau.sqrt());
     }
     let side = |pick: &dyn Fn(usize) -> f64| -> Vec<f64> {
         (0..n).map(|p| if plan.table.fixed[p] { plan.table.init[p] } else { pick(p) }).collect()
@@ -258,8 +258,11 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.width = arena.put(&width);
     out.bent = i32::from(plan.bent);
     out.edm_tolerance = plan.edm_tolerance;
-    out.kinked =
-        if plan.has_kinks { arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k))) } else { 0 };
+    out.kinked = if plan.has_kinks {
+        arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k)))
+    } else {
+        DeviceAddress::NULL
+    };
 }
 
 /// Reactions by parameter, those with most work first, so that no team is left with a long list at the end.
@@ -276,7 +279,8 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
         places.extend(&of.factor);
         let norm = [of.norm.0 as i32, of.norm.1 as i32];
         let ends = [cells.len() as i32, places.len() as i32];
-        vectors.push([hist, ends[0], norm[0], norm[1], factor, ends[1], p as i32, 0]);
+        vectors.push([hist, ends[0], norm[0], norm[1]]);
+        vectors.push([factor, ends[1], p as i32, 0]);
     }
     out.n_reacting = order.len() as i32;
     out.reacting = arena.put(&vectors);
@@ -296,7 +300,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
 }
 
 /// From and to of lists that are laid end to end.
-fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> u64 {
+fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> DeviceAddress<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists
         .iter()

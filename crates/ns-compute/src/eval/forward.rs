@@ -5,10 +5,8 @@ use ns_core::NormsysCode;
 use super::Scratch;
 use crate::interp;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
+use crate::shared_constants::LEAST_PRODUCT;
 use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
-
-/// Below this some factor of the product is too close to zero to be divided by.
-const TINY_PRODUCT: f64 = 1e-100;
 
 isa_fn! {
     /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
@@ -107,7 +105,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         scratch.norm[index] = (parts[0] * parts[1]) * (parts[2] * parts[3]);
     }
     // A factor at zero takes its whole product with it.
-    scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > TINY_PRODUCT));
+    scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
 /// code1: exponentials add up in the exponent; one `exp` per block.

@@ -14,38 +14,13 @@ use super::group::{Bounds, Group, absorb, advance, after, before, reach};
 use super::metric::Metric;
 use super::scratch::Scratch;
 use super::solver::{Solver, factor, solve};
-use crate::optimise::BELOW_SATURATED;
 use crate::plan::Plan;
+use crate::shared_constants::{
+    BELOW_SATURATED, CLOSE, EDM_MARGIN, FORESEEABLE, GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PRODUCT,
+    MOST_ITERATIONS, MOST_PINS, MOST_TRIALS, RECOGNISABLE, SAME, SHORTENED, SHORTEST_REACH, SURELY,
+    VALUE_ROUNDINGS,
+};
 use crate::simd::Level;
-
-/// Iterations before the scalar optimiser takes over.
-const MOST_ITERATIONS: usize = 120;
-
-/// Trials of one step.
-const MOST_TRIALS: usize = 8;
-
-/// How often bounds may hold further parameters within one step.
-const MOST_PINS: usize = 4;
-
-/// An EDM of this part of what a certificate allows needs no further step to confirm it.
-const SURELY: f64 = 1e-2;
-
-/// While every step shrinks the EDM to less than this part of it, the metric needs no corrections.
-const GOOD_CONTRACTION: f64 = 0.05;
-
-/// An EDM that says how far it is to the minimum, give or take a factor of 10.
-const FORESEEABLE: f64 = 1e-3;
-
-/// An EDM at which the minimum ahead can be recognised, and how close its point must be to the one
-/// predicted, in widths of the constraints.
-const RECOGNISABLE: f64 = 1e-3;
-const CLOSE: f64 = 0.03;
-
-/// A minimum that is lower by less than this is the same one.
-pub(super) const SAME: f64 = 3e-7;
-
-/// A normsys product below this has no usable relative derivative.
-const LEAST_PRODUCT: f64 = 1e-100;
 
 /// The memory of one thread for one kind of fit.
 pub(super) struct Walk {
@@ -223,7 +198,7 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
             let beaten = lane.trials == 0
                 && lane.edm <= FORESEEABLE
                 && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(|best| {
-                    lane.value - 10.0 * lane.edm >= best.value - SAME
+                    lane.value - EDM_MARGIN * lane.edm >= best.value - SAME
                         || best.awaits(lane, l, kind, &walk.group)
                 });
             if !converged && !lost[l] && !beaten {
@@ -300,7 +275,9 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
     for (l, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| lane.busy) {
         lane.evaluations += 1;
         let value = scratch.value[l];
-        let bound = lane.value + 1e-4 * lane.length * group.descent[l] + 8.0 * f64::EPSILON * lane.noise;
+        let bound = lane.value
+            + LEAST_DECREASE * lane.length * group.descent[l]
+            + VALUE_ROUNDINGS * f64::EPSILON * lane.noise;
         let good = if lane.fresh { value.is_finite() } else { value <= bound };
         if good && scratch.least[l] > LEAST_PRODUCT {
             accept[l] = 1.0;
@@ -331,7 +308,7 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
         reach(kind.level, free, kind.bounds, group, &mut length);
         let mut pinned = false;
         for (l, lane) in lanes.iter().enumerate() {
-            if lane.busy && accept[l] == 1.0 && length[l] < 1e-10 {
+            if lane.busy && accept[l] == 1.0 && length[l] < SHORTEST_REACH {
                 pinned |= pin < MOST_PINS && pin_outward(l, free, kind.bounds, group);
                 lost[l] |= pin == MOST_PINS;
             }
@@ -355,7 +332,7 @@ fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; W
             }
             lane.length = length[l];
         } else {
-            lane.length *= 0.3;
+            lane.length *= SHORTENED;
         }
         length[l] = lane.length;
     }

@@ -13,15 +13,13 @@
 //! where there is three times as much of it.
 
 use crate::plan::Plan;
+use crate::shared_constants::{MOST_DIRECTIONS, PLACES};
 
 /// Eigenvalues of less are not worth a descent.
 const LEAST_CURVATURE: f64 = 1.0;
 
-/// Directions of a fit, at most.
-pub(super) const MOST_DIRECTIONS: usize = 2;
-
 /// Logarithms of the sample's factor at the places where descents start.
-const LOGARITHMS: [f64; 2] = [-2.2, 1.1];
+const LOGARITHMS: [f64; PLACES] = [-2.2, 1.1];
 
 /// Rounds of the power iteration. Directions need no digits, only the same bits each time.
 const ROUNDS: usize = 60;
@@ -37,7 +35,7 @@ pub(crate) struct Direction {
     pub(crate) parts: Vec<f64>,
     pub(crate) widths: Vec<f64>,
     /// Where along the direction descents start.
-    pub(crate) places: [f64; 2],
+    pub(crate) places: [f64; PLACES],
 }
 
 impl Direction {

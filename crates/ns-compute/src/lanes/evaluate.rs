@@ -6,9 +6,9 @@
 use ns_core::HistosysCode;
 
 use super::WIDTH;
-use super::metric::FEWEST;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
+use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, deviance, exp, isa_fn};
 
 isa_fn! {

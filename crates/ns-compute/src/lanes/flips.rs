@@ -6,13 +6,7 @@
 //! times as high as the one at 0.
 
 use super::descend::{Job, Kind, Walk, values};
-
-/// A flipped point is not this much higher than the minimum, and less than so many times as high as the point at 0.
-const MOST_RISE: f64 = 3.0;
-const LEAST_DENT: f64 = 1.5;
-
-/// Flipped points of one minimum, the lowest first, at most.
-pub(crate) const MOST_FLIPS: usize = 8;
+use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
 /// The minimum `theta` of `value` with one of the parameters `bendable` flipped, where that is worth a descent.
 pub(super) fn flips(

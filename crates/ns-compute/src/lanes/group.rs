@@ -4,10 +4,8 @@ use super::WIDTH;
 use super::evaluate::{abs, at, put};
 use super::scratch::Scratch;
 use crate::plan::Plan;
+use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
 use crate::simd::{MulAdd, Vector, isa_fn};
-
-/// Pairs of the limited memory.
-pub(super) const PAIRS: usize = 12;
 
 /// Everything that a lane remembers between evaluations.
 #[derive(Debug)]
@@ -161,7 +159,7 @@ fn absorb_body<M: MulAdd>(
         put(&mut group.reaction, p, half.below(accept, at(&here.reaction, p), kept));
     }
     // A pair must show positive curvature, well above rounding.
-    let inverse = length.mul(splat(1e-16)).below(curve, one.div(curve), zero);
+    let inverse = length.mul(splat(LEAST_PAIR_CURVATURE)).below(curve, one.div(curve), zero);
     half.below(pair, inverse, zero).store(&mut group.inverse[slot]);
     turned.store(&mut group.turned);
     for b in 0..group.weight.len() / WIDTH {
@@ -269,7 +267,7 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         let (lower, upper) = edges::<M>(bounds, p, theta);
         let room = step.below(zero, lower.sub(theta), upper.sub(theta));
         // A direction of next to nothing reaches any edge.
-        let part = splat(1e-300).below(abs(step), room.div(step), one);
+        let part = splat(LEAST_COMPONENT).below(abs(step), room.div(step), one);
         least = part.below(least, part, least);
     }
     // A lane that stays inside takes its whole step, also where rounding of `room / step` says a little less:
@@ -282,7 +280,7 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));
     if bounds.barrier[p] {
-        let least = theta.mul(M::V8::splat(0.1));
+        let least = theta.mul(M::V8::splat(LEFT_BY_A_STEP));
         return (lower.below(least, least, lower), upper);
     }
     (lower, upper)

@@ -15,6 +15,7 @@
 //! primal otherwise: whichever takes fewer multiplications.
 
 use crate::plan::Plan;
+use crate::shared_constants::FEWEST;
 
 /// Multiplications per direction beyond which a batch in lanes does not pay.
 const MOST_WORK: usize = 400_000;
@@ -153,7 +154,3 @@ fn pure_factors(plan: &Plan) -> Vec<bool> {
     }
     factors
 }
-
-/// Counts below this are taken for this many in a metric: it has to push back a little where nothing was
-/// seen.
-pub(crate) const FEWEST: f64 = 0.25;

@@ -25,8 +25,6 @@ mod toys;
 mod valleys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub(crate) use flips::MOST_FLIPS;
-#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::jacobian;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use toys::suit_lanes;

@@ -1,18 +1,10 @@
 //! The search of toys for lower minima, where the model can have several.
 
-use super::descend::{Arrival, Best, Job, Kind, SAME, Walk, descend};
-use super::directions::{Direction, MOST_DIRECTIONS};
+use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
+use super::directions::Direction;
 use super::flips::flips;
 use super::starts::Starts;
-
-/// Iterations of a descent over curved ground, where minima may lie close to each other.
-const LONG: usize = 30;
-
-/// Minima whose values differ by more than this are different ones.
-const DISTINCT: f64 = 1e-3;
-
-/// How often single parameters are flipped, as long as that leads lower.
-const FLIP_ROUNDS: usize = 3;
+use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
 /// Where to look.
 pub(super) struct Elsewhere<'a> {
@@ -115,7 +107,7 @@ impl Search<'_> {
         for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, walk)) {
             // Most end before their certificate, as soon as they cannot win: how far they would have
             // fallen is known to a factor. An impossible start says nothing.
-            let distinct = other.value - 10.0 * other.edm > before[i].value + DISTINCT
+            let distinct = other.value - EDM_MARGIN * other.edm > before[i].value + DISTINCT
                 || other.value < before[i].value - DISTINCT;
             self.several[i] |= distinct && other.value.is_finite();
             let best = &mut self.arrivals[i];

@@ -3,7 +3,8 @@
 use super::WIDTH;
 use super::evaluate::{at, put};
 use super::group::Group;
-use super::metric::{FEWEST, Metric};
+use super::metric::Metric;
+use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
 /// Factors of the metric of every lane.

@@ -14,6 +14,7 @@ use super::step::step;
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
+use crate::shared_constants::{BELOW_SATURATED, EDM_MARGIN, LOWER_BY};
 
 /// The certificate: estimated distance to the minimum, in NLL units.
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
@@ -41,16 +42,8 @@ const MOST_CURVATURE: f64 = 1e100;
 /// Trials of one line search that may be bent.
 const BENT_TRIALS: usize = 3;
 
-/// Every term of `-ln L`, measured from the saturated model, is positive, but for bins without counts that
-/// expect less than nothing: their term is the expectation itself, and falls without end where factors grow
-/// in step. A local descent that gets this far below is on its way there, not to a minimum.
-pub(crate) const BELOW_SATURATED: f64 = -10.0;
-
 /// An EDM that says how far it is to the minimum, give or take a factor of 10.
 const FORESEEABLE: f64 = 0.1;
-
-/// A minimum counts as lower if it is by more than this.
-const LOWER_BY: f64 = 1e-10;
 
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
@@ -224,7 +217,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             edm = step(level, plan, worker, &theta);
         }
         let pushed = push_flat(worker, problem, &theta, &flat);
-        let beaten = |known: f64| here.value() - 10.0 * edm >= known - LOWER_BY;
+        let beaten = |known: f64| here.value() - EDM_MARGIN * edm >= known - LOWER_BY;
         if exact && !pushed && edm <= FORESEEABLE && mode.beat.is_some_and(beaten) {
             status = FitStatus::NotConverged(Reason::NoProgress);
             break;

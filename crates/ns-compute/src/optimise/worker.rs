@@ -18,7 +18,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) upper: Vec<f64>,
     /// Held by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
-    /// Give up far below the saturated model (`descend::BELOW_SATURATED`): of a toy, nobody wants to know
+    /// Give up far below the saturated model (`shared_constants::BELOW_SATURATED`): of a toy, nobody wants to know
     /// what is there.
     pub(crate) physical: bool,
     /// Set once the caller wants to stop: nobody will look at the outcome.

@@ -1,20 +1,9 @@
 //! The Poisson term measured from its saturated value, without cancellation.
 
-use super::MulAdd;
+use ns_core::random::constants::FRACTION_BITS;
 
-const LN2_HI: f64 = 6.931_471_803_691_238_164_90e-1;
-const LN2_LO: f64 = 1.908_214_929_270_587_700_02e-10;
-// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series
-// 2 (s^2/3 + s^4/5 + ...) with s = f/(2+f), optimised (Tang; used by every libm).
-const L: [f64; 7] = [
-    6.666_666_666_666_735_130e-1,
-    3.999_999_999_940_941_908e-1,
-    2.857_142_874_366_239_149e-1,
-    2.222_219_843_214_978_396e-1,
-    1.818_357_216_161_805_012e-1,
-    1.531_383_769_920_937_332e-1,
-    1.479_819_860_511_658_591e-1,
-];
+use super::MulAdd;
+use crate::shared_constants::{DEVIANCE_TERMS, HALF_ROOT_BITS, LN2_HIGH, LN2_LOW, ONE_BITS};
 
 /// `lambda - n ln(lambda) - (n - n ln n)`, for `n > 0` and `lambda > 0`: zero at
 /// `lambda = n`, positive elsewhere, relative error a few units in the last place.
@@ -27,22 +16,22 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     let z = (lambda - n) / n;
     let x = lambda / n;
     // Exponent such that the mantissa falls in [sqrt(1/2), sqrt(2)).
-    let bits = x.to_bits().wrapping_add(0x3ff0_0000_0000_0000 - 0x3fe6_a09e_667f_3bcd);
+    let bits = x.to_bits().wrapping_add(ONE_BITS - HALF_ROOT_BITS);
     // Integer to float by the exponent trick: AVX2 has no conversion from 64-bit integers.
     let k = f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52)) - (4_503_599_627_370_496.0 + 1023.0);
-    let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff).wrapping_add(0x3fe6_a09e_667f_3bcd));
+    let m = f64::from_bits((bits & FRACTION_BITS).wrapping_add(HALF_ROOT_BITS));
     let f = if k == 0.0 { z } else { m - 1.0 };
     let s = f / (2.0 + f);
     let s2 = s * s;
-    let mut r = L[6];
+    let mut r = DEVIANCE_TERMS[6];
     for i in (0..6).rev() {
-        r = M::mul_add(r, s2, L[i]);
+        r = M::mul_add(r, s2, DEVIANCE_TERMS[i]);
     }
     let half = 0.5 * f * f;
     let tail = s * M::mul_add(r, s2, half);
     // ln x = k ln 2 + f - (half - tail)
     let near = half - tail;
-    let far = z - M::mul_add(k, LN2_HI, f - (near - k * LN2_LO));
+    let far = z - M::mul_add(k, LN2_HIGH, f - (near - k * LN2_LOW));
     n * if k == 0.0 { near } else { far }
 }
 

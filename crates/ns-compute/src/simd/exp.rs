@@ -1,13 +1,7 @@
 //! Branch-free exponential.
 
 use super::MulAdd;
-
-const LOG2_E: f64 = std::f64::consts::LOG2_E;
-// ln 2 split so that k * LN2_HI is exact for |k| < 2^11 (Cody and Waite).
-const LN2_HI: f64 = 6.931_471_803_691_238_164_90e-1;
-const LN2_LO: f64 = 1.908_214_929_270_587_700_02e-10;
-// Adding this rounds to an integer in the low mantissa bits.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+use crate::shared_constants::{EXP_TERMS, LN2_HIGH, LN2_LOW, LOG2_E, ROUND_TO_INTEGER};
 
 /// `e^x`, within about one unit in the last place; saturates to 0 and infinity.
 ///
@@ -16,30 +10,16 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 #[inline(always)]
 pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
     let clamped = x.clamp(-745.5, 710.0);
-    let shifted = M::mul_add(clamped, LOG2_E, ROUND);
-    let k = shifted - ROUND;
-    let r = M::mul_add(-k, LN2_LO, M::mul_add(-k, LN2_HI, clamped));
-    const C: [f64; 12] = [
-        1.0 / 6_227_020_800.0,
-        1.0 / 479_001_600.0,
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-    ];
-    let mut p = C[0];
-    for c in &C[1..] {
+    let shifted = M::mul_add(clamped, LOG2_E, ROUND_TO_INTEGER);
+    let k = shifted - ROUND_TO_INTEGER;
+    let r = M::mul_add(-k, LN2_LOW, M::mul_add(-k, LN2_HIGH, clamped));
+    let mut p = EXP_TERMS[0];
+    for c in &EXP_TERMS[1..] {
         p = M::mul_add(p, r, *c);
     }
     let e = M::mul_add(p, r * r, r) + 1.0;
     // 2^k in two factors, so that results down to the subnormals and up to infinity come out.
-    let integer = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i64;
+    let integer = shifted.to_bits().wrapping_sub(ROUND_TO_INTEGER.to_bits()) as i64;
     let half = integer >> 1;
     let rest = integer - half;
     let a = f64::from_bits((half.wrapping_add(1023) as u64) << 52);

@@ -10,6 +10,7 @@
 //! the most probable count, which has what is left. Counts at the ends whose probability rounds to nothing are not
 //! drawn; together they have less than 1e-17.
 
+use super::constants::GUIDE_SHIFT;
 use super::probability::probability;
 
 /// 2<sup>63</sup>: one.
@@ -38,7 +39,7 @@ pub struct CountTable {
 
 impl CountTable {
     /// How many of the upper bits of the integer number the guide's cells.
-    pub const GUIDE_BITS: u32 = 8;
+    pub const GUIDE_BITS: u32 = 63 - GUIDE_SHIFT;
 
     /// The table for a mean from 0 to [`super::Poisson::MAX_TABLE_MEAN`].
     pub(super) fn new(mean: f64) -> Self {
@@ -148,7 +149,7 @@ impl CountTable {
 }
 
 /// From the integer to its cell.
-const SHIFT: u32 = 63 - CountTable::GUIDE_BITS;
+const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]
 const fn cell(u: u64) -> usize {

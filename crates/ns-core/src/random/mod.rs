@@ -23,6 +23,8 @@
 //! without the instruction computes it in software, many times slower, and the accuracy here does not need
 //! it. 32-bit x86 without SSE2 is not supported: it rounds twice.
 
+#[doc(hidden)]
+pub mod constants;
 mod count_table;
 mod elementary;
 mod normal;

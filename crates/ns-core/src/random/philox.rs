@@ -8,18 +8,10 @@
 //! One round multiplies two of the four words by constants, to 64 bits each, and mixes the high halves
 //! into the other two words and the key; the key grows by Weyl constants between rounds.
 
+use super::constants::{
+    PHILOX_MULTIPLIER_0, PHILOX_MULTIPLIER_2, PHILOX_ROUNDS, PHILOX_WEYL_0, PHILOX_WEYL_1,
+};
 use std::array::from_fn;
-
-/// Multiplier of word 0.
-const MULTIPLIER_0: u32 = 0xD251_1F53;
-/// Multiplier of word 2.
-const MULTIPLIER_2: u32 = 0xCD9E_8D57;
-/// Step of key word 0: the golden ratio, less one, in 32 bits.
-const WEYL_0: u32 = 0x9E37_79B9;
-/// Step of key word 1: the square root of 3, less one, in 32 bits.
-const WEYL_1: u32 = 0xBB67_AE85;
-/// Rounds.
-const ROUNDS: u32 = 10;
 
 /// The high and the low half of a product.
 #[inline]
@@ -42,12 +34,12 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let [mut c0, mut c1, mut c2, mut c3] = counter;
     let [mut k0, mut k1] = key;
     let mut round = 0;
-    while round < ROUNDS {
-        let (high_0, low_0) = multiply(MULTIPLIER_0, c0);
-        let (high_2, low_2) = multiply(MULTIPLIER_2, c2);
+    while round < PHILOX_ROUNDS {
+        let (high_0, low_0) = multiply(PHILOX_MULTIPLIER_0, c0);
+        let (high_2, low_2) = multiply(PHILOX_MULTIPLIER_2, c2);
         (c0, c1, c2, c3) = (high_2 ^ c1 ^ k0, low_2, high_0 ^ c3 ^ k1, low_0);
-        k0 = k0.wrapping_add(WEYL_0);
-        k1 = k1.wrapping_add(WEYL_1);
+        k0 = k0.wrapping_add(PHILOX_WEYL_0);
+        k1 = k1.wrapping_add(PHILOX_WEYL_1);
         round += 1;
     }
     [c0, c1, c2, c3]
@@ -61,15 +53,15 @@ pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 
     let wide = |words: [u32; 8]| words.map(u64::from);
     let [mut c0, mut c1, mut c2, mut c3] = counters.map(wide);
     let [mut k0, mut k1] = keys;
-    for _ in 0..ROUNDS {
-        let product_0: [u64; 8] = from_fn(|l| c0[l] * u64::from(MULTIPLIER_0));
-        let product_2: [u64; 8] = from_fn(|l| c2[l] * u64::from(MULTIPLIER_2));
+    for _ in 0..PHILOX_ROUNDS {
+        let product_0: [u64; 8] = from_fn(|l| c0[l] * u64::from(PHILOX_MULTIPLIER_0));
+        let product_2: [u64; 8] = from_fn(|l| c2[l] * u64::from(PHILOX_MULTIPLIER_2));
         c0 = from_fn(|l| (product_2[l] >> 32) ^ c1[l] ^ u64::from(k0[l]));
         c1 = from_fn(|l| product_2[l] & LOW);
         c2 = from_fn(|l| (product_0[l] >> 32) ^ c3[l] ^ u64::from(k1[l]));
         c3 = from_fn(|l| product_0[l] & LOW);
-        k0 = from_fn(|l| k0[l].wrapping_add(WEYL_0));
-        k1 = from_fn(|l| k1[l].wrapping_add(WEYL_1));
+        k0 = from_fn(|l| k0[l].wrapping_add(PHILOX_WEYL_0));
+        k1 = from_fn(|l| k1[l].wrapping_add(PHILOX_WEYL_1));
     }
     [c0, c1, c2, c3].map(|words| words.map(|word| word as u32))
 }

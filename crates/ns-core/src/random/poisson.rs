@@ -18,8 +18,9 @@
 use std::array::from_fn;
 use std::sync::Arc;
 
+use super::constants::{CENTRE_OF_COUNTS, EDGE, SQUEEZE_FROM, TWO_PI};
 use super::count_table::CountTable;
-use super::probability::{TWO_PI, deviance, stirling_error};
+use super::probability::{deviance, stirling_error};
 use super::{RandomError, Stream, centred_uniform, ln, open_uniform};
 
 /// A Poisson distribution to draw from; what depends on the mean alone is computed once, and copies share it.
@@ -197,9 +198,6 @@ const SIDE_BY_SIDE: u32 = 3;
 /// Counts below this are left to the exact test.
 const LEAST_SERIES: f64 = 8.0;
 
-/// Closer to the ends than this, where the paper has a test of its own, the exact test decides.
-const EDGE: f64 = 0.013;
-
 /// ln(2 pi)/2.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
@@ -225,9 +223,6 @@ fn quick_ln(x: [f64; 8]) -> [f64; 8] {
 
 /// Adding and subtracting this rounds to an integer.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-
-/// Distance of `u` from the nearer end from which on the squeeze may accept.
-const SQUEEZE_FROM: f64 = 0.07;
 
 /// `x.floor()` for |x| below 2^62 by conversions, which every processor has an instruction for.
 #[inline]
@@ -303,7 +298,7 @@ impl Rejection {
     /// The same before it is rounded down.
     #[inline(always)]
     fn place(&self, u: f64, edge: f64) -> f64 {
-        (2.0 * self.a / edge + self.b) * u + (self.part + 0.43)
+        (2.0 * self.a / edge + self.b) * u + (self.part + CENTRE_OF_COUNTS)
     }
 
     /// dx/du.

@@ -6,37 +6,8 @@
 //! Stirling's formula, both computed without cancellation: 2e-13 of the probability at any mean, 1e-15 where the
 //! count is near a mean below 1e4.
 
+use super::constants::{NEAR_THE_MEAN, POISSON_DEVIANCE_TERMS, STIRLING_ERRORS, STIRLING_TERMS, TWO_PI};
 use super::{exp, ln};
-
-/// 2 pi.
-pub(super) const TWO_PI: f64 = std::f64::consts::TAU;
-
-/// `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]` for k = 0 to 15; nothing uses the entry of 0.
-const STIRLING_ERROR: [f64; 16] = [
-    0.0,
-    0.08106146679532726,
-    0.0413406959554093,
-    0.02767792568499834,
-    0.020790672103765093,
-    0.016644691189821193,
-    0.013876128823070748,
-    0.01189670994589177,
-    0.010411265261972096,
-    0.009255462182712733,
-    0.00833056343336287,
-    0.007573675487951841,
-    0.00694284010720953,
-    0.006408994188004207,
-    0.0059513701127588475,
-    0.005554733551962801,
-];
-
-/// Coefficients of Stirling's series in 1/k^2, after the factor 1/k: `B_2j / (2j (2j-1))` for j = 5 to 1.
-const STIRLING_SERIES: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
-
-/// 1/(2j+1) for j = 8 down to 1.
-const ATANH: [f64; 8] =
-    [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
 
 /// The probability of the count `k` under a positive mean; `k/mean` must not overflow.
 pub(super) fn probability(k: f64, mean: f64) -> f64 {
@@ -54,10 +25,10 @@ pub(super) fn probability(k: f64, mean: f64) -> f64 {
 #[inline]
 pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
     let w = difference / (k + mean);
-    if w.abs() < 0.1 {
+    if w.abs() < NEAR_THE_MEAN {
         let z = w * w;
         let mut series = 0.0;
-        for c in ATANH {
+        for c in POISSON_DEVIANCE_TERMS {
             series = (series + c) * z;
         }
         difference * w + 2.0 * k * w * series
@@ -71,13 +42,13 @@ pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
 /// A table below 16, Stirling's series to 1/k^9 from there, cut at 1.1e-16 (absolute, at 16).
 #[inline]
 pub(super) fn stirling_error(k: f64) -> f64 {
-    if let Some(error) = STIRLING_ERROR.get(k as usize) {
+    if let Some(error) = STIRLING_ERRORS.get(k as usize) {
         return *error;
     }
     let inverse = 1.0 / k;
     let z = inverse * inverse;
     let mut series = 0.0;
-    for c in STIRLING_SERIES {
+    for c in STIRLING_TERMS {
         series = series * z + c;
     }
     series * inverse

@@ -4,8 +4,7 @@
 //! 2<sup>53</sup> - 1. The usual `(i + 1/2) / 2^53` is not used: for large `i` it needs a 54th digit, and
 //! its largest value rounds to 1.
 
-/// 2<sup>-53</sup>, the spacing.
-const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
+use super::constants::UNIFORM_STEP;
 
 /// The upper 53 of 64 bits.
 #[inline]
@@ -21,7 +20,7 @@ const fn bits53(low: u32, high: u32) -> u64 {
 #[inline]
 pub const fn open_uniform(low: u32, high: u32) -> f64 {
     let i = bits53(low, high);
-    if i == 0 { 0.5 * STEP } else { i as f64 * STEP }
+    if i == 0 { 0.5 * UNIFORM_STEP } else { i as f64 * UNIFORM_STEP }
 }
 
 /// A uniform number in (-1/2, 1/2): `(i - 2^52 + 1/2) / 2^53`.
@@ -32,5 +31,5 @@ pub const fn open_uniform(low: u32, high: u32) -> f64 {
 #[inline]
 pub const fn centred_uniform(low: u32, high: u32) -> f64 {
     let i = bits53(low, high) as i64 - (1_i64 << 52);
-    (i as f64 + 0.5) * STEP
+    (i as f64 + 0.5) * UNIFORM_STEP
 }

@@ -87,7 +87,7 @@ fn with_fitted(gpu: &CudaSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'
     let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
     work(&Fitted {
         frame: &|i, k| Cow::Owned(Frame::new(gpu.cpu.table(), &tasks[i].fits[k])),
-        sets: data.address(),
+        sets: data.at(),
         set_of: &|i| i,
         data: &|i| Cow::Borrowed(&sets[i]),
         drawn: false,

@@ -25,7 +25,7 @@ fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
     let observed = &gpu.cpu.observed;
     let numbers: Vec<f64> = observed.main.iter().chain(&observed.aux).copied().collect();
     let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
-    let sets = Sets { address: data.address(), of: &[] };
+    let sets = Sets { address: data.at(), of: &[] };
     let made = gpu.start_hessians(gpu.hessians.as_ref().unwrap(), sets, point).unwrap();
     let mut usable = [7_i32];
     gpu.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable)).unwrap();

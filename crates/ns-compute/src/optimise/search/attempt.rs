@@ -2,9 +2,10 @@
 
 use ns_core::{FitStatus, Reason};
 
-use super::super::descend::{BELOW_SATURATED, Descent, Mode, descend};
+use super::super::descend::{Descent, Mode, descend};
 use super::super::{Problem, Worker};
 use super::scatter::Census;
+use crate::shared_constants::BELOW_SATURATED;
 
 /// A descent that is one of many: it gives up early.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };

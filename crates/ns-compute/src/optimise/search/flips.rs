@@ -4,6 +4,7 @@ use ns_core::Search;
 
 use super::super::{Problem, Worker};
 use super::attempt::{Found, attempt, attempt_below};
+use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
 
 /// Where an asymmetric parameter is pulled by more than its width, all such pulls are mirrored at
 /// once: a second minimum often has several of them on their other side.
@@ -32,8 +33,8 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Foun
     let (threshold, most) = match (effort, plan.has_kinks) {
         (Search::Thorough, true) => (10.0, 1024),
         (Search::Thorough, false) => (10.0, 64),
-        (_, true) => (0.5, 256),
-        (_, false) => (3.0, 8),
+        (_, true) => (MOST_RISE_BETWEEN_KINKS, MOST_FLIPS_BETWEEN_KINKS),
+        (_, false) => (MOST_RISE, MOST_FLIPS),
     };
     let every_valley = plan.has_kinks || effort == Search::Thorough;
     let smallest = if every_valley { 0.0 } else { 0.25 };

@@ -17,9 +17,10 @@ mod surroundings;
 
 use ns_core::{Covariance, FitFailure, Search};
 
-use super::descend::{BELOW_SATURATED, Mode, descend};
+use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
+use crate::shared_constants::BELOW_SATURATED;
 use around::look_around;
 use attempt::{Found, SHORT, attempt, runaway};
 use everywhere::attempt_shifted;

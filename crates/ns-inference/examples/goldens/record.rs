@@ -1,0 +1,86 @@
+//! Lines of bits.
+
+use std::fmt::Write;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The lines of one workspace in one setting.
+pub(crate) struct Record {
+    pub(crate) name: String,
+    text: String,
+    times: String,
+    since: Instant,
+}
+
+impl Record {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), text: String::new(), times: String::new(), since: Instant::now() }
+    }
+
+    /// All lines.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Seconds of every part.
+    pub(crate) fn times(&self) -> &str {
+        self.times.trim_end()
+    }
+
+    /// Says that a part has come to its end.
+    pub(crate) fn done(&mut self, part: &str) {
+        let _ = write!(self.times, "{part} {:.1} ", self.since.elapsed().as_secs_f64());
+        self.since = Instant::now();
+    }
+
+    /// Numbers under a name: the bits of one, the digest of several.
+    pub(crate) fn numbers(&mut self, name: &str, numbers: &[f64]) {
+        let bits = match numbers {
+            [one] => format!("{:016x} {one:e}", one.to_bits()),
+            all => format!("{:016x}", digest(all)),
+        };
+        let _ = writeln!(self.text, "{}/{name} {} {bits}", self.name, numbers.len());
+    }
+
+    /// Words, such as why there is no result.
+    pub(crate) fn word(&mut self, name: &str, word: &str) {
+        let _ = writeln!(self.text, "{}/{name} {word}", self.name);
+    }
+
+    /// All numbers of a result, a line per key at the top. Texts play no part.
+    pub(crate) fn result<T: Serialize, E>(&mut self, name: &str, result: &Result<T, E>) {
+        match result.as_ref().map(serde_json::to_value) {
+            Ok(Ok(Value::Object(map))) => {
+                for (key, value) in map {
+                    let mut numbers = Vec::new();
+                    collect(&value, &mut numbers);
+                    if !numbers.is_empty() {
+                        self.numbers(&format!("{name}.{key}"), &numbers);
+                    }
+                }
+            }
+            _ => self.word(name, "refused"),
+        }
+    }
+}
+
+/// The numbers of a value in the order of its keys; 0 and 1 for truth, NaN for what there is not. JSON tells numbers apart to the
+/// last bit.
+fn collect(value: &Value, numbers: &mut Vec<f64>) {
+    match value {
+        Value::Null => numbers.push(f64::NAN),
+        Value::Bool(one) => numbers.push(f64::from(u8::from(*one))),
+        Value::Number(number) => numbers.push(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(_) => {}
+        Value::Array(all) => all.iter().for_each(|one| collect(one, numbers)),
+        Value::Object(map) => map.values().for_each(|one| collect(one, numbers)),
+    }
+}
+
+/// FNV-1a of the bits.
+fn digest(numbers: &[f64]) -> u64 {
+    let bytes = numbers.iter().flat_map(|number| number.to_bits().to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
