@@ -11,6 +11,7 @@ use super::declare::declare;
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
 use super::input::{read_file, read_from};
+use super::mark::without_mark;
 use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
@@ -91,9 +92,11 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::from_path`], apart from the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        let mut notes = Report::default();
+        let text = without_mark(text, &mut notes);
         match serde_json::from_slice(text) {
-            Ok(document) => Ok(Self::read((document, Report::default()))),
-            Err(_) => super::diagnose::read_text(text).map(Self::read),
+            Ok(document) => Ok(Self::read((document, notes))),
+            Err(_) => super::diagnose::read_text(text, notes).map(Self::read),
         }
     }
 

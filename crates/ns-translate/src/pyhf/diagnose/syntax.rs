@@ -23,9 +23,12 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
     let (message, remedy) = match text {
         [] => ("The input is empty.", "Give a workspace; maybe the program that wrote it failed."),
         [0xEF, 0xBB, 0xBF, ..] => (
-            "The text starts with a byte order mark, which JSON does not allow.",
+            "The text starts with a second byte order mark, which JSON does not allow.",
             "Save the file as UTF-8 without BOM.",
         ),
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => {
+            ("The text is in UTF-32; JSON is written in UTF-8.", "Save the file as UTF-8.")
+        }
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {
             ("The text is in UTF-16; JSON is written in UTF-8.", "Save the file as UTF-8.")
         }
@@ -53,6 +56,16 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
         }
         [0x89, b'H', b'D', b'F', ..] => {
             ("The file is HDF5, not JSON.", "Give the workspace that the histograms were put into, as JSON.")
+        }
+        [0x80, 2..=5, ..] => (
+            "The file is a Python pickle, not JSON.",
+            "Write the workspace with json.dump instead of pickle.dump.",
+        ),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
+            ("The file is a NumPy array, not JSON.", "Give the workspace as JSON.")
+        }
+        _ if text.starts_with(b"version https://git-lfs") => {
+            ("The file is a pointer of Git LFS, not the file itself.", "Fetch the file with `git lfs pull`.")
         }
         [b'%', b'P', b'D', b'F', ..] => ("The file is a PDF, not JSON.", "Give the workspace as JSON."),
         _ if text.get(257..262) == Some(b"ustar") => {
