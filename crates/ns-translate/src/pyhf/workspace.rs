@@ -154,6 +154,20 @@ impl Workspace {
         Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
     }
 
+    /// Warnings of what was read as something else than it is, or left out: what [`Self::to_value`] writes no longer
+    /// shows it.
+    #[must_use]
+    pub fn reading_warnings(&self) -> &[Problem] {
+        &self.notes.problems
+    }
+
+    /// The same workspace with such warnings, for one that was kept as [`Self::to_value`] writes it.
+    #[must_use]
+    pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
+        self.notes = Report { problems: warnings, omitted: 0 };
+        self
+    }
+
     /// The workspace as a JSON value, in pyhf's format.
     #[must_use]
     pub fn to_value(&self) -> Value {
