@@ -21,7 +21,7 @@ pub enum WorkspaceError {
         source: std::io::Error,
     },
     /// The input has no end, or none that a workspace could have.
-    #[error("{} is longer than {}, which no workspace is; is it the right file?", path.display(), size(*limit))]
+    #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
         /// Which file, pipe or device.
         path: PathBuf,

@@ -82,9 +82,7 @@ fn check_version(version: &Value, report: &mut Report) {
         };
         report.error(
             "/version".to_owned(),
-            format!(
-                "The version of the workspace format is {found}; the only one there is, is \"{VERSION}\"."
-            ),
+            format!("The version of the workspace format is {found}, but only \"{VERSION}\" is known."),
             format!("Write \"version\": \"{VERSION}\"."),
         );
     }

@@ -130,7 +130,7 @@ fn wrong_json(text: &[u8], error: &serde_json::Error, at: usize) -> (String, Str
             "Write the character itself, in UTF-8.",
         ),
         "invalid escape" => (
-            "A backslash in a string is followed by a letter that means nothing.",
+            "A backslash in a string is followed by a character that makes no escape.",
             "Write a backslash as \\\\.",
         ),
         "trailing characters" => (
@@ -150,7 +150,7 @@ fn wrong_json(text: &[u8], error: &serde_json::Error, at: usize) -> (String, Str
             ("A number is written in a way JSON does not allow.", "Write it like 0.5, 12 or 1.2e-3.")
         }
         "expected value" | "expected ident" => (
-            "Here should stand a value: a number, a string in double quotes, an array, an object, true, false or null.",
+            "A value is expected here: a number, a string in double quotes, an array, an object, true, false or null.",
             "Write one; words such as None, True or a name without quotes are not JSON.",
         ),
         other => return (format!("{}.", capitalised(other)), "Correct the text at this place.".to_owned()),

@@ -278,7 +278,7 @@ fn check_version(version: &str, report: &mut Report) {
         report.error(
             "/version".to_owned(),
             format!(
-                "The version of the patchset format is {}; the only one there is, is \"{VERSION}\".",
+                "The version of the patchset format is {}, but only \"{VERSION}\" is known.",
                 quoted(version)
             ),
             format!("Write \"version\": \"{VERSION}\"."),
