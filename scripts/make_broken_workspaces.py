@@ -119,7 +119,7 @@ RAW = {
     "nan_literal": lambda text: text.replace("48.0", "NaN").encode(),
     "infinity_literal": lambda text: text.replace("195.0", "-Infinity").encode(),
     "number_too_large": lambda text: text.replace("41.0", "1e999").encode(),
-    "byte_order_mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "warning_byte_order_mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "utf16": lambda text: text.encode("utf-16"),
     "utf16_without_mark": lambda text: text.encode("utf-16-le"),
     "latin1_name": lambda text: text.replace("background", "Untergr\u00fcnde").encode("latin-1"),

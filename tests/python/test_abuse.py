@@ -1,6 +1,8 @@
 """What no friend would do to the package: forks, copies, huge requests, names that steer terminals, interrupts."""
 
+import concurrent.futures
 import copy
+import decimal
 import json
 import multiprocessing
 import os
@@ -22,6 +24,10 @@ SIMPLE = FIXTURES / "simple_workspace.json"
 @pytest.fixture(scope="module")
 def model():
     return nextstat.load_workspace(SIMPLE)
+
+
+def simple():
+    return json.loads(SIMPLE.read_text())
 
 
 def results(model):
@@ -205,3 +211,45 @@ def test_endless_input_stops_at_a_limit():
         pytest.skip("there is no endless file here")
     with pytest.raises(nextstat.WorkspaceError, match="longer than 1 GiB"):
         nextstat.load_workspace("/dev/zero")
+
+
+def test_a_pickled_model_keeps_the_warnings_of_how_it_was_read(tmp_path):
+    document = simple()
+    document["description"] = "of a person"
+    document["channels"][0]["samples"][0]["modifiers"][0].pop("data")
+    model = nextstat.load_workspace(document)
+    assert len(model.warnings) == 2
+    again = pickle.loads(pickle.dumps(model))
+    assert again.warnings == model.warnings
+    assert pickle.loads(pickle.dumps(again)).warnings == model.warnings
+    assert nextstat.fit(again).warnings == nextstat.fit(model).warnings
+    picture = pickle.loads(pickle.dumps(nextstat.upper_limit(again)))
+    assert picture.warnings == nextstat.upper_limit(model).warnings
+    marked = tmp_path / "marked.json"
+    marked.write_bytes(b"\xef\xbb\xbf" + json.dumps(simple()).encode())
+    model = nextstat.load_workspace(marked)
+    assert "byte order mark" in model.warnings[0]
+    assert pickle.loads(pickle.dumps(model)).warnings == model.warnings
+
+
+def test_objects_that_are_no_json_are_named():
+    document = simple()
+    document["channels"][0]["samples"][0]["data"][0] = decimal.Decimal("1.5")
+    with pytest.raises(TypeError, match="dictionaries, lists, strings, numbers.* has a Decimal in it"):
+        nextstat.load_workspace(document)
+    document["channels"][0]["samples"][0]["data"][0] = np.float32(1.5)
+    assert nextstat.load_workspace(document).parameter_names()
+
+
+def test_a_test_with_the_model_first_says_the_order(model):
+    for first in (model, simple(), "workspace.json"):
+        for test in (nextstat.hypotest, nextstat.hypotest_toys):
+            with pytest.raises(TypeError, match=r"tested value comes first .* hypotest\(1.0, model\)"):
+                test(first, 1.0)
+    assert nextstat.hypotest(np.int64(1), model).cls == nextstat.hypotest(1, model).cls
+
+
+def test_threads_share_a_model(model):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        fits = list(pool.map(lambda _: nextstat.fit(model).twice_nll, range(16)))
+    assert len(set(fits)) == 1

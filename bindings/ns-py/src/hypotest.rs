@@ -22,7 +22,7 @@ use crate::pickle::{read, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::table::Table;
 use crate::toys::toy_limit;
-use crate::whole::{perhaps_whole, whole};
+use crate::whole::{perhaps_whole, tested, whole};
 use crate::work::{Progress, run};
 
 result_class! {
@@ -183,7 +183,7 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
                     init = None, threads = 0, progress = None))]
 pub(crate) fn hypotest(
     py: Python<'_>,
-    mu: f64,
+    #[pyo3(from_py_with = tested)] mu: f64,
     model: &Bound<'_, PyAny>,
     test_stat: &str,
     device: &str,

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, Severity, Workspace,
+    WorkspaceError, read_file,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
 
 use crate::error::workspace_error;
-use crate::model::{Model, Origin};
+use crate::model::{Model, Note, Origin};
 use crate::work::released;
 
 /// Reads a pyhf workspace and builds the model of one measurement.
@@ -89,8 +90,9 @@ pub(crate) fn _restored(
     measurement: Option<String>,
     codes: (&str, &str),
     poi: Option<String>,
+    notes: Vec<Note>,
 ) -> PyResult<Model> {
-    let origin = origin(py, text, measurement, codes, poi)?;
+    let origin = origin(py, text, measurement, codes, poi, notes)?;
     let model = released(py, || origin.model())?;
     ready(py, model)
 }
@@ -105,11 +107,15 @@ pub(crate) fn origin(
     measurement: Option<String>,
     codes: (&str, &str),
     poi: Option<String>,
+    notes: Vec<Note>,
 ) -> PyResult<Origin> {
     let interpolation = interpolation("smooth", Some(codes.0), Some(codes.1))?;
     let options = ModelOptions { measurement, interpolation, poi };
     let workspace = released(py, || Workspace::from_slice(text))?;
-    Ok(Origin::new(workspace.map_err(|error| workspace_error(py, &error))?, options))
+    let warning = |(path, message, remedy)| Problem { severity: Severity::Warning, path, message, remedy };
+    let notes = notes.into_iter().map(warning).collect();
+    let workspace = workspace.map_err(|error| workspace_error(py, &error))?.with_reading_warnings(notes);
+    Ok(Origin::new(workspace, options))
 }
 
 /// The model, ready for its first call.
@@ -187,8 +193,18 @@ impl Text {
 fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = data.py();
     let options = PyDict::new(py);
-    let tolist = py.import("operator")?.call_method1("methodcaller", ("tolist",))?;
-    options.set_item("default", tolist)?;
+    let plain = PyCFunction::new_closure(py, None, None, |args: &Bound<'_, PyTuple>, _| {
+        let object = args.get_item(0)?;
+        match object.getattr_opt("tolist")? {
+            Some(tolist) => Ok(tolist.call0()?.unbind()),
+            None => Err(PyTypeError::new_err(format!(
+                "a workspace or patch is made of dictionaries, lists, strings, numbers and NumPy arrays, but this one \
+                 has a {} in it; make it one of those, for example with float()",
+                object.get_type().name()?
+            ))),
+        }
+    })?;
+    options.set_item("default", plain)?;
     py.import("json")?.call_method("dumps", (data,), Some(&options))?.extract()
 }
 

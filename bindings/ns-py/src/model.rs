@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ns_core::{Device, EvaluationRequest, Execution, Model as CoreModel, Session, SessionError};
 use ns_inference::device::{compiled_session, resolve};
 use ns_inference::{CpuSession, Work};
-use ns_translate::pyhf::{ModelOptions, Workspace, WorkspaceError};
+use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError};
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -43,7 +43,11 @@ pub(crate) struct Origin {
 }
 
 /// What `pickle` keeps of a model.
-type Kept<'py> = (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>);
+type Kept<'py> =
+    (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
+
+/// A warning of how the workspace was read, which its text no longer shows: path, message, remedy.
+pub(crate) type Note = (String, String, String);
 
 impl Origin {
     pub(crate) fn new(workspace: Workspace, options: ModelOptions) -> Self {
@@ -63,7 +67,9 @@ impl Origin {
             }
         };
         let codes = spelt(options.interpolation);
-        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone()))
+        let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
+        let notes = self.workspace.reading_warnings().iter().map(note).collect();
+        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes))
     }
 
     /// Makes it.
@@ -96,9 +102,10 @@ impl Question {
     /// # Errors
     /// If it is something else.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Read<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>);
-        let (text, measurement, (normsys, histosys), poi): Read<'_> = kept.extract()?;
-        let mut origin = crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi)?;
+        type Read<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
+        let (text, measurement, (normsys, histosys), poi, notes): Read<'_> = kept.extract()?;
+        let mut origin =
+            crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi, notes)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin) })

@@ -16,11 +16,11 @@ use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::statistic;
 use crate::load;
-use crate::model::Question;
+use crate::model::{Note, Question};
 use crate::pickle::{Reduced, restorer};
 use crate::table::Table;
 use crate::toys::{HypotestToysResult, shard as read_shard, table, work};
-use crate::whole::whole;
+use crate::whole::{tested, whole};
 use crate::work::{Progress, run};
 
 /// A toy-based test whose observed fits are done. `header` is JSON text that `toys_from_header` takes up in
@@ -142,7 +142,7 @@ impl ToyTest {
                     data = None, asimov = None, fixed = None, init = None, threads = 0))]
 pub(crate) fn toys_prepare(
     py: Python<'_>,
-    mu: f64,
+    #[pyo3(from_py_with = tested)] mu: f64,
     model: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = whole)] n_toys: u64,
     #[pyo3(from_py_with = whole)] seed: u64,
@@ -203,13 +203,14 @@ pub(crate) fn toys_from_header(
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,
-    question: (Bound<'_, PyBytes>, Option<String>, (String, String), Option<String>),
+    question: (Bound<'_, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>),
     header: &str,
     device: &str,
     threads: usize,
 ) -> PyResult<ToyTest> {
-    let (text, measurement, (normsys, histosys), poi) = question;
-    let model = load::_restored(py, text.as_bytes(), measurement, (&normsys, &histosys), poi)?;
+    let (text, measurement, (normsys, histosys), poi, notes) = question;
+    let codes = (&*normsys, &*histosys);
+    let model = load::_restored(py, text.as_bytes(), measurement, codes, poi, notes)?;
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 

@@ -12,7 +12,7 @@ use crate::hypotest::{SIGMAS, number, statistic};
 use crate::load;
 use crate::model::Model;
 use crate::table::Table;
-use crate::whole::whole;
+use crate::whole::{tested, whole};
 
 result_class! {
     /// A toy-based test: attributes are the keys of `nextstat hypotest-toys`'s JSON. None stands for a
@@ -88,7 +88,7 @@ pub(crate) fn table(result: &Answer) -> (Table, String) {
                     progress = None))]
 pub(crate) fn hypotest_toys(
     py: Python<'_>,
-    mu: f64,
+    #[pyo3(from_py_with = tested)] mu: f64,
     model: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = whole)] n_toys: u64,
     #[pyo3(from_py_with = whole)] seed: u64,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ns_core::{Control, Session};
 use ns_inference::present::{measurement, significant};
 use ns_inference::toys::GeneratingPoint;
+use ns_inference::yields::MOST_WITH_COVARIANCE;
 use ns_inference::{Work, YieldsAt, YieldsResult as Numbers, expected_yields};
 use ns_viz::Yields;
 use pyo3::exceptions::PyValueError;
@@ -91,7 +92,8 @@ pub(crate) fn yields(
     let analysis = |core: &ns_core::Model, session: &dyn Session, control: Control<'_>| {
         let at = match &place {
             Place::BestFit => {
-                let result = ns_inference::fit(core, session, &options, control)?;
+                let matrix = core.parameters.len() <= MOST_WITH_COVARIANCE;
+                let result = ns_inference::fit(core, session, &options.clone().covariance(matrix), control)?;
                 return expected_yields(core, session, &options, YieldsAt::Postfit(&result));
             }
             Place::Init => YieldsAt::Prefit,

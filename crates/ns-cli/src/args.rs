@@ -111,6 +111,11 @@ pub(crate) struct ExecutionArgs {
     seed: u64,
 }
 
+/// A number, such as 1.5 or 1e-3. Whether it must be finite or positive is the command's to say.
+pub(crate) fn real(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| "give a number, such as 1.5, -2 or 1e-3".to_owned())
+}
+
 /// Beyond this not every whole number is an f64.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 

@@ -6,6 +6,7 @@ use clap::Args;
 use ns_core::Model;
 use ns_inference::{FitData, FitOptions};
 
+use crate::args::real;
 use crate::error::CliError;
 use crate::start;
 
@@ -15,7 +16,7 @@ use crate::start;
 pub(crate) struct DataArgs {
     /// Use the data expected at the initial parameters, with the parameter of interest at MU
     /// [default: its initial value]
-    #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true, value_parser = real)]
     asimov: Option<Option<f64>>,
     /// Hold a parameter at a value; repeatable, for other parameters
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]

@@ -1,23 +1,48 @@
 //! Ctrl-C, or the SIGTERM of a batch system: the first asks the work to stop and write what is done, the
-//! second ends the process. Signals that whoever started the program has ignored (`nohup`, `trap ''`) stay ignored.
+//! second ends the process, and so does the first one before the work. What is written beside its place then goes, so
+//! that no half-written file stays. Signals that whoever started the program has ignored (`nohup`, `trap ''`) stay ignored.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+/// Set by a signal during the work.
 static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody looks at [`STOP`].
+static WORKING: AtomicBool = AtomicBool::new(false);
+
+/// Files that are written beside their places. One that has been moved there is no longer at its path.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Listens from now on; returns the flag that the first Ctrl-C sets.
 pub(crate) fn listen() -> &'static AtomicBool {
+    WORKING.store(true, Ordering::SeqCst);
+    handle();
+    &STOP
+}
+
+/// Removes a file when a signal ends the process.
+pub(crate) fn remove_at_end(path: PathBuf) {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    handle();
+}
+
+fn handle() {
     let ignored = ignored::signals();
     // Without a handler (already set, or none possible) Ctrl-C ends the process as usual.
     let set = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
+        if !WORKING.load(Ordering::SeqCst) || STOP.swap(true, Ordering::Relaxed) {
+            for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                // Nobody is left to be told.
+                let _ = std::fs::remove_file(path);
+            }
             std::process::exit(crate::error::Exit::Interrupted as i32);
         }
     });
     if set.is_ok() {
         ignored::ignore(&ignored);
     }
-    &STOP
 }
 
 #[cfg(unix)]

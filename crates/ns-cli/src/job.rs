@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
-use ns_inference::{Opened, Work, open_session_for};
+use ns_inference::{InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::error::CliError;
-use crate::output::{Output, distinct};
+use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
 use crate::record::{Ran, Record};
 use crate::{interrupt, load};
@@ -62,7 +62,16 @@ impl Job {
         let control = Control { observer: Some(&bar), cancel: Some(interrupt::listen()) };
         let result = analysis(&self.model, self.session.as_ref(), control);
         bar.finish();
-        Ok(result?)
+        let result = result.map_err(CliError::from);
+        if let Err(CliError::Inference(InferenceError::NoPoi { .. })) = &result
+            && !self.quiet
+        {
+            // Which name the workspace gives, and which one may be meant.
+            for warning in &self.model.warnings {
+                complain("warning", warning);
+            }
+        }
+        result
     }
 
     /// Writes the result as JSON, or as the table that `table` makes of it, with a closing line on what

@@ -6,6 +6,7 @@ mod contents;
 mod data_args;
 mod document;
 mod error;
+mod expectation;
 mod guard;
 mod interrupt;
 mod job;
@@ -21,7 +22,7 @@ mod table;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Statistical inference for HistFactory models (pyhf workspaces).
 #[derive(Debug, Parser)]
@@ -86,11 +87,22 @@ fn main() -> ExitCode {
     guard::run(program)
 }
 
+/// The command line. `-1` behind a flag is a value of it, so that messages tell what it may be.
+fn parsed() -> Cli {
+    let values = |arg: Arg| {
+        let one = arg.get_action().takes_values() && !arg.is_positional();
+        if one { arg.allow_negative_numbers(true) } else { arg }
+    };
+    let mut command = Cli::command().mut_subcommands(|command| command.mut_args(values));
+    let matches = command.get_matches_mut();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
 /// What the command line asks for.
 fn program() -> ExitCode {
     #[cfg(debug_assertions)]
     assert!(std::env::var_os("NEXTSTAT_TEST_PANIC").is_none(), "a panic that a test asked for");
-    let outcome = match Cli::parse().command {
+    let outcome = match parsed().command {
         Command::Fit(args) => commands::fit::run(&args),
         Command::Scan(args) => commands::scan::run(&args),
         Command::Ranking(args) => commands::ranking::run(&args),

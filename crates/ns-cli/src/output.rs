@@ -11,6 +11,7 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::args::{Format, OutputArgs};
 use crate::error::CliError;
+use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
 
 /// Where the result of a command goes. Opened before the work, so that a wrong path costs no
@@ -142,6 +143,7 @@ impl PendingFile {
                 builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
                 let file =
                     builder.tempfile_in(folder).map_err(|error| failed(without_name(&error, folder)))?;
+                remove_at_end(file.path().to_owned());
                 Ok(Self::Whole(file, path, mode))
             }
         }

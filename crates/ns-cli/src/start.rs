@@ -1,6 +1,7 @@
 //! Start points from a file.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use ns_core::{Covariance, Model};
@@ -72,6 +73,10 @@ pub(crate) fn read_with_covariance(
 ) -> Result<(Vec<f64>, Option<Covariance>), CliError> {
     let usage = |why: String| CliError::Usage(format!("start values {}: {why}", path.display()));
     let bytes = read_file(path).map_err(|error| match error {
+        // Written as for `--fix`.
+        WorkspaceError::Io { source, .. } if source.kind() == ErrorKind::NotFound && is_assignment(path) => {
+            usage("there is no such file; give a JSON file, such as one with {\"mu\": 1.0}".to_owned())
+        }
         WorkspaceError::Io { source, .. } => usage(format!("cannot be read: {source}")),
         other => usage(other.to_string()),
     })?;
@@ -97,6 +102,12 @@ pub(crate) fn read_with_covariance(
         StartFile::ByName(Pairs(values)) => values,
     };
     by_name(named, model).map(|point| (point, None)).map_err(usage)
+}
+
+/// Whether a path looks like `NAME=V`.
+fn is_assignment(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    text.rsplit_once('=').is_some_and(|(_, value)| value.trim().parse::<f64>().is_ok())
 }
 
 /// A point from some of its values; the others are the model's initial ones.

@@ -12,6 +12,9 @@ const WIDTH: usize = 100;
 /// Narrower than this, nothing is readable, and terminals that do not know their width say 0.
 const NARROWEST: u16 = 20;
 
+/// Characters of a name that stand side by side, however narrow the terminal.
+const LEAST_NAME: usize = 12;
+
 /// A table with a header; `right` names the columns that hold numbers, which are never broken.
 pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
@@ -95,8 +98,16 @@ fn arrange(table: &mut Table, width: usize) {
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
     }
-    if let Some(names) = table.column_mut(0).filter(|_| needed <= width) {
-        names.set_constraint(ColumnConstraint::ContentWidth);
+    let names = contents.first().map_or(0, |content| usize::from(*content));
+    if let Some(column) = table.column_mut(0) {
+        let room = LEAST_NAME.min(names);
+        if needed <= width {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        } else if needed - names + room > width {
+            // The terminal breaks lines that are too long; names one letter to a line help nobody.
+            let least = u16::try_from(room).unwrap_or(u16::MAX).saturating_add(column.padding_width());
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(least)));
+        }
     }
 }
 
@@ -132,6 +143,15 @@ mod tests {
         t.set_width(80);
         assert!(fits(&t));
         assert!(text(&t).contains("a_long_name_of_a_parameter"));
+    }
+
+    #[test]
+    fn names_keep_a_dozen_letters_side_by_side_in_the_narrowest_terminal() {
+        let mut t = table(&["parameter", "impact up / down"], &[1]);
+        t.add_row(["mu", "+0.18012 / -0.19443"]).add_row(["a_long_name_of_a_parameter", "1"]).set_width(25);
+        let narrow = text(&t);
+        assert!(narrow.contains(" parameter ") && narrow.contains(" a_long_name_ "), "{narrow}");
+        assert!(narrow.contains("+0.18012 / -0.19443"), "{narrow}");
     }
 
     #[test]

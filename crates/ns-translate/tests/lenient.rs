@@ -45,6 +45,49 @@ fn the_same_as_plain(names: &[&str]) {
 }
 
 #[test]
+fn a_byte_order_mark_is_a_warning() {
+    let bare = Workspace::from_slice(&text("warning_byte_order_mark")[3..]).unwrap();
+    let marked = read("warning_byte_order_mark");
+    assert_eq!(marked, bare);
+    let (marked, bare) = (model(&marked), model(&bare));
+    assert_eq!((marked.digest(), bare.warnings.len()), (bare.digest(), 0));
+    assert_eq!(marked.warnings.len(), 1);
+    assert!(
+        marked.warnings[0].starts_with("top level: The text starts with a byte order mark"),
+        "{marked:?}"
+    );
+    // Two of them, or one before something else than JSON, stay errors.
+    let twice = [b"\xef\xbb\xbf", text("warning_byte_order_mark").as_slice()].concat();
+    assert!(Workspace::from_slice(&twice).unwrap_err().to_string().contains("second byte order mark"));
+    assert!(Workspace::from_slice(b"\xef\xbb\xbf").unwrap_err().to_string().contains("input is empty"));
+}
+
+#[test]
+fn files_that_are_no_json_are_told_by_their_beginning() {
+    let cases: [(&[u8], &str); 5] = [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n", "pointer of Git LFS"),
+        (b"\x80\x04\x95\x10\x00", "Python pickle"),
+        (b"\x93NUMPY\x01\x00", "NumPy array"),
+        (b"\xff\xfe\x00\x00{\x00\x00\x00", "UTF-32"),
+        (b"\xff\xfe{\x00", "UTF-16"),
+    ];
+    for (bytes, said) in cases {
+        let message = Workspace::from_slice(bytes).unwrap_err().to_string();
+        assert!(message.contains(said), "{said} in {message}");
+    }
+}
+
+#[test]
+fn modifier_types_of_other_programs_are_translated_in_the_remedy() {
+    for (name, meant) in [("OverallSys", "normsys"), ("lnN", "normsys"), ("HistoSys", "histosys")] {
+        let mut document = plain().to_value();
+        document["channels"][0]["samples"][0]["modifiers"][0]["type"] = json!(name);
+        let message = Workspace::from_value(document).unwrap_err().to_string();
+        assert!(message.contains(&format!("unknown type '{name}'. Did you mean '{meant}'?")), "{message}");
+    }
+}
+
+#[test]
 fn observations_of_channels_that_do_not_exist_are_a_warning() {
     let workspace = read("warning_observation_without_channel");
     let model = model(&workspace);

@@ -52,6 +52,13 @@ fn an_unknown_member_lists_those_that_exist() {
     assert_eq!(available, &["gluino_1400_200", "gluino_1600_400", "gluino_1800_600"]);
     let message = error.to_string();
     assert!(message.contains("'1500,300'") && message.contains("'gluino_1800_600'"), "{message}");
+    let message = patched("patchset.json:gluino_1400_20").unwrap_err().to_string();
+    assert!(
+        message.contains("has no patch 'gluino_1400_20'. Did you mean 'gluino_1400_200'? Its"),
+        "{message}"
+    );
+    let message = patched("patchset.json:").unwrap_err().to_string();
+    assert!(message.contains("has no patch ''. Its patches are: 'gluino_1400_200'"), "{message}");
     let message = patched("patchset.json").unwrap_err().to_string();
     assert!(message.contains("patchset.json:NAME") && message.contains("'gluino_1400_200'"), "{message}");
     let message = patched("signal_patch.json:x").unwrap_err().to_string();
@@ -178,6 +185,110 @@ fn broken_patchsets_are_described() {
     insta::assert_snapshot!(messages.join("\n\n"));
 }
 
+/// The workspace patched with a member of the patchset after a change of it, and the warnings of its model.
+fn with_changed_patchset(change: &dyn Fn(&mut Value)) -> (Workspace, Vec<String>) {
+    let mut set: Value = serde_json::from_slice(&bytes("patchset.json")).unwrap();
+    change(&mut set);
+    let text = set.to_string();
+    let patch = Patchset::from_slice(text.as_bytes(), "set.json").unwrap();
+    let patch = patch.patch("gluino_1600_400").unwrap();
+    let text = bytes("background_only.json");
+    let workspace = Workspace::from_slice_patched(&text, &[patch], DigestCheck::Verify).unwrap();
+    let warnings = workspace.model(&ModelOptions::default()).unwrap().warnings;
+    (workspace, warnings)
+}
+
+#[test]
+fn what_has_one_meaning_only_in_a_patchset_is_a_warning() {
+    let plain = patched("patchset.json:gluino_1600_400").unwrap();
+    let (same, none) = with_changed_patchset(&|_| ());
+    assert!(same == plain && none.is_empty(), "{none:?}");
+    type Case<'a> = (&'a dyn Fn(&mut Value), &'a str);
+    let cases: [Case<'_>; 5] = [
+        (
+            &|s| (s["description"], s["patches"][1]["comment"]) = (json!("of a person"), json!(["x"])),
+            "set.json#/patches/1/comment: The key 'comment' is no part of the format and is ignored.",
+        ),
+        (
+            &|s| _ = s.as_object_mut().unwrap().remove("version"),
+            "set.json#/version: The patchset names no version of its format and is read as version \"1.0.0\".",
+        ),
+        (
+            &|s| _ = s["metadata"].as_object_mut().unwrap().remove("references"),
+            "set.json#/metadata: The metadata of the patchset lacks the key 'references'. Add it",
+        ),
+        (
+            &|s| s["metadata"]["digests"] = json!({}),
+            "set.json#/metadata/digests: The patchset gives no digest, so it fits any workspace.",
+        ),
+        (
+            &|s| {
+                let copy = s["patches"][1].clone();
+                s["patches"].as_array_mut().unwrap().push(copy);
+            },
+            "set.json#/patches/3: Patch 'gluino_1600_400' is the same as /patches/1, which is used.",
+        ),
+    ];
+    for (change, said) in cases {
+        let (workspace, warnings) = with_changed_patchset(change);
+        assert_eq!(workspace, plain, "{said}");
+        assert!(warnings.iter().any(|w| w.starts_with(said)), "{said} in {warnings:?}");
+    }
+}
+
+#[test]
+fn a_misspelt_key_of_a_patchset_stays_an_error() {
+    for key in ["digest", "Labels", "reference"] {
+        let mut set: Value = serde_json::from_slice(&bytes("patchset.json")).unwrap();
+        let metadata = set["metadata"].as_object_mut().unwrap();
+        let right = ["digests", "labels", "references"]
+            .into_iter()
+            .find(|right| right.starts_with(&key.to_lowercase()));
+        let value = metadata.remove(right.unwrap()).unwrap();
+        metadata.insert(key.to_owned(), value);
+        let error = Patchset::from_slice(set.to_string().as_bytes(), "set.json").unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("unknown key '{key}'. Did you mean '{}'?", right.unwrap())),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_byte_order_mark_before_a_patch_or_patchset_is_a_warning() {
+    let marked = |name: &str| [b"\xef\xbb\xbf".as_slice(), &bytes(name)].concat();
+    let set = marked("patchset.json");
+    let patches = [
+        Patchset::from_slice(&set, "set.json").unwrap().patch("gluino_1400_200").unwrap(),
+        Patch::from_slice(&marked("signal_patch.json"), "patch.json").unwrap(),
+    ];
+    for (patch, file) in patches.into_iter().zip(["set.json", "patch.json"]) {
+        let text = marked("background_only.json");
+        let workspace = Workspace::from_slice_patched(&text, &[patch], DigestCheck::Verify).unwrap();
+        let warnings = workspace.model(&ModelOptions::default()).unwrap().warnings;
+        let said = |place: &str| {
+            let said = format!("{place}: The text starts with a byte order mark, which is ignored.");
+            warnings.iter().any(|warning| warning.starts_with(&said))
+        };
+        assert!(said(file) && said("top level"), "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_compressed_patchset_is_read_like_any_other() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("set.json.gz");
+    let mut encoder =
+        flate2::write::GzEncoder::new(std::fs::File::create(&file).unwrap(), flate2::Compression::default());
+    encoder.write_all(&bytes("patchset.json")).unwrap();
+    encoder.finish().unwrap();
+    let argument: PatchArgument = format!("{}:1600,400", file.display()).parse().unwrap();
+    let text = bytes("background_only.json");
+    let patched = Workspace::from_slice_patched(&text, &[argument.load().unwrap()], DigestCheck::Verify);
+    assert_eq!(patched.unwrap(), self::patched("patchset.json:gluino_1600_400").unwrap());
+}
+
 #[test]
 fn a_patch_argument_is_a_file_and_perhaps_a_name() {
     let parse = |text: &str| {
@@ -198,5 +309,6 @@ fn a_patch_argument_is_a_file_and_perhaps_a_name() {
     for name in ["a:b", "m/500:x", "C:\\x"] {
         assert_eq!(parse(&format!("{there}:{name}")), (there.clone(), Some(name.to_owned())));
     }
+    assert_eq!(parse(&format!("{there}:")), (there.clone(), Some(String::new())));
     assert_eq!(parse(&there), (there, None));
 }

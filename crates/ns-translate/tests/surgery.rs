@@ -559,7 +559,7 @@ fn masks_name_channels_that_exist_and_leave_some() {
         assert!(refused(selection).contains("No channel is left. Keep at least one."));
     }
     let both = ChannelSelection { keep: Some(strings(&["SR"])), mask: strings(&["SR"]) };
-    assert!(refused(both).contains("Channel 'SR' is to be kept and to be left out."));
+    assert!(refused(both).contains("Channel 'SR' is both to be kept and to be left out."));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
+use crate::shown::shown;
 use crate::system_fonts;
 
 /// The font file that travels with the crate (see `font/README.md` for its origin and licence).
@@ -39,7 +40,7 @@ pub(crate) struct Placed {
 ///
 /// Combining accents sit centred on top of the letter before them, which is all the shaping that
 /// labels like θ̂ need. Characters that the font lacks are taken from a font of the system that has them;
-/// what none has becomes the replacement character.
+/// what none has becomes the replacement character. What would not show itself is written out.
 pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
     place_with(text, system_fonts::face_for)
 }
@@ -47,8 +48,9 @@ pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
 /// Characters of the texts that no font has, each once.
 pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut found = String::new();
-    let strange = |c: &char| !c.is_ascii() && !c.is_control();
-    for character in texts.flat_map(|text| text.chars().filter(strange)) {
+    let strange = |c: &char| !c.is_ascii();
+    let characters = |text: &str| shown(text).chars().filter(strange).collect::<Vec<_>>();
+    for character in texts.flat_map(characters) {
         let own = face().is_none_or(|face| face.glyph_index(character).is_some());
         if !own && !found.contains(character) && system_fonts::face_for(character).is_none() {
             found.push(character);
@@ -81,8 +83,7 @@ fn place_with(
     let mut placed: Vec<Placed> = Vec::new();
     let mut pen = 0.0;
     let mut base: Option<Placed> = None;
-    for character in text.chars() {
-        let character = if character.is_control() { ' ' } else { character };
+    for character in shown(text).chars() {
         let own = face.glyph_index(character);
         if let Some((other, glyph)) = own.is_none().then(|| system(character)).flatten() {
             placed.push(Placed { glyph, system: Some(other), character, x: pen, y: 0.0 });

@@ -52,6 +52,7 @@ mod refine;
 mod rows;
 mod save;
 mod scan;
+mod shown;
 mod stack;
 mod svg;
 mod system_fonts;

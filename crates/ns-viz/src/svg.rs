@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use crate::drawing::{Drawing, Ink, Item, Segment};
 use crate::font;
+use crate::shown::shown;
 use crate::text::{Anchor, Style};
 
 /// Verdana is the closest relative of DejaVu Sans that Windows and macOS have.
@@ -128,14 +129,13 @@ fn short(value: f64) -> String {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
+    // What XML forbids, even as a reference, is written out there.
+    for character in shown(text).chars() {
         match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML forbids these, even escaped.
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(' '),
             c => out.push(c),
         }
     }
@@ -152,9 +152,23 @@ mod tests {
         let mut drawing = Drawing::new(100.0, 50.0, "a<b & \u{1}".into());
         drawing.text(5.0, 20.0, "x<y & \"z\"", Style::new(10.0).upwards().coloured(BLUE));
         let svg = drawing.to_svg();
-        assert!(svg.contains("<title>a&lt;b &amp;  </title>"), "{svg}");
+        assert!(svg.contains("<title>a&lt;b &amp; \\u{1}</title>"), "{svg}");
         assert!(svg.contains(">x&lt;y &amp; &quot;z&quot;</text>"), "{svg}");
         assert!(svg.contains("rotate(-90 5 20)"));
+    }
+
+    #[test]
+    fn names_cannot_turn_a_picture_round() {
+        let mut drawing = Drawing::new(100.0, 50.0, "of a\u{202e}b".into());
+        drawing.text(5.0, 20.0, "a\u{202e}b\u{1b}[31m\u{feff}", Style::new(10.0));
+        let svg = drawing.to_svg();
+        assert!(svg.contains("<title>of a\\u{202e}b</title>"), "{svg}");
+        assert!(svg.contains(">a\\u{202e}b\\u{1b}[31m\\u{feff}</text>"), "{svg}");
+        assert!(!svg.chars().any(|c| matches!(c, '\u{202e}' | '\u{1b}' | '\u{feff}')), "{svg}");
+        // PNG and PDF draw the glyphs of the same text, and layout measures it.
+        let written = font::place("a\\u{202e}b");
+        assert_eq!(font::place("a\u{202e}b").1, written.1);
+        assert_eq!(font::place("a\u{202e}b").0.len(), written.0.len());
     }
 
     #[test]

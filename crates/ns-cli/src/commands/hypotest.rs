@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use ns_inference::present::significant;
 use ns_inference::{HypotestOptions, HypotestResult, TestStatistic, Work, hypotest};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -16,7 +16,7 @@ pub(crate) struct HypotestArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Value of the parameter of interest to test
-    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true, value_parser = real)]
     mu: f64,
     /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
     /// tests 0)

@@ -6,7 +6,7 @@ use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, Work};
 
 use super::hypotest::StatisticName;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -24,7 +24,7 @@ pub(crate) struct HypotestToysArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Value of the parameter of interest to test
-    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true, value_parser = real)]
     mu: f64,
     /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
     /// tests 0)
@@ -40,7 +40,7 @@ pub(crate) struct HypotestToysArgs {
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
     /// Toys of each hypothesis
-    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole)]
+    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole, alias = "toys")]
     n_toys: u64,
     #[command(flatten)]
     save: SaveArgs,

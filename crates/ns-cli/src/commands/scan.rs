@@ -5,7 +5,7 @@ use ns_inference::present::significant;
 use ns_inference::scan::SecondAxis;
 use ns_inference::{ScanAxis, ScanOptions, ScanResult, Work, picture, scan};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -21,10 +21,10 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param: Option<String>,
     /// First value [default: 3 uncertainties below the best fit (2.5 in two parameters), or the bound]
-    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, value_parser = real)]
     start: Option<f64>,
     /// Last value [default: as many uncertainties above]
-    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, value_parser = real)]
     stop: Option<f64>,
     /// Number of equidistant values
     #[arg(long, help_heading = "Scan", value_name = "N", default_value_t = 21,

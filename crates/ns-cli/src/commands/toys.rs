@@ -14,7 +14,7 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::save::SaveArgs;
-use crate::{load, start, table};
+use crate::{expectation, load, start, table};
 
 /// Flags of `toys`.
 #[derive(Debug, Args)]
@@ -27,12 +27,17 @@ pub(crate) struct ToysArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// How many toys
-    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole)]
+    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole, alias = "toys")]
     n_toys: u64,
     /// Where they are drawn: bestfit, init (the initial parameters), or values in a JSON file as for
     /// --init
     #[arg(long, help_heading = "Toys", value_name = "POINT", default_value = "bestfit", value_parser = point)]
     at: Point,
+    /// Draw them of a given expectation instead, which need not be that of any parameters: a JSON list of all bins
+    /// (and auxiliary data) in the model's order, or the result of `nextstat yields`. What is generated is then the
+    /// best fit of the expectation
+    #[arg(long, help_heading = "Toys", value_name = "FILE", conflicts_with_all = ["at", "asimov"])]
+    expected: Option<PathBuf>,
     /// Parameters to study; repeatable, once for a name with commas in it [default: all free ones]
     #[arg(long, help_heading = "Toys", value_name = "NAME,...")]
     params: Vec<String>,
@@ -86,9 +91,11 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
     let job = Job::open(&args.model, &args.execution, &args.output, work)?;
+    let expected = args.expected.as_deref().map(|path| expectation::read(path, &job.model));
     let options = FitToysOptions::default()
         .fit(args.data.options(&job.model)?)
         .point(args.at.read(&job.model)?)
+        .expectation(expected.transpose()?)
         .params(load::parameters(&args.params, &job.model))
         .n_toys(args.n_toys)
         .seed(args.execution.seed())

@@ -7,7 +7,7 @@ use ns_inference::{LimitOptions, LimitResult, ToyLimitOptions, Work, picture, up
 
 use super::hypotest::StatisticName;
 use super::upper_limit_toys;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
+use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -20,7 +20,7 @@ pub(crate) struct UpperLimitArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Confidence level
-    #[arg(long, help_heading = "Limit", value_name = "CL", default_value_t = 0.95)]
+    #[arg(long, help_heading = "Limit", value_name = "CL", default_value_t = 0.95, value_parser = real)]
     cl: f64,
     /// The same as a size of the test: `--alpha 0.05` is `--cl 0.95`
     #[arg(long, help_heading = "Limit", value_name = "ALPHA", conflicts_with = "cl", value_parser = alpha)]
@@ -42,7 +42,7 @@ pub(crate) struct UpperLimitArgs {
     observed: bool,
     /// Test values with so many toys of each hypothesis instead of asymptotic formulae
     #[arg(long, help_heading = "Limit", value_name = "N", allow_negative_numbers = true, value_parser = whole,
-          conflicts_with_all = ["expected", "scan_start", "scan_stop", "plot"])]
+          alias = "n-toys", conflicts_with_all = ["expected", "scan_start", "scan_stop", "plot"])]
     toys: Option<u64>,
     /// Give CLs along a grid too: its first value
     #[arg(
@@ -50,7 +50,8 @@ pub(crate) struct UpperLimitArgs {
         help_heading = "Limit",
         value_name = "MU",
         allow_negative_numbers = true,
-        requires = "scan_stop"
+        requires = "scan_stop",
+        value_parser = real
     )]
     scan_start: Option<f64>,
     /// The last value of the grid
@@ -59,7 +60,8 @@ pub(crate) struct UpperLimitArgs {
         help_heading = "Limit",
         value_name = "MU",
         allow_negative_numbers = true,
-        requires = "scan_start"
+        requires = "scan_start",
+        value_parser = real
     )]
     scan_stop: Option<f64>,
     /// Points of the grid; with --plot and no grid, of one that covers the limits

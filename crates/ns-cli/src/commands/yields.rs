@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use ns_core::{Covariance, Model};
 use ns_inference::present::significant;
-use ns_inference::yields::ChannelYields;
+use ns_inference::yields::{ChannelYields, MOST_WITH_COVARIANCE};
 use ns_inference::{Work, YieldsAt, YieldsResult, expected_yields, fit, picture};
 
 use super::hypotest_toys::with_error;
@@ -68,7 +68,8 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
             Point::Init => YieldsAt::Prefit,
             Point::Given(point, covariance) => YieldsAt::Given(point, covariance.as_ref()),
             Point::BestFit => {
-                let result = fit(model, session, &options, control)?;
+                let matrix = model.parameters.len() <= MOST_WITH_COVARIANCE;
+                let result = fit(model, session, &options.clone().covariance(matrix), control)?;
                 let yields = expected_yields(model, session, &options, YieldsAt::Postfit(&result))?;
                 return Ok::<_, ns_inference::InferenceError>((yields, result.interrupted));
             }

@@ -9,6 +9,7 @@ mod hostile;
 mod hypotest;
 mod inspect;
 mod messages;
+mod newcomer;
 mod outputs;
 mod plots;
 mod ranking;

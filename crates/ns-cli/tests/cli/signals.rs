@@ -97,6 +97,45 @@ fn endless_model() -> Value {
 }
 
 #[test]
+fn a_second_interrupt_leaves_no_temporary_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bent.json");
+    std::fs::write(&path, endless_model().to_string()).unwrap();
+    let file = path.to_str().unwrap();
+    let result = folder.path().join("result.json");
+    let picture = folder.path().join("pulls.svg");
+    let (result, picture) = (result.to_str().unwrap(), picture.to_str().unwrap());
+    let args = ["fit", "-i", file, "-o", result, "--plot", picture, "--interp-defaults", "piecewise"];
+    // The first may have been obeyed before the second arrives: then both files are there, and nothing else.
+    let child = hearing(&args, libc::SIG_DFL).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    send(&child, "-INT");
+    std::thread::sleep(Duration::from_millis(20));
+    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    assert_eq!(leftovers(folder.path()), Vec::<String>::new());
+    // Before the work the first one ends the process: here it waits for a workspace.
+    let mut waiting = hearing(&["fit", "-i", "-", "-o", result], libc::SIG_DFL);
+    let child = waiting.stdin(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(leftovers(folder.path()).len(), 1);
+    send(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    assert_eq!(leftovers(folder.path()), Vec::<String>::new());
+}
+
+/// Temporary files in a folder.
+fn leftovers(folder: &std::path::Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.starts_with(".nextstat-"))
+        .collect()
+}
+
+#[test]
 fn an_interrupt_of_long_fits_is_obeyed_soon() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bent.json");

@@ -29,6 +29,66 @@ fn hypotest_toys_of_a_discovery() {
 }
 
 #[test]
+fn a_study_of_toys_drawn_from_a_given_expectation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let study = |from: &[&str]| json(&simple("toys", &[&["--n-toys", "400", "--seed", "2"], from].concat()));
+    // The expectation of a point: its toys are those of the point, up to the rounding of its best fit.
+    let yields = json(&simple("yields", &["--prefit"]));
+    std::fs::write(path("yields.json"), yields.to_string()).unwrap();
+    let bins: Vec<Value> = yields["channels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|channel| channel["total"].as_array().unwrap().clone())
+        .collect();
+    std::fs::write(path("bins.json"), Value::from(bins.clone()).to_string()).unwrap();
+    let (of_yields, of_bins) =
+        (study(&["--expected", &path("yields.json")]), study(&["--expected", &path("bins.json")]));
+    assert_eq!(of_yields["parameters"], of_bins["parameters"]);
+    let of_point = study(&["--at", "init"]);
+    let (some, others) =
+        (of_yields["parameters"].as_array().unwrap(), of_point["parameters"].as_array().unwrap());
+    assert_eq!(some.len(), others.len());
+    for (one, other) in some.iter().zip(others) {
+        for key in ["generated", "mean", "spread", "coverage"] {
+            let (a, b) = (one[key].as_f64().unwrap(), other[key].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-3, "{key} of {}: {a} and {b}", one["name"]);
+        }
+    }
+    // Twice the events everywhere: no point of the initial ones.
+    let twice: Vec<f64> = bins.iter().map(|x| 2.0 * x.as_f64().unwrap()).collect();
+    std::fs::write(path("twice.json"), Value::from(twice).to_string()).unwrap();
+    let of_twice = study(&["--expected", &path("twice.json")]);
+    let norm = |result: &Value| {
+        let all = result["parameters"].as_array().unwrap();
+        all.iter().find(|p| p["name"] == "background_norm").unwrap()["generated"].as_f64().unwrap()
+    };
+    assert!((norm(&of_twice) - 2.0).abs() < 0.01, "{}", norm(&of_twice));
+    // Saved in two shards and merged: the same numbers.
+    for shard in ["1/2", "2/2"] {
+        let file = path(&format!("{}.parquet", &shard[..1]));
+        study(&["--expected", &path("twice.json"), "--shard", shard, "--save", &file]);
+    }
+    let merged = json(&run(&["merge-toys", &path("1.parquet"), &path("2.parquet")]));
+    assert_eq!(merged["parameters"], of_twice["parameters"]);
+    // What is wrong with the file is told.
+    std::fs::write(path("short.json"), "[1, 2]").unwrap();
+    std::fs::write(path("negative.json"), "[-1, 1, 1, 1, 1, 1, 1]").unwrap();
+    for (file, said) in [
+        ("short.json", "it has 2 numbers, but the model has 7 bins (18 with auxiliary data)"),
+        ("negative.json", "expected main data[0] expects -1 events"),
+        ("none.json", "cannot be read"),
+    ] {
+        let output = simple("toys", &["--n-toys", "4", "--expected", &path(file)]);
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(shown(&output).contains(said), "{said} in {}", shown(&output));
+    }
+    let both = simple("toys", &["--n-toys", "4", "--expected", &path("bins.json"), "--at", "init"]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
 fn toys_and_asymptotic_formulae_agree() {
     let toys = json(&simple("hypotest-toys", &["--mu", "2", "--n-toys", "2000", "--seed", "1"]));
     let formula = json(&simple("hypotest", &["--mu", "2"]));

@@ -159,8 +159,11 @@ pub struct FitToysHeader {
     pub params: Vec<String>,
     /// Their indices in the model.
     pub indices: Vec<usize>,
-    /// The generating point, all parameters.
+    /// The generating point, all parameters; of a given expectation its best fit.
     pub point: Vec<f64>,
+    /// The expectation that toys are drawn from where it was given: main counts, then auxiliary data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expectation: Option<Vec<f64>>,
     /// What a reader of the numbers should know.
     pub warnings: Vec<String>,
 }
@@ -176,7 +179,22 @@ impl FitToysHeader {
         for (ours, theirs) in self.params.iter().zip(&other.params) {
             same("a parameter studied", ours, theirs)?;
         }
+        let given = |header: &Self| header.expectation.clone().map_or(Given(Vec::new()), Given);
+        same("the given expectation", &given(self), &given(other))?;
         self.origin.same_point("", &self.point, &other.point)
+    }
+}
+
+/// A given expectation, in words.
+#[derive(PartialEq)]
+struct Given(Vec<f64>);
+
+impl std::fmt::Display for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.as_slice() {
+            [] => f.write_str("that of the generating point"),
+            all => write!(f, "one of {} numbers that sum to {}", all.len(), all.iter().sum::<f64>()),
+        }
     }
 }
 

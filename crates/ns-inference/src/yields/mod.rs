@@ -15,6 +15,10 @@ use crate::fit::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
+/// Most parameters with which a fit that is made for yields alone should keep its covariance: beyond, the matrix takes
+/// more time and memory than all else, and [`postfit_yields`] takes correlations from the curvature.
+pub const MOST_WITH_COVARIANCE: usize = 500;
+
 /// Where yields are predicted, and with which uncertainties of the parameters.
 #[derive(Debug, Clone, Copy)]
 pub enum YieldsAt<'a> {

@@ -295,8 +295,8 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
                 report.error(
                     samples.first().map_or_else(|| channel.path(), |u| format!("{}/data/{bin}", u.path())),
                     format!(
-                        "The staterror {} in bin {bin} of channel {} is larger than the summed yield {nominal:e} \
-                         by more than the range of numbers.",
+                        "The staterror {} in bin {bin} of channel {} is too large for the summed yield \
+                         {nominal:e}: their ratio is outside the range of numbers.",
                         quoted(name),
                         quoted(&channel.name),
                     ),

@@ -21,7 +21,7 @@ pub enum WorkspaceError {
         source: std::io::Error,
     },
     /// The input has no end, or none that a workspace could have.
-    #[error("{} is longer than {}, which no workspace is; is it the right file?", path.display(), size(*limit))]
+    #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
         /// Which file, pipe or device.
         path: PathBuf,
@@ -98,7 +98,12 @@ pub enum WorkspaceError {
         report: Report,
     },
     /// A patchset has no patch of this name or these values.
-    #[error("patchset {origin} has no patch {}. {}", quoted(name), list("Its patches are", available))]
+    #[error(
+        "patchset {origin} has no patch {}.{} {}",
+        quoted(name),
+        meant(name, available),
+        list("Its patches are", available)
+    )]
     NoSuchPatch {
         /// The patchset.
         origin: String,
@@ -132,7 +137,12 @@ pub enum WorkspaceError {
         source: Box<WorkspaceError>,
     },
     /// The workspace has no measurement of this name.
-    #[error("no measurement is called {}. {}", quoted(name), list("The measurements are", available))]
+    #[error(
+        "no measurement is called {}.{} {}",
+        quoted(name),
+        meant(name, available),
+        list("The measurements are", available)
+    )]
     NoSuchMeasurement {
         /// What was asked for.
         name: String,
@@ -189,6 +199,12 @@ impl WorkspaceError {
         }
         Self::AfterPatch { patches: patches.to_vec(), source: Box::new(self) }
     }
+}
+
+/// The name that was probably meant, as a question.
+fn meant(name: &str, available: &[String]) -> String {
+    let near = nearest(name, available.iter().map(String::as_str));
+    near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
 }
 
 /// `patch a.json` or `patches a.json, b.json:name`.

@@ -27,6 +27,7 @@ mod diagnose;
 mod document;
 mod error;
 mod input;
+mod mark;
 mod names;
 mod parse;
 mod patch;

@@ -27,7 +27,8 @@ impl fmt::Display for Severity {
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
-    /// JSON pointer (RFC 6901) to the place; empty for the whole document.
+    /// JSON pointer (RFC 6901) to the place; empty for the whole document. Behind the name of its file and `#` where it
+    /// is about a patch or patchset as it was read.
     pub path: String,
     /// What is wrong, in whole sentences.
     pub message: String,
@@ -103,6 +104,15 @@ impl Report {
             message: message.into(),
             remedy: remedy.into(),
         });
+    }
+
+    /// The same with the name of a file before each place, for a file beside the workspace.
+    pub(crate) fn of_file(mut self, name: &str) -> Self {
+        for problem in &mut self.problems {
+            problem.path =
+                if problem.path.is_empty() { name.to_owned() } else { format!("{name}#{}", problem.path) };
+        }
+        self
     }
 
     /// Adds another report's problems.

@@ -48,7 +48,7 @@ fn check_length_of_name(what: &str, name: &str, path: &str, report: &mut Report)
     if name.len() > LONGEST {
         report.error(
             path.to_owned(),
-            format!("This {what} name is {} bytes long; at most {LONGEST} are taken.", name.len()),
+            format!("This {what} name is {} bytes long; at most {LONGEST} are allowed.", name.len()),
             "Use a shorter name.",
         );
     }
@@ -157,7 +157,7 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
             per_bin("", data, report);
             if let Some(bin) = data.iter().position(|x| *x < 0.0) {
                 let meaning = if matches!(modifier.effect, Effect::ShapeSys(_)) {
-                    "This bin is then treated as having none."
+                    "The bin then has no uncertainty of this modifier."
                 } else {
                     "Only its square counts."
                 };
@@ -244,7 +244,10 @@ fn check_observations(document: &Document, report: &mut Report) {
                 channel.path(),
                 format!("Channel {} has no observation.", quoted(&channel.name)),
                 match nearest_few(&channel.name, unused(), channel.at) {
-                    Some(near) => format!("{add} Is it that of {}, which is no channel?", quoted(near)),
+                    Some(near) => format!(
+                        "{add} Or is it the observation called {}, which belongs to no channel?",
+                        quoted(near)
+                    ),
                     None => add.to_owned(),
                 },
             );

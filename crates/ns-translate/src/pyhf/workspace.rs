@@ -11,6 +11,7 @@ use super::declare::declare;
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
 use super::input::{read_file, read_from};
+use super::mark::without_mark;
 use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
@@ -91,9 +92,11 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::from_path`], apart from the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        let mut notes = Report::default();
+        let text = without_mark(text, &mut notes);
         match serde_json::from_slice(text) {
-            Ok(document) => Ok(Self::read((document, Report::default()))),
-            Err(_) => super::diagnose::read_text(text).map(Self::read),
+            Ok(document) => Ok(Self::read((document, notes))),
+            Err(_) => super::diagnose::read_text(text, notes).map(Self::read),
         }
     }
 
@@ -149,6 +152,20 @@ impl Workspace {
         check: DigestCheck,
     ) -> Result<Self, WorkspaceError> {
         Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
+    }
+
+    /// Warnings of what was read as something else than it is, or left out: what [`Self::to_value`] writes no longer
+    /// shows it.
+    #[must_use]
+    pub fn reading_warnings(&self) -> &[Problem] {
+        &self.notes.problems
+    }
+
+    /// The same workspace with such warnings, for one that was kept as [`Self::to_value`] writes it.
+    #[must_use]
+    pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
+        self.notes = Report { problems: warnings, omitted: 0 };
+        self
     }
 
     /// The workspace as a JSON value, in pyhf's format.

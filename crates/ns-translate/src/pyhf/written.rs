@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::error::WorkspaceError;
+use super::mark::without_mark;
 use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
@@ -89,7 +90,7 @@ impl WrittenWorkspace {
     }
 }
 
-/// The document of a text with patches applied to it, and warnings of keys that stand twice.
+/// The document of a text with patches applied to it, and warnings of how text and patches were read.
 ///
 /// # Errors
 /// If it is not JSON, a digest is another one, or an operation does not fit.
@@ -98,15 +99,17 @@ pub(super) fn patched(
     patches: &[Patch],
     check: DigestCheck,
 ) -> Result<(Value, Report), WorkspaceError> {
+    let mut report = Report::default();
+    let text = without_mark(text, &mut report);
     let mut value: Value =
         serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
-    let mut report = Report::default();
     super::diagnose::report_duplicate_keys(text, &mut report);
     if report.has_errors() {
         return Err(WorkspaceError::Invalid { report });
     }
     for patch in patches {
         patch.verify(&value, check)?;
+        report.extend(patch.notes().clone());
     }
     for patch in patches {
         patch.apply(&mut value)?;

@@ -142,6 +142,7 @@ fn rows_of_a_study_come_back() -> Tested {
         params: vec!["mu".into(), "theta, \"quoted\"".into()],
         indices: vec![0, 1],
         point: vec![1.0, 0.0],
+        expectation: None,
         warnings: Vec::new(),
     };
     let rows: Vec<FitToyRow> = (0..N_TOYS)

@@ -1,5 +1,9 @@
 //! What a study of parameters is asked to do.
 
+use std::sync::Arc;
+
+use ns_core::BinnedData;
+
 use crate::FitOptions;
 use crate::toys::Shard;
 
@@ -25,6 +29,9 @@ pub struct FitToysOptions {
     pub fit: FitOptions,
     /// Where toys are drawn.
     pub point: GeneratingPoint,
+    /// The expectation that toys are drawn from instead of that at the point, which is then the best fit of this
+    /// expectation: main counts and the values that auxiliary data scatter around.
+    pub expectation: Option<Arc<BinnedData>>,
     /// The parameters studied, by full name; all free ones if empty.
     pub params: Vec<String>,
     /// How many toys.
@@ -42,6 +49,7 @@ impl Default for FitToysOptions {
         Self {
             fit: FitOptions::default(),
             point: GeneratingPoint::BestFit,
+            expectation: None,
             params: Vec::new(),
             n_toys: 1000,
             seed: 0,
@@ -63,6 +71,13 @@ impl FitToysOptions {
     #[must_use]
     pub fn point(mut self, point: GeneratingPoint) -> Self {
         self.point = point;
+        self
+    }
+
+    /// Draws toys of a given expectation, which need not be that of any parameters.
+    #[must_use]
+    pub fn expectation(mut self, expectation: Option<BinnedData>) -> Self {
+        self.expectation = expectation.map(Arc::new);
         self
     }
 

@@ -1,10 +1,12 @@
 //! The stages of a study: the generating point, then toys in a stream.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Control, FitFailure, FitOutcome, FitRequest, Model, Search, Session, SessionError, TaskOutcome, Wanted,
+    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, Model, Search, Session, SessionError,
+    TaskOutcome, ToySource, Wanted,
 };
 
 use super::{FitToysOptions, GeneratingPoint};
@@ -12,9 +14,10 @@ use crate::analysis::Analysis;
 use crate::fit::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
 use crate::toys::run::{free_request, of_single_fits};
+use crate::toys::source_of_expectation;
 use crate::toys::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeating};
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
-use crate::{InferenceError, parameter_index};
+use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: Wanted = Wanted { uncertainties: true, covariance: false };
 
@@ -45,10 +48,19 @@ impl<'a> FitToysTest<'a> {
     ) -> Result<Self, InferenceError> {
         check_number(options.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
-        let mut analysis = Analysis::new(model, of_single_fits(session), &options.fit, silent)?;
+        let (fit, place) = match &options.expectation {
+            None => (options.fit.clone(), &options.point),
+            Some(given) => {
+                // Its best fit is the point, so it is looked at first: a fit would call it data.
+                source_of_expectation(model, &given.main, Some(&given.aux), options.seed)?;
+                let data = FitData::Given(Arc::clone(given));
+                (options.fit.clone().data(data), &GeneratingPoint::BestFit)
+            }
+        };
+        let mut analysis = Analysis::new(model, of_single_fits(session), &fit, silent)?;
         let mut warnings = model.warnings.clone();
         let mut uncertainties = Vec::new();
-        let point = match &options.point {
+        let point = match place {
             GeneratingPoint::BestFit => {
                 let data = analysis.data.clone();
                 let fit = analysis.fit(&data, analysis.base.clone(), UNCERTAINTIES)?;
@@ -92,6 +104,7 @@ impl<'a> FitToysTest<'a> {
             params: indices.iter().map(name).collect(),
             indices,
             point,
+            expectation: options.expectation.as_ref().map(|given| [&*given.main, &*given.aux].concat()),
             warnings,
         };
         let mut test = Self::from_header(model, session, header, control)?;
@@ -114,10 +127,21 @@ impl<'a> FitToysTest<'a> {
         check_number(header.origin.n_toys)?;
         let silent = Control { observer: None, cancel: control.cancel };
         let mut analysis = Analysis::new(model, of_single_fits(session), &options, silent)?;
-        let source = session
-            .toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)
-            .map_err(|error| refused(model, error))?;
-        let asimov = session.asimov(&header.point).map_err(|error| refused(model, error))?;
+        let (source, asimov) = match &header.expectation {
+            None => (
+                session
+                    .toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)
+                    .map_err(|error| refused(model, error))?,
+                session.asimov(&header.point).map_err(|error| refused(model, error))?,
+            ),
+            Some(given) => {
+                let (main, aux) = given.split_at(given.len().min(model.n_bins()));
+                let source = source_of_expectation(model, main, Some(aux), header.origin.seed)?;
+                let source = ToySource { parameters: header.point.clone(), ..source };
+                let data = BinnedData { main: main.to_vec(), aux: aux.to_vec() };
+                (Arc::new(source), Data::Binned(Arc::new(data)))
+            }
+        };
         let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
         let base = FitRequest { metric: None, ..free.clone() };
         let toys = Toys { source, fits: vec![free], wanted: UNCERTAINTIES };

@@ -24,15 +24,14 @@ use super::workspace::validate_document;
 pub(crate) use duplicates::report_duplicate_keys;
 pub(crate) use syntax::explain_syntax;
 
-/// Reads text that the fast reader refused.
+/// Reads text that the fast reader refused; `report` has what is known of it already.
 ///
 /// # Errors
 /// If it is no workspace: with everything that is wrong.
-pub(crate) fn read_text(text: &[u8]) -> Result<(Document, Report), WorkspaceError> {
+pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Report), WorkspaceError> {
     match serde_json::from_slice::<Value>(text) {
         Err(error) => Err(explain_syntax(text, &error)),
         Ok(value) => {
-            let mut report = Report::default();
             report_duplicate_keys(text, &mut report);
             read_tree(value, report)
         }

@@ -82,9 +82,7 @@ fn check_version(version: &Value, report: &mut Report) {
         };
         report.error(
             "/version".to_owned(),
-            format!(
-                "The version of the workspace format is {found}; the only one there is, is \"{VERSION}\"."
-            ),
+            format!("The version of the workspace format is {found}, but only \"{VERSION}\" is known."),
             format!("Write \"version\": \"{VERSION}\"."),
         );
     }
@@ -263,6 +261,15 @@ fn factor(value: Option<&Value>, key: &str, data: &Place, report: &mut Report) -
     number(value, &Place::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
+/// The type that other programs call so: HistFactory's XML and Combine's data cards.
+fn foreign_type(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),
+        "rateparam" => Some(ModifierType::NormFactor.name()),
+        _ => None,
+    }
+}
+
 fn modifier_type(value: &Value, place: &Place, report: &mut Report) -> Option<ModifierType> {
     let what = format!("The type of {}", lower(&place.what));
     let name = string(value, &Place::new(place.key("type"), what), report)?;
@@ -272,7 +279,7 @@ fn modifier_type(value: &Value, place: &Place, report: &mut Report) -> Option<Mo
         report.error(
             place.key("type"),
             format!("{} has the unknown type {}.", place.what, quoted(name)),
-            match nearest(name, names.iter().copied()) {
+            match foreign_type(name).or_else(|| nearest(name, names.iter().copied())) {
                 Some(near) => format!("Did you mean {}? {}", quoted(near), list("The types are", &names)),
                 None => list("The types are", &names),
             },

@@ -23,9 +23,12 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
     let (message, remedy) = match text {
         [] => ("The input is empty.", "Give a workspace; maybe the program that wrote it failed."),
         [0xEF, 0xBB, 0xBF, ..] => (
-            "The text starts with a byte order mark, which JSON does not allow.",
+            "The text starts with a second byte order mark, which JSON does not allow.",
             "Save the file as UTF-8 without BOM.",
         ),
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => {
+            ("The text is in UTF-32; JSON is written in UTF-8.", "Save the file as UTF-8.")
+        }
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {
             ("The text is in UTF-16; JSON is written in UTF-8.", "Save the file as UTF-8.")
         }
@@ -53,6 +56,16 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
         }
         [0x89, b'H', b'D', b'F', ..] => {
             ("The file is HDF5, not JSON.", "Give the workspace that the histograms were put into, as JSON.")
+        }
+        [0x80, 2..=5, ..] => (
+            "The file is a Python pickle, not JSON.",
+            "Write the workspace with json.dump instead of pickle.dump.",
+        ),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
+            ("The file is a NumPy array, not JSON.", "Give the workspace as JSON.")
+        }
+        _ if text.starts_with(b"version https://git-lfs") => {
+            ("The file is a pointer of Git LFS, not the file itself.", "Fetch the file with `git lfs pull`.")
         }
         [b'%', b'P', b'D', b'F', ..] => ("The file is a PDF, not JSON.", "Give the workspace as JSON."),
         _ if text.get(257..262) == Some(b"ustar") => {
@@ -117,7 +130,7 @@ fn wrong_json(text: &[u8], error: &serde_json::Error, at: usize) -> (String, Str
             "Write the character itself, in UTF-8.",
         ),
         "invalid escape" => (
-            "A backslash in a string is followed by a letter that means nothing.",
+            "A backslash in a string is followed by a character that makes no escape.",
             "Write a backslash as \\\\.",
         ),
         "trailing characters" => (
@@ -137,7 +150,7 @@ fn wrong_json(text: &[u8], error: &serde_json::Error, at: usize) -> (String, Str
             ("A number is written in a way JSON does not allow.", "Write it like 0.5, 12 or 1.2e-3.")
         }
         "expected value" | "expected ident" => (
-            "Here should stand a value: a number, a string in double quotes, an array, an object, true, false or null.",
+            "A value is expected here: a number, a string in double quotes, an array, an object, true, false or null.",
             "Write one; words such as None, True or a name without quotes are not JSON.",
         ),
         other => return (format!("{}.", capitalised(other)), "Correct the text at this place.".to_owned()),

@@ -8,7 +8,9 @@ use std::str::FromStr;
 use super::{Patch, Patchset};
 use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::input::read_file;
-use crate::pyhf::names::list;
+use crate::pyhf::mark::without_mark;
+use crate::pyhf::names::{list, quoted};
+use crate::pyhf::problem::Report;
 
 /// The file that is none.
 const STANDARD_INPUT: &str = "-";
@@ -31,7 +33,7 @@ impl FromStr for PatchArgument {
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
             || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
-        let splits = || splits().filter(|(file, name)| !file.is_empty() && !name.is_empty());
+        let splits = || splits().filter(|(file, _)| !file.is_empty());
         let named =
             |(file, name): (&str, &str)| Self { file: PathBuf::from(file), name: Some(name.to_owned()) };
         let whole = Self { file: PathBuf::from(text), name: None };
@@ -39,7 +41,7 @@ impl FromStr for PatchArgument {
             return Ok(whole);
         }
         let there = splits().rfind(|(file, _)| is_there(file));
-        let likely = || splits().find(|(_, name)| !name.contains(['/', '\\']));
+        let likely = || splits().find(|(_, name)| !name.is_empty() && !name.contains(['/', '\\']));
         Ok(there.or_else(likely).map_or(whole, named))
     }
 }
@@ -101,12 +103,16 @@ impl PatchArgument {
     pub fn parse(&self, text: &[u8]) -> Result<Patch, WorkspaceError> {
         let standard = self.is_standard_input();
         let origin = if standard { "standard input".to_owned() } else { self.file.display().to_string() };
-        let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+        let first =
+            without_mark(text, &mut Report::default()).iter().find(|byte| !byte.is_ascii_whitespace());
         match (first, &self.name) {
             (Some(b'['), None) => Patch::from_slice(text, &origin),
             (Some(b'['), Some(name)) => Err(WorkspaceError::Patch {
                 origin,
-                message: format!("The file is a single JSON Patch, which has no patch named '{name}'."),
+                message: format!(
+                    "The file is a single JSON Patch, which has no patch named {}.",
+                    quoted(name)
+                ),
                 remedy: "Give the file without a name.".to_owned(),
             }),
             (_, Some(name)) => Patchset::from_slice(text, &origin)?.patch(name),

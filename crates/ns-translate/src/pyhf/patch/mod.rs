@@ -8,6 +8,8 @@ mod patchset;
 use serde_json::Value;
 
 use super::error::WorkspaceError;
+use super::mark::without_mark;
+use super::problem::Report;
 
 pub use argument::PatchArgument;
 pub use digest::DigestAlgorithm;
@@ -32,6 +34,8 @@ pub struct Patch {
     operations: json_patch::Patch,
     /// Digests of the workspace that it was made for: algorithm and hexadecimal text.
     digests: Vec<(String, String)>,
+    /// Warnings of how it was read.
+    notes: Report,
 }
 
 impl Patch {
@@ -42,12 +46,15 @@ impl Patch {
     /// # Errors
     /// If it is not JSON or not an array of operations.
     pub fn from_slice(text: &[u8], origin: &str) -> Result<Self, WorkspaceError> {
+        let mut report = Report::default();
+        let text = without_mark(text, &mut report);
         let value: Value =
             serde_json::from_slice(text).map_err(|error| apply::syntax_error(text, &error, origin))?;
         apply::read_operations(&value, origin).map(|operations| Self {
             origin: origin.to_owned(),
             operations,
             digests: Vec::new(),
+            notes: report.of_file(origin),
         })
     }
 
@@ -55,6 +62,11 @@ impl Patch {
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
+    }
+
+    /// Warnings of how the file was read, with its name before each place.
+    pub(crate) fn notes(&self) -> &Report {
+        &self.notes
     }
 
     /// How many operations it has.

@@ -8,12 +8,14 @@ use serde_json::{Map, Value};
 
 use super::Patch;
 use super::apply::{read_operations, syntax_error};
-use crate::pyhf::diagnose::expect::{Place, array, kind_of, non_empty, object, string};
+use crate::pyhf::diagnose::expect::{Place, and, array, kind_of, non_empty, object, string};
 use crate::pyhf::diagnose::report_duplicate_keys;
 use crate::pyhf::error::WorkspaceError;
-use crate::pyhf::names::quoted;
+use crate::pyhf::mark::without_mark;
+use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::parse::{VERSION, object as typed_object};
 use crate::pyhf::problem::Report;
+use crate::pyhf::tolerate::bring_patchset_into_form;
 
 /// A patchset whose patches stay text until one is chosen: published ones have hundreds.
 #[derive(Debug, Clone)]
@@ -23,6 +25,8 @@ pub struct Patchset<'a> {
     description: String,
     digests: Vec<(String, String)>,
     members: Vec<Member<'a>>,
+    /// Warnings of how it was read.
+    notes: Report,
 }
 
 #[derive(Debug, Clone)]
@@ -32,6 +36,7 @@ struct Member<'a> {
     operations: &'a RawValue,
 }
 
+/// A patchset as the format has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written<'a> {
@@ -49,6 +54,29 @@ struct WrittenMember<'a> {
     patch: &'a RawValue,
 }
 
+/// One that was found to be well apart from descriptive keys and a missing version.
+#[derive(Deserialize)]
+struct Tolerated<'a> {
+    metadata: Map<String, Value>,
+    #[serde(borrow)]
+    patches: Vec<ToleratedMember<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ToleratedMember<'a> {
+    metadata: Map<String, Value>,
+    #[serde(borrow)]
+    patch: &'a RawValue,
+}
+
+impl<'a> From<Tolerated<'a>> for Written<'a> {
+    fn from(set: Tolerated<'a>) -> Self {
+        let member = |ToleratedMember { metadata, patch }| WrittenMember { metadata, patch };
+        let patches = set.patches.into_iter().map(member).collect();
+        Self { metadata: set.metadata, patches, version: VERSION.to_owned() }
+    }
+}
+
 impl<'a> Patchset<'a> {
     /// Reads a patchset. `origin` names it in messages.
     ///
@@ -57,28 +85,42 @@ impl<'a> Patchset<'a> {
     /// patchset ([`WorkspaceError::InvalidPatchset`], with every problem).
     pub fn from_slice(text: &'a [u8], origin: &str) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
+        let text = without_mark(text, &mut report);
         let written: Written<'a> = match typed_object(&mut serde_json::Deserializer::from_slice(text)) {
             Ok(written) => written,
-            Err(error) => {
-                let value: Value =
-                    serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
-                check_structure(&value, &mut report);
-                report_duplicate_keys(text, &mut report);
-                if !report.has_errors() {
-                    report.error(String::new(), format!("This is not a patchset: {error}."), "");
-                }
-                return Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report });
-            }
+            Err(_) => Self::tolerated(text, origin, &mut report)?,
         };
         // The typed reader stops at the end of the object.
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
             return Err(syntax_error(text, &error, origin));
         }
-        let set = Self::check(written, origin, &mut report);
+        let mut set = Self::check(written, origin, &mut report);
         if report.has_errors() {
             return Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report });
         }
+        set.notes = report.of_file(origin);
         Ok(set)
+    }
+
+    /// Reads a patchset that the typed reader refused.
+    fn tolerated(text: &'a [u8], origin: &str, report: &mut Report) -> Result<Written<'a>, WorkspaceError> {
+        let mut value: Value =
+            serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
+        bring_patchset_into_form(&mut value, report);
+        let mut found = report.clone();
+        check_structure(&value, &mut found);
+        report_duplicate_keys(text, &mut found);
+        if !found.has_errors() {
+            match typed_object::<_, Tolerated<'a>>(&mut serde_json::Deserializer::from_slice(text)) {
+                Ok(set) => return Ok(set.into()),
+                Err(error) => found.error(
+                    String::new(),
+                    format!("This is not a patchset: {error}."),
+                    "Compare it with the format of pyhf's patchset schema 1.0.0.",
+                ),
+            }
+        }
+        Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report: found })
     }
 
     /// Names of the patches, in the order of the file.
@@ -124,7 +166,12 @@ impl<'a> Patchset<'a> {
         let text = member.operations.get().as_bytes();
         let value: Value =
             serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, &origin))?;
-        Ok(Patch { operations: read_operations(&value, &origin)?, origin, digests: self.digests.clone() })
+        Ok(Patch {
+            operations: read_operations(&value, &origin)?,
+            origin,
+            digests: self.digests.clone(),
+            notes: self.notes.clone(),
+        })
     }
 
     /// Checks what the types leave open.
@@ -154,13 +201,25 @@ impl<'a> Patchset<'a> {
                 report.error(
                     format!("{path}/values"),
                     format!(
-                        "Patch {} has {} values, but the patchset has {} labels.",
+                        "Patch {} has {}, but the patchset has {}.",
                         quoted(&name),
-                        values.len(),
-                        labels.len()
+                        count(values.len(), "value"),
+                        count(labels.len(), "label")
                     ),
                     "Give one value per label.",
                 );
+            }
+            if let Some(&first) = names.get(&name)
+                && members.iter().any(|m: &Member<'_>| {
+                    m.name == name && m.values == values && m.operations.get() == member.patch.get()
+                })
+            {
+                report.warn(
+                    format!("/patches/{i}"),
+                    format!("Patch {} is the same as /patches/{first}, which is used.", quoted(&name)),
+                    "Remove one of the two; pyhf refuses them.",
+                );
+                continue;
             }
             if let Some(first) = names.get(&name) {
                 report.error(
@@ -189,8 +248,13 @@ impl<'a> Patchset<'a> {
                 .collect()
         });
         let description = metadata.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Self { origin: origin.to_owned(), labels, description, digests, members }
+        Self { origin: origin.to_owned(), labels, description, digests, members, notes: Report::default() }
     }
+}
+
+/// `1 value`, `2 values`.
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// True if `key` lists `values`, separated by commas; numbers compare as numbers.
@@ -214,7 +278,7 @@ fn check_version(version: &str, report: &mut Report) {
         report.error(
             "/version".to_owned(),
             format!(
-                "The version of the patchset format is {}; the only one there is, is \"{VERSION}\".",
+                "The version of the patchset format is {}, but only \"{VERSION}\" is known.",
                 quoted(version)
             ),
             format!("Write \"version\": \"{VERSION}\"."),
@@ -268,10 +332,7 @@ fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
         object(value, place, &REQUIRED, &[], report);
         return;
     };
-    // Other keys are allowed here, so only these are looked at.
-    let known: Map<String, Value> =
-        REQUIRED.iter().filter_map(|k| Some(((*k).to_owned(), map.get(*k)?.clone()))).collect();
-    object(&Value::Object(known), place, &REQUIRED, &[], report);
+    check_metadata_keys(map, &REQUIRED, place, report);
     if let Some(labels) = map.get("labels") {
         let list = Place::new(place.key("labels"), "The list of labels");
         for (i, label) in non_empty(labels, &list, "names", report).unwrap_or_default().iter().enumerate() {
@@ -296,13 +357,49 @@ fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
             }
         }
         if map.is_empty() {
-            report.error(
+            report.warn(
                 place.path,
-                "The patchset gives no digest.",
-                "Add the sha256 digest of the workspace it was made for.",
+                "The patchset gives no digest, so it fits any workspace.",
+                "Add the sha256 digest of the workspace it was made for; pyhf wants one.",
             );
         }
     }
+}
+
+/// Keys of the metadata that are not there: other ones are allowed, so they may be misspelt. None is needed to find
+/// a patch and to apply it.
+fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &Place, report: &mut Report) {
+    let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
+    let mut misspelt = false;
+    for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+        if let Some(near) = nearest(key, absent.iter().copied()) {
+            misspelt = true;
+            report.error(
+                place.key(key),
+                format!("{} has the unknown key {}.", place.what, quoted(key)),
+                format!("Did you mean {}?", quoted(near)),
+            );
+        }
+    }
+    if absent.is_empty() || misspelt {
+        return;
+    }
+    let keys: Vec<String> = absent.iter().map(|key| quoted(key)).collect();
+    let check = if absent.contains(&"digests") {
+        " Without digests nothing tells whether a workspace is the one that the patches were made for."
+    } else {
+        ""
+    };
+    report.warn(
+        place.path.clone(),
+        format!(
+            "{} lacks the key{} {}.{check}",
+            place.what,
+            if keys.len() == 1 { "" } else { "s" },
+            and(&keys)
+        ),
+        if keys.len() == 1 { "Add it; pyhf wants it." } else { "Add them; pyhf wants them." },
+    );
 }
 
 fn check_member_metadata(value: &Value, path: &str, report: &mut Report) -> Option<(String, Vec<Value>)> {

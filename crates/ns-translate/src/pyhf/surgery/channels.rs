@@ -52,7 +52,7 @@ impl Workspace {
         for name in keep.unwrap_or_default().iter().filter(|name| mask.contains(name.as_str())) {
             report.error(
                 String::new(),
-                format!("Channel {} is to be kept and to be left out.", quoted(name)),
+                format!("Channel {} is both to be kept and to be left out.", quoted(name)),
                 "Name it once.",
             );
         }

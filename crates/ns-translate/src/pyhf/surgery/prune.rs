@@ -289,7 +289,7 @@ impl Thresholds {
             report.error(
                 String::new(),
                 "A shape threshold needs a norm threshold: a histosys changes both, and is pruned as a whole.",
-                "Give both; a norm threshold of 0 leaves every normsys that does something.",
+                "Give both; a norm threshold of 0 leaves every normsys that has an effect.",
             );
         }
         prune.norm_threshold.map(|norm| Self { norm, shape: prune.shape_threshold })

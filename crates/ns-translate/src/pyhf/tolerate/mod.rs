@@ -8,7 +8,9 @@
 mod copies;
 mod form;
 mod gathered;
+mod patchset;
 
 pub(crate) use copies::remove_copies;
 pub(crate) use form::bring_into_form;
 pub(crate) use gathered::Gathered;
+pub(crate) use patchset::bring_patchset_into_form;

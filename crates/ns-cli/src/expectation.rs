@@ -1,0 +1,81 @@
+//! The expectation that toys are drawn from, from a file.
+
+use std::path::Path;
+
+use ns_core::{BinnedData, Model};
+use ns_translate::pyhf::{WorkspaceError, read_file};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::error::CliError;
+
+/// The two forms of such a file.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ExpectationFile {
+    /// Main counts, or main counts and auxiliary data, in the model's order.
+    List(Vec<f64>),
+    /// The result of `nextstat yields`.
+    Yields { channels: Vec<ChannelTotal> },
+}
+
+#[derive(Debug, Deserialize)]
+struct ChannelTotal {
+    name: String,
+    total: Vec<f64>,
+}
+
+/// Reads an expectation for `model`; auxiliary data that are not given scatter around the observed ones.
+///
+/// # Errors
+/// If the file cannot be read or has another form, or its channels, bins or numbers are not those of the model.
+pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
+    let usage = |why: String| CliError::Usage(format!("expectation {}: {why}", path.display()));
+    let bytes = read_file(path).map_err(|error| match error {
+        WorkspaceError::Io { source, .. } => usage(format!("cannot be read: {source}")),
+        other => usage(other.to_string()),
+    })?;
+    serde_json::from_slice::<IgnoredAny>(&bytes)
+        .map_err(|error| usage(format!("not valid JSON: {error}")))?;
+    let file: ExpectationFile = serde_json::from_slice(&bytes).map_err(|_| {
+        usage("expected a list of numbers, one per bin, or the result of nextstat yields".to_owned())
+    })?;
+    let (bins, aux) = (model.n_bins(), model.observed.aux.len());
+    match file {
+        ExpectationFile::List(mut main) if main.len() == bins || main.len() == bins + aux => {
+            let given = main.split_off(bins);
+            let aux = if given.is_empty() { model.observed.aux.clone() } else { given };
+            Ok(BinnedData { main, aux })
+        }
+        ExpectationFile::List(other) => Err(usage(format!(
+            "it has {} numbers, but the model has {bins} bins ({} with auxiliary data)",
+            other.len(),
+            bins + aux
+        ))),
+        ExpectationFile::Yields { channels } => {
+            let main = totals(&channels, model).map_err(usage)?;
+            Ok(BinnedData { main, aux: model.observed.aux.clone() })
+        }
+    }
+}
+
+/// The totals of all channels in the model's order.
+fn totals(channels: &[ChannelTotal], model: &Model) -> Result<Vec<f64>, String> {
+    let mut main = Vec::with_capacity(model.n_bins());
+    for channel in &model.channels {
+        let found = channels.iter().find(|given| given.name == channel.name);
+        let found = found.ok_or_else(|| format!("it lacks channel '{}'", channel.name))?;
+        if found.total.len() != channel.n_bins {
+            let (given, bins) = (found.total.len(), channel.n_bins);
+            return Err(format!(
+                "channel '{}' has {given} totals, but the model has {bins} bins",
+                channel.name
+            ));
+        }
+        main.extend_from_slice(&found.total);
+    }
+    match channels.iter().find(|given| model.channels.iter().all(|channel| channel.name != given.name)) {
+        Some(other) => Err(format!("the model has no channel '{}'", other.name)),
+        None => Ok(main),
+    }
+}

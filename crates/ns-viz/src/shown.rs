@@ -1,0 +1,40 @@
+//! Texts as pictures show them: a name from a file must not hide, turn round or break what stands beside it.
+
+use std::borrow::Cow;
+
+/// Whether a character does something else than to show itself: control characters, those that change the direction
+/// of writing or have no width, and those that XML forbids.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text with such characters written out, as `\u{202e}`; letters of all scripts stay as they are.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if acts(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn what_acts_is_written_out_and_what_shows_stays() {
+        assert_eq!(shown("a\u{202e}b\u{1b}[31m\n"), "a\\u{202e}b\\u{1b}[31m\\u{a}");
+        for name in ["μ_sig", "信号", "e\u{301}", "a b/c"] {
+            assert_eq!(shown(name), name);
+        }
+        let once = shown("x\u{200b}").into_owned();
+        assert_eq!(shown(&once), once);
+    }
+}
