@@ -199,11 +199,14 @@ pub(crate) fn toys_from_header(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
+/// What makes a model again: its text, measurement, interpolation codes (normsys, histosys), POI and reading warnings.
+type Question<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
+
 /// A test again.
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,
-    question: (Bound<'_, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>),
+    question: Question<'_>,
     header: &str,
     device: &str,
     threads: usize,
