@@ -200,13 +200,13 @@ pub(crate) fn toys_from_header(
 }
 
 /// What makes a model again: its text, measurement, interpolation codes (normsys, histosys), POI and reading warnings.
-type Question<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
+type Restored<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
 
 /// A test again.
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,
-    question: Question<'_>,
+    question: Restored<'_>,
     header: &str,
     device: &str,
     threads: usize,
