@@ -30,10 +30,10 @@ const STEP: f64 = 0.05;
 /// Temperatures of the first and the last sweep, in units of `-ln L`.
 const TEMPERATURES: (f64, f64) = (4.0, 0.3);
 
-/// A value below this has no side of its own.
+/// A parameter with a smaller absolute value counts as lying between both sides.
 const NEAR_ZERO: f64 = 0.1;
 
-/// The weight that a bin has without counts: as if it had this many.
+/// A bin with fewer counts has the weight of this many, so that a bin without counts has a weight too.
 const LEAST_COUNT: f64 = 0.3;
 
 /// A model of `-ln L` around one point.
@@ -47,7 +47,7 @@ pub(super) struct Additive {
     cost: Vec<f64>,
     /// The values behind the options; a value out of bounds costs infinitely much.
     values: Vec<f64>,
-    /// The sum that no shift is: the slopes of the bins, whitened.
+    /// The derivatives of `-ln L` by the expected yields, whitened. They are the start of every sum of shifts.
     offset: Vec<f64>,
     /// `[linear parameter][bin]`: how much it follows a whitened shift.
     follow: Vec<f64>,
@@ -55,7 +55,7 @@ pub(super) struct Additive {
 }
 
 impl Additive {
-    /// How many parameters have options.
+    /// Number of parameters with options.
     pub(super) fn len(&self) -> usize {
         self.parameters.len()
     }
@@ -90,17 +90,16 @@ impl Additive {
             if !active[p] || parameters.contains(&p) {
                 continue;
             }
-            let step = if theta[p] + STEP > problem.upper[p] { -STEP } else { STEP };
-            trial[p] = theta[p] - step;
+            trial[p] = theta[p] - STEP;
             let below = worker.evaluate(problem, &trial, 0.0).constraint;
-            trial[p] = theta[p] + step;
+            trial[p] = theta[p] + STEP;
             let above = worker.evaluate(problem, &trial, 0.0).constraint;
             trial[p] = theta[p];
             // A free factor is not moved to ten times what it is.
             let least = 0.01 / theta[p].abs().max(1.0).powi(2);
-            let variance = 1.0 / ((above + below - 2.0 * here.constraint) / (step * step)).max(least);
+            let variance = 1.0 / ((above + below - 2.0 * here.constraint) / (STEP * STEP)).max(least);
             let column: Vec<f64> =
-                worker.scratch.lambda[..n_bins].iter().zip(&lambda).map(|(l, o)| (l - o) / step).collect();
+                worker.scratch.lambda[..n_bins].iter().zip(&lambda).map(|(l, o)| (l - o) / STEP).collect();
             if !variance.is_finite() || column.iter().any(|c| !c.is_finite()) {
                 continue;
             }
@@ -159,14 +158,15 @@ impl Additive {
         Some(model)
     }
 
-    /// An option for each parameter, annealed once from where everything stays over `sweeps` sweeps, then made the lowest that
-    /// no change of a single parameter lowers.
+    /// Draws one combination: an option for each parameter.
     ///
-    /// With `forced`, that parameter (by its position among those with options) stays on its other side.
+    /// It begins where every parameter stays, anneals over `sweeps` sweeps, and then takes the lowest option of one parameter
+    /// after the other until none changes. The parameter `forced` (its position among those with options) stays on the side
+    /// opposite to its value at the minimum.
     pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
         let n = self.parameters.len();
         let draw_side = draw.uniform().signum();
-        // Around 0 either side is the other one.
+        // A parameter near 0 has no other side: one of the two is drawn.
         let side = |k: usize| {
             if self.values[k * OPTIONS].abs() < NEAR_ZERO {
                 draw_side

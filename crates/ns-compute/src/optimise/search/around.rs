@@ -32,7 +32,8 @@ pub(super) fn look_around(
     found: &mut Found,
 ) {
     let toy = problem.physical;
-    // The best minimum has no bin with a large negative expected yield: an end in such bins is no better answer.
+    // The best minimum is not far below the saturated model. Descents that go there, where bins have negative expected
+    // yields, are stopped.
     let inside = &Problem { physical: true, ..problem.clone() };
     if !problem.plan.has_kinks {
         mirror_strong_pulls(worker, inside, found);

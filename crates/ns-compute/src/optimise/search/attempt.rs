@@ -60,7 +60,7 @@ pub(super) fn attempt_below(
     take(other, found)
 }
 
-/// Whether a descent left for where there is no minimum: without a certificate, far below the saturated model.
+/// Whether a descent fell without end: it has no certificate and is far below the saturated model.
 pub(super) fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
         || (descent.status != FitStatus::Converged && descent.value() < BELOW_SATURATED)
@@ -75,7 +75,7 @@ pub(super) fn take(other: Descent, found: &mut Found) -> bool {
         // A certified minimum is an answer, however far down an unphysical slope leads elsewhere.
         (false, true) => other.status == FitStatus::Converged,
         (true, false) => found.best.status != FitStatus::Converged,
-        // Nor does a point where a descent stalled replace one.
+        // A point without a certificate does not replace a certified minimum either.
         _ if found.best.status == FitStatus::Converged && other.status != FitStatus::Converged => false,
         _ => {
             other.value() < found.best.value() - noise

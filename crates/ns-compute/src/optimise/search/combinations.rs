@@ -52,11 +52,14 @@ pub(super) fn combinations(worker: &mut Worker, problem: &Problem<'_>, effort: E
         let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
         let mut seen: Vec<Vec<i8>> = Vec::new();
         for index in 0..effort.drawn {
-            // Every other one with a parameter on its other side, beginning with those that bend most.
+            if problem.is_cancelled() {
+                return;
+            }
+            // In every second combination one parameter is forced to its other side, those that bend most first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);
-            // Those that differ in no sign lead to the same minimum, most of the time.
+            // Combinations with the same signs usually lead to the same minimum.
             let signs = bent.iter().map(|&p| i8::from(point[p] > 0.0) - i8::from(point[p] < 0.0)).collect();
             if seen.contains(&signs) {
                 continue;

@@ -17,10 +17,10 @@ const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 /// A value nearer than this to that of the minimum, in units of the start, is in the same valley.
 const LEAST_MOVE: f64 = 0.2;
 
-/// The others follow about: the minimum of each value is not needed.
+/// A rough minimum is enough while the factor is held: the free descent goes on from there.
 const SETTLE: Mode = Mode { iterations: 20, ..Mode::from(false) };
 
-/// A value whose likelihood is further above the minimum deserves no descent.
+/// Values whose rough minimum is this much above the best one are given up (`-ln L`).
 const MOST_RISE: f64 = 20.0;
 
 /// Rounds over the values: each begins at a lower minimum.

@@ -85,10 +85,11 @@ pub(super) fn search(
     Ok(found)
 }
 
-/// Looks for a minimum that is one, where the descents so far ran away.
+/// Looks for a certified minimum elsewhere, if all descents so far fell without end.
 fn back(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
     let problem = &Problem { physical: true, ..problem.clone() };
-    // With all effects that bend at their nominal size nothing runs away: from there a descent may end nearer.
+    // First with all asymmetric effects held at their start. Without them the expected yields seldom become negative, and a
+    // descent of all parameters from there often stays where they are positive.
     let mut held = problem.clone();
     for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.asymmetric) {
         *fixed |= asymmetric;
