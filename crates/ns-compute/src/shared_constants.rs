@@ -183,20 +183,7 @@ constants! {
     /// Adding this rounds to an integer, which is then in the last bits.
     ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
     /// 1/n! for n = 13 down to 2: the exponential.
-    EXP_TERMS: [f64; 12] = [
-        1.0 / 6_227_020_800.0,
-        1.0 / 479_001_600.0,
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-    ];
+    EXP_TERMS: [f64; 12] = ns_core::random::constants::EXP_TERMS;
     /// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series 2 (s^2/3 + s^4/5 + ...) with
     /// s = f/(2+f), optimised (Tang; used by every libm).
     DEVIANCE_TERMS: [f64; 7] = [

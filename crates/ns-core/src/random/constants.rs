@@ -176,3 +176,19 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
 
 /// From an integer of 63 bits to its cell of the guide of a table.
 pub const GUIDE_SHIFT: u32 = 55;
+
+/// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it too.
+pub const EXP_TERMS: [f64; 12] = [
+    1.0 / 6_227_020_800.0,
+    1.0 / 479_001_600.0,
+    1.0 / 39_916_800.0,
+    1.0 / 3_628_800.0,
+    1.0 / 362_880.0,
+    1.0 / 40_320.0,
+    1.0 / 5_040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
+    1.0 / 6.0,
+    0.5,
+];

@@ -5,26 +5,12 @@
 //! doubles do. The coefficients are those of the Taylor series, rounded once each, so they need no table
 //! and no source but their formula.
 
-use super::constants::{EXPONENT_BIAS, FRACTION_BITS, HALF_ROOT_UPPER, LN_TERMS, LN2_REST, LN2_UPPER};
+use super::constants::{
+    EXP_TERMS, EXPONENT_BIAS, FRACTION_BITS, HALF_ROOT_UPPER, LN_TERMS, LN2_REST, LN2_UPPER,
+};
 
 /// 1 / ln 2.
 const LN2_INVERSE: f64 = std::f64::consts::LOG2_E;
-
-/// 1/n! for n = 13 down to 2.
-const FACTORIAL: [f64; 12] = [
-    1.0 / 6_227_020_800.0,
-    1.0 / 479_001_600.0,
-    1.0 / 39_916_800.0,
-    1.0 / 3_628_800.0,
-    1.0 / 362_880.0,
-    1.0 / 40_320.0,
-    1.0 / 5_040.0,
-    1.0 / 720.0,
-    1.0 / 120.0,
-    1.0 / 24.0,
-    1.0 / 6.0,
-    1.0 / 2.0,
-];
 
 /// The natural logarithm of a positive normal number; NaN for anything else (zero, negative, subnormal,
 /// infinite).
@@ -69,7 +55,7 @@ pub fn exp(x: f64) -> f64 {
     let k = (x * LN2_INVERSE + 0.5).floor();
     let r = (x - k * LN2_UPPER) - k * LN2_REST;
     let mut series = 0.0;
-    for c in FACTORIAL {
+    for c in EXP_TERMS {
         series = series * r + c;
     }
     let scale = f64::from_bits(((k as i64 + EXPONENT_BIAS) as u64) << 52);

@@ -10,6 +10,9 @@
 use super::super::active::classify;
 use super::super::{Problem, Worker};
 use super::scatter::Scatter;
+use crate::linalg::{Pivots, factor_until, solve_lower};
+use crate::simd::Level;
+use crate::stop::Stop;
 
 /// Values of a parameter besides the one that it has.
 const VALUES: [f64; 17] =
@@ -111,14 +114,15 @@ impl Additive {
             linear.push(p);
             follow.extend(column.iter().map(|c| -variance * c));
         }
-        let factor = Triangle::of(metric, n_bins)?;
+        let metric = Metric::factored(problem.level, &metric, n_bins)?;
         let mut offset = vec![0.0; n_bins];
         for b in 0..n_bins {
-            offset[b] = (b..n_bins).map(|a| factor.values[a * n_bins + b] * slopes[a]).sum();
+            let row = &metric.values[b * metric.stride..b * metric.stride + n_bins];
+            offset[b] = (b..n_bins).map(|a| row[a] * slopes[a]).sum();
         }
-        // What follows a shift s is -C^-1 J^T (L L^T)^-1 s, with y = L^-1 s: rows of L^-1 J C^-1.
+        // What follows a shift s is -C^-1 J^T (U^T U)^-1 s, with y = U^-T s: rows of U^-T J C^-1.
         for row in follow.chunks_exact_mut(n_bins) {
-            factor.solve(row);
+            metric.whiten(row);
         }
         let mut model = Self {
             n_bins,
@@ -148,7 +152,7 @@ impl Additive {
                 for (b, s) in shift.iter_mut().enumerate() {
                     *s = worker.scratch.lambda[b] - lambda[b];
                 }
-                factor.solve(shift);
+                metric.whiten(shift);
                 let half: f64 = 0.5 * shift.iter().map(|s| s * s).sum::<f64>();
                 let cost = half + there.constraint - here.constraint;
                 model.cost[at] = if cost.is_finite() { cost } else { f64::INFINITY };
@@ -268,38 +272,30 @@ fn choose(rises: &[f64; OPTIONS], temperature: f64, mut unit: f64) -> u8 {
     0
 }
 
-/// A lower triangular matrix `L` with `L L^T` the given one.
-struct Triangle {
+/// The factor `U` of the metric `U^T U`, padded as `linalg` wants it.
+struct Metric {
+    level: Level,
     n: usize,
+    stride: usize,
     values: Vec<f64>,
 }
 
-impl Triangle {
-    fn of(mut values: Vec<f64>, n: usize) -> Option<Self> {
-        for j in 0..n {
-            for i in j..n {
-                let mut sum = values[i * n + j];
-                for k in 0..j {
-                    sum -= values[i * n + k] * values[j * n + k];
-                }
-                if i > j {
-                    values[i * n + j] = sum / values[j * n + j];
-                } else if sum > 0.0 && sum.is_finite() {
-                    values[j * n + j] = sum.sqrt();
-                } else {
-                    return None;
-                }
-            }
+impl Metric {
+    /// Factors a symmetric `n x n` matrix; `None` if it is not positive.
+    fn factored(level: Level, matrix: &[f64], n: usize) -> Option<Self> {
+        let stride = n.div_ceil(16) * 16;
+        let mut values = vec![0.0; n * stride];
+        for (row, given) in values.chunks_exact_mut(stride).zip(matrix.chunks_exact(n)) {
+            row[..n].copy_from_slice(given);
         }
-        Some(Self { n, values })
+        let limits: Vec<(f64, f64)> = (0..n).map(|b| (matrix[b * n + b], 0.0)).collect();
+        let mut pivots = Pivots::default();
+        factor_until(level, &mut values, stride, n, n, &limits, &mut pivots, Stop::default());
+        (pivots == Pivots::default()).then_some(Self { level, n, stride, values })
     }
 
-    /// `x <- L^-1 x`.
-    fn solve(&self, x: &mut [f64]) {
-        for i in 0..self.n {
-            let row = &self.values[i * self.n..i * self.n + i];
-            let sum: f64 = row.iter().zip(&*x).map(|(l, x)| l * x).sum();
-            x[i] = (x[i] - sum) / self.values[i * self.n + i];
-        }
+    /// `x <- U^-T x`: a shift of the expected yields becomes a whitened one.
+    fn whiten(&self, x: &mut [f64]) {
+        solve_lower(self.level, &self.values, self.stride, self.n, self.n, x);
     }
 }
