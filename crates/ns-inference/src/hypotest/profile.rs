@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 
 use crate::analysis::{Analysis, Fitted};
+use crate::effort::is_small;
 
 /// How hard a conditional fit looks for the lowest minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +73,12 @@ impl Profile {
             None => self.predict(analysis, value),
         };
         let search = if effort == Effort::Follow { Search::Local } else { analysis.base.search };
-        let mut tasks = vec![self.task(analysis, value, start, search)];
+        let mut request = self.request(analysis, value, start, search);
+        if effort == Effort::Report && is_small(analysis.model, &analysis.base) {
+            // A fit on its own looks at the whole box.
+            request.metric = None;
+        }
+        let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
         if effort == Effort::Report && analysis.is_small() {
             let mut alone = analysis.base.clone();
             alone.fixed.retain(|(i, _)| *i != self.parameter);
@@ -90,16 +96,15 @@ impl Profile {
     pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
-        self.task(analysis, value, start, Search::Local)
+        FitTask { data: self.data.clone(), fits: vec![self.request(analysis, value, start, Search::Local)] }
     }
 
-    fn task(&self, analysis: &Analysis<'_>, value: f64, start: Vec<f64>, search: Search) -> FitTask {
-        let request = FitRequest {
+    fn request(&self, analysis: &Analysis<'_>, value: f64, start: Vec<f64>, search: Search) -> FitRequest {
+        FitRequest {
             search,
             metric: self.best.covariance.clone(),
             ..analysis.conditional(&[(self.parameter, value)], start)
-        };
-        FitTask { data: self.data.clone(), fits: vec![request] }
+        }
     }
 
     /// The free fit from the conditional one at `value`, as a request.

@@ -8,7 +8,8 @@ use super::combinations::{Effort, combinations};
 use super::everywhere::{crossings, everywhere};
 use super::factors::factors;
 use super::flips::{flips, mirror_strong_pulls};
-use super::lines::{Along, is_strained, lines};
+use super::lines::{Along, lines, strain};
+use super::restarts::{Restarts, restarts};
 
 /// Free parameters of the largest model in which combinations are tried: in larger ones a descent takes too long.
 const MOST_COMBINED: usize = 400;
@@ -20,22 +21,30 @@ const MOST_ROUNDS: usize = 5;
 const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
+/// What the data have to gain from all bends together ([`strain`]) before the default search tries free factors and
+/// combinations of parameters, and before it starts again elsewhere: under smooth codes and under codes with kinks.
+const LEAST_STRAIN: [f64; 2] = [4.0, 2.7];
+const RESTART_STRAIN: [f64; 2] = [6.0, 2.7];
+
 /// Parameters that the default search holds on their other side, in models with kinks.
 const FEW_CROSSINGS: usize = 24;
 
-/// Looks for lower minima around the best one, by every means that `effort` allows.
+/// Looks for lower minima around the best one, by every means that `effort` allows. Of a `neighbour` of a fit the default
+/// search does not look at the whole box: that fit did.
 pub(super) fn look_around(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
     effort: Search,
+    neighbour: bool,
     found: &mut Found,
 ) {
     let toy = problem.physical;
     // The best minimum is not far below the saturated model. Descents that go there, where bins have negative expected
     // yields, are stopped.
     let inside = &Problem { physical: true, ..problem.clone() };
-    if !problem.plan.has_kinks {
+    let kinks = problem.plan.has_kinks;
+    if !kinks {
         mirror_strong_pulls(worker, inside, found);
     }
     let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
@@ -44,21 +53,32 @@ pub(super) fn look_around(
     let (along, tries) = match thorough {
         true => (MANY_LINES, Effort::THOROUGH),
         // Every side of a kink may have a minimum of its own.
-        false => (Along { all: problem.plan.has_kinks, ..FEW_LINES }, Effort::standard(problem)),
+        false => (Along { all: kinks, ..FEW_LINES }, Effort::standard(problem)),
     };
+    let mut elsewhere = true;
     for _ in 0..MOST_ROUNDS {
         flips(worker, inside, found, effort);
         if !toy {
             lines(worker, inside, along, found);
         }
-        if combined && problem.plan.has_kinks {
+        if combined && kinks {
             crossings(worker, inside, if thorough { 256 } else { FEW_CROSSINGS }, found);
         }
+        if !combined || neighbour {
+            break;
+        }
         let alone = found.improved;
-        let always = thorough || problem.plan.has_kinks;
-        if combined && (always || is_strained(worker, inside, &found.best.theta.clone())) {
+        let strain = match !thorough {
+            true => strain(worker, inside, &found.best.theta.clone()),
+            false => f64::INFINITY,
+        };
+        if strain >= LEAST_STRAIN[usize::from(kinks)] {
             factors(worker, inside, thorough, found);
             combinations(worker, inside, tries, found);
+        }
+        if elsewhere && found.improved == alone && strain >= RESTART_STRAIN[usize::from(kinks)] {
+            elsewhere = false;
+            restarts(worker, inside, start, Restarts::of(effort, kinks), found);
         }
         if found.improved == alone {
             break;

@@ -16,8 +16,9 @@ pub(super) struct Effort {
 
 impl Effort {
     pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
-    /// Beside a value of a free factor.
-    pub(super) const BESIDE: Self = Self { drawn: 16, descents: 8 };
+    /// Around each of several minima.
+    pub(super) const FEW: Self = Self { drawn: 8, descents: 4 };
+    pub(super) const SOME: Self = Self { drawn: 16, descents: 8 };
 
     /// The default search's: every side of a kink may have a minimum of its own.
     pub(super) fn standard(problem: &Problem<'_>) -> Self {

@@ -55,7 +55,7 @@ pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool
                 }
                 let mut beside = Found::new(other);
                 if thorough {
-                    combinations(worker, &held, Effort::BESIDE, &mut beside);
+                    combinations(worker, &held, Effort::SOME, &mut beside);
                 }
                 found.iterations += beside.iterations;
                 attempt_below(worker, problem, &beside.best.theta, found);

@@ -36,17 +36,12 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     chosen
 }
 
-/// What the data have to gain from all bends together, in the units of [`promising`], before combinations of parameters
-/// deserve a look.
-const LEAST_STRAIN: f64 = 4.2;
-
-/// Whether the data have much to gain at `theta` from the bends of all parameters together.
-pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool {
+/// What the data have to gain at `theta` from the bends of all parameters together, in the units of [`promising`].
+pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
     let able = |&p: &usize| problem.plan.bendable[p] && !problem.fixed[p];
-    let pulls = (0..theta.len()).filter(able).map(|p| problem.plan.bends.pull(p, slopes).abs());
-    pulls.sum::<f64>() >= LEAST_STRAIN
+    (0..theta.len()).filter(able).map(|p| problem.plan.bends.pull(p, slopes).abs()).sum()
 }
 
 /// How far a search along single parameters goes.

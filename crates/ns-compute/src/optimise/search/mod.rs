@@ -1,17 +1,19 @@
 //! Which start points deserve a descent.
 //!
 //! The first descent ends in the valley of its start. `flips` and `lines` look along single parameters from there,
-//! `factors` along free scale factors, `combinations` for many parameters at once, and `everywhere` all over the box of small
-//! models. See `docs/numerics.md`.
+//! `factors` along free scale factors, `combinations` for many parameters at once, `restarts` around
+//! other minima, and `everywhere` all over the box of small models. See `docs/numerics.md`.
 
 mod additive;
 mod around;
 mod attempt;
+mod back;
 mod combinations;
 mod everywhere;
 mod factors;
 mod flips;
 mod lines;
+mod restarts;
 mod scatter;
 mod surroundings;
 
@@ -22,10 +24,10 @@ use super::neighbour::approach;
 use super::{Problem, Worker};
 use crate::shared_constants::BELOW_SATURATED;
 use around::look_around;
-use attempt::{Found, SHORT, attempt, runaway};
+use attempt::{Found, attempt, runaway};
+use back::back;
 use everywhere::attempt_shifted;
 pub(crate) use scatter::MOST_FREE;
-use scatter::{MOST_STARTS, scattered};
 
 /// Models so small that a few more descents cost microseconds.
 const SMALL_MODEL: usize = 24;
@@ -74,35 +76,14 @@ pub(super) fn search(
     if runaway(&found.best) || found.best.value() < BELOW_SATURATED {
         return Ok(found);
     }
-    look_around(worker, problem, start, Search::Standard, &mut found);
+    // Beside a known minimum the whole box has been searched before.
+    look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     // What the default search does comes first, so that a thorough one is never above it.
     if effort == Search::Thorough {
         if !small {
             attempt_shifted(worker, problem, start, &mut found);
         }
-        look_around(worker, problem, start, Search::Thorough, &mut found);
+        look_around(worker, problem, start, Search::Thorough, false, &mut found);
     }
     Ok(found)
-}
-
-/// Looks for a certified minimum elsewhere, if all descents so far fell without end.
-fn back(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
-    let problem = &Problem { physical: true, ..problem.clone() };
-    // First with all asymmetric effects held at their start. Without them the expected yields seldom become negative, and a
-    // descent of all parameters from there often stays where they are positive.
-    let mut held = problem.clone();
-    for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.asymmetric) {
-        *fixed |= asymmetric;
-    }
-    if let Ok(other) = descend(worker, &held, start, SHORT) {
-        found.iterations += other.iterations;
-        attempt(worker, problem, &other.theta, found);
-    }
-    for index in 0..MOST_STARTS {
-        if !runaway(&found.best) || problem.is_cancelled() {
-            return;
-        }
-        let start = scattered(problem, start, index);
-        attempt(worker, problem, &start, found);
-    }
 }

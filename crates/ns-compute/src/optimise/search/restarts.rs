@@ -1,0 +1,69 @@
+//! Combinations of many parameters around other minima than the best one.
+//!
+//! Combinations are found by a model of the likelihood around one minimum (`additive`). Around another one they differ, and
+//! lead to minima that cannot be foreseen from the best.
+
+use ns_core::Search;
+
+use super::super::descend::descend;
+use super::super::{Problem, Worker};
+use super::attempt::{Found, SHORT, attempt_below, runaway};
+use super::combinations::{Effort, combinations};
+use super::scatter::scattered;
+use crate::shared_constants::BELOW_SATURATED;
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Restarts {
+    /// Scattered start points.
+    starts: usize,
+    /// Minima higher by more than this are left alone (`-ln L`).
+    most_rise: f64,
+    /// Combinations around each minimum.
+    combinations: Effort,
+}
+
+impl Restarts {
+    /// What `effort` asks for. With kinks nearly every start ends in a minimum of its own.
+    pub(super) fn of(effort: Search, kinks: bool) -> Self {
+        match (effort, kinks) {
+            (Search::Thorough, false) => Self { starts: 200, most_rise: 8.0, combinations: Effort::SOME },
+            (Search::Thorough, true) => Self { starts: 64, most_rise: 5.0, combinations: Effort::FEW },
+            _ => Self { starts: 16, most_rise: 5.0, combinations: Effort::FEW },
+        }
+    }
+}
+
+/// Two minima whose values differ by less are the same one.
+const SAME_VALUE: f64 = 1e-6;
+
+/// Descends from points all over the box, and from combinations around each new minimum that is found.
+pub(super) fn restarts(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    effort: Restarts,
+    found: &mut Found,
+) {
+    let mut known = vec![found.best.value()];
+    for index in 0..effort.starts {
+        if problem.is_cancelled() {
+            return;
+        }
+        let Ok(other) = descend(worker, problem, &scattered(problem, start, index), SHORT) else { continue };
+        let value = other.value();
+        if runaway(&other)
+            || value < BELOW_SATURATED
+            || value > found.best.value() + effort.most_rise
+            || known.iter().any(|seen| (seen - value).abs() < SAME_VALUE)
+        {
+            found.iterations += other.iterations;
+            continue;
+        }
+        known.push(value);
+        let mut beside = Found::new(other);
+        combinations(worker, problem, effort.combinations, &mut beside);
+        found.iterations += beside.iterations;
+        attempt_below(worker, problem, &beside.best.theta, found);
+    }
+}

@@ -1,0 +1,64 @@
+//! Fits of random, much bent models end in the lowest minimum known: that of 50 descents from random starts
+//! (`cargo run --release -p ns-inference --example check_minima -- INDEX 1 --codes smooth --show`).
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+#[path = "../examples/check_minima/bent_models.rs"]
+#[allow(dead_code)]
+mod bent_models;
+
+use ns_core::{Control, Data, Execution, FitRequest, FitTask, Interpolation, Search, Wanted};
+use ns_inference::open_session;
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+/// A lowest value lower by this in `-ln L` belongs to another minimum: 1e-6 in `twice_nll`.
+const LOWER: f64 = 5e-7;
+
+/// `-ln L` at the end of a certified fit.
+fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
+    let options = ModelOptions { interpolation, ..ModelOptions::default() };
+    let model = Workspace::from_value(bent_models::workspace(index)).unwrap().model(&options).unwrap();
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let request = FitRequest { search, ..FitRequest::default() };
+    let task = FitTask { data: Data::Observed, fits: vec![request] };
+    let mut outcomes = Vec::new();
+    session.fit_batch(&[task], Wanted::default(), Control::default(), &mut outcomes).unwrap();
+    let fit = outcomes.remove(0).fits.remove(0).unwrap();
+    assert!(fit.converged(), "model {index}: no minimum");
+    fit.nll
+}
+
+fn hold(interpolation: Interpolation, search: Search, models: &[(u64, f64)]) {
+    for &(index, lowest) in models {
+        let end = ends_at(index, interpolation, search);
+        assert!(end <= lowest + LOWER, "model {index} ends {:.1e} above a known minimum", end - lowest);
+    }
+}
+
+#[test]
+fn other_values_of_free_factors_lead_to_lower_minima() {
+    hold(Interpolation::SMOOTH, Search::Standard, &[(1178, 77.78372245996745)]);
+}
+
+#[test]
+fn combinations_of_parameters_lead_to_lower_minima() {
+    hold(Interpolation::PIECEWISE, Search::Standard, &[(223, 82.1522011407878)]);
+}
+
+#[test]
+fn combinations_around_other_minima_lead_to_lower_minima() {
+    let smooth = [(1171, 50.63922130170744), (1530, 55.96408265808621), (198, 41.92794275870372)];
+    hold(Interpolation::SMOOTH, Search::Standard, &smooth);
+    let piecewise = [(1706, 43.691093282459164), (1821, 69.79344473513898), (1610, 76.108410230337)];
+    hold(Interpolation::PIECEWISE, Search::Standard, &piecewise);
+}
+
+#[test]
+fn a_minimum_is_found_where_most_descents_fall_without_end() {
+    hold(Interpolation::SMOOTH, Search::Standard, &[(49, 94.32185642121439), (3204, 75.96836749695467)]);
+    hold(Interpolation::PIECEWISE, Search::Standard, &[(2016, 107.24641158005156)]);
+}
+
+#[test]
+fn thorough_searches_find_what_two_of_fifty_starts_find() {
+    hold(Interpolation::SMOOTH, Search::Thorough, &[(1331, 91.7580647814992), (1573, 68.79836230968256)]);
+}
