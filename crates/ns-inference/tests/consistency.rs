@@ -5,6 +5,8 @@ mod property;
 
 use std::sync::Mutex;
 
+use ns_core::{Control, Execution};
+use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
@@ -54,4 +56,27 @@ fn points_and_crossings_of_scans_are_those_of_single_fits() {
 #[test]
 fn refits_of_rankings_end_where_single_fits_do() {
     hold("ranking", &[17, 26, 46, 62, 155, 198, 216, 337]);
+}
+
+#[test]
+fn every_missing_limit_has_a_reason_of_its_own() {
+    hold("limit", &[12073, 15708]);
+}
+
+/// Models of 54 to 69 parameters, whose Asimov set or whose fits of it once were those of a higher minimum.
+#[test]
+fn tests_of_models_with_dozens_of_parameters_rest_on_thorough_fits() {
+    let known = [
+        (1508, 1.0, 0.906_099_406),
+        (5422, 2.125_725_325_840_547_5, 7.890_548_569),
+        (7956, 4.666_142_510_740_846, 16.244_761_410),
+    ];
+    for (index, mu, q_asimov) in known {
+        let model = draw(index).model().unwrap();
+        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        let options = HypotestOptions::default();
+        let result = hypotest(&model, session.as_ref(), mu, &options, Control::default()).unwrap();
+        let off = result.q_asimov - q_asimov;
+        assert!(off.abs() < 1e-5 * q_asimov, "model {index}: {}, not {q_asimov}", result.q_asimov);
+    }
 }

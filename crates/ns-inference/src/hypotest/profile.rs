@@ -15,8 +15,8 @@ pub(crate) enum Effort {
     Follow,
     /// From there a search like that of a single fit.
     Search,
-    /// For numbers that are reported: in a small model also the search of a single fit and a thorough one from its
-    /// start point, which know nothing of the neighbours.
+    /// For numbers that are reported: in a small model also the thorough search of a single fit from its start point,
+    /// which knows nothing of the neighbours.
     Report,
 }
 
@@ -80,13 +80,10 @@ impl Profile {
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
         if effort == Effort::Report && analysis.is_small() {
-            let mut alone = analysis.base.clone();
+            // A thorough search is never above that of a single fit, with which it begins.
+            let mut alone = FitRequest { search: Search::Thorough, ..analysis.base.clone() };
             alone.fixed.retain(|(i, _)| *i != self.parameter);
             alone.fixed.push((self.parameter, value));
-            if alone.search != Search::Thorough {
-                let thorough = FitRequest { search: Search::Thorough, ..alone.clone() };
-                tasks.push(FitTask { data: self.data.clone(), fits: vec![thorough] });
-            }
             tasks.push(FitTask { data: self.data.clone(), fits: vec![alone] });
         }
         tasks

@@ -122,10 +122,15 @@ impl<'a> Reference<'a> {
 
     /// A descent from a point, whose end is kept if it is lower.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
+        self.search_from(asimov, held, point, Search::Local);
+    }
+
+    /// A search from a point, whose end is kept if it is lower.
+    pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         let request = FitRequest {
             start: Start::At(point.into()),
             fixed: held.to_vec(),
-            search: Search::Local,
+            search,
             ..FitRequest::default()
         };
         if let Some(fit) = self.fit(asimov, request)

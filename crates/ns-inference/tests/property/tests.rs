@@ -70,7 +70,9 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
         );
     }
     s.report.check("hypotest converges", result.converged, 1.0, || format!("mu={mu}: {:?}", result.warnings));
-    // The Asimov set, made in the same way.
+    // The Asimov set, made in the same way: at the lowest minimum at 0, which a search from the free fit may find as well.
+    let best = s.best.bestfit.clone();
+    s.reference.search_from(false, &[(poi, 0.0)], &best, Search::Thorough);
     let at_zero = s.reference.lowest(false, &[(poi, 0.0)]);
     let Some(at_zero) = at_zero else { return };
     let Ok(data) = s.session.asimov(&at_zero.point) else { return };
@@ -151,6 +153,18 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
+/// How warnings spell the observed limit, or one of the expected ones.
+fn spelled(which: Option<usize>) -> &'static str {
+    let expected = [
+        "the expected limit at -2 sigma",
+        "the expected limit at -1 sigma",
+        "the median expected limit",
+        "the expected limit at +1 sigma",
+        "the expected limit at +2 sigma",
+    ];
+    which.and_then(|i| expected.get(i).copied()).unwrap_or("the observed limit")
+}
+
 /// The CLs that a test at a limit has must be `1 - cl`, for all six limits.
 pub fn limit(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
@@ -185,7 +199,9 @@ pub fn limit(s: &mut Subject<'_>, turns: Turns) {
             Some(i) => r.expected_set.cls.get(i).copied().flatten(),
         };
         let Some(value) = value else {
-            let why = result.warnings.iter().find(|w| w.contains("null"));
+            // Each limit has a reason of its own: one may be missing at the bound and another one below every value.
+            let said = spelled(which);
+            let why = result.warnings.iter().find(|w| w.contains("null: ") && w.contains(said));
             s.report.check("limit: a missing limit has a reason", why.is_some(), 1.0, || name.clone());
             if why.is_some_and(|w| w.contains("up to the upper bound"))
                 && let Some(cls) = tested(s, upper).as_ref().and_then(read)
