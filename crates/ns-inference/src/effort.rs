@@ -4,7 +4,7 @@ use ns_core::{FitRequest, Model, Search};
 
 use crate::analysis::Analysis;
 
-/// Free parameters up to which a search takes a millisecond or a few.
+/// Free parameters up to which a search takes milliseconds, and a thorough one some tenths of a second.
 const SMALL: usize = 120;
 
 /// Whether a search costs so little that every conditional fit of a scan or a ranking gets the one that the free fit had,
