@@ -8,9 +8,11 @@ use ns_core::{
     Observer, Parameter, Search, Session, Start, TaskOutcome, Wanted,
 };
 
-use crate::effort::is_small;
 use crate::fit::diagnosis;
 use crate::{FitOptions, InferenceError};
+
+/// Free parameters up to which thorough searches of what is reported cost little.
+const SMALL: usize = 48;
 
 /// Free parameters up to which a search takes microseconds to a millisecond.
 const TINY: usize = 24;
@@ -70,7 +72,7 @@ impl<'a> Analysis<'a> {
     /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
     /// neighbours.
     pub(crate) fn is_small(&self) -> bool {
-        is_small(self.model, &self.base)
+        self.base.search != Search::Local && self.n_free() <= SMALL
     }
 
     /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.

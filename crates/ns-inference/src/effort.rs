@@ -4,11 +4,11 @@ use ns_core::{FitRequest, Model, Search};
 
 use crate::analysis::Analysis;
 
-/// Free parameters up to which a search takes milliseconds, and a thorough one some tenths of a second.
+/// Free parameters up to which a search takes a millisecond or a few.
 const SMALL: usize = 120;
 
-/// Whether a search costs so little that every conditional fit of a scan or a ranking gets the one that the free fit had,
-/// and that what a test reports is searched thoroughly. False where the free fit had no search.
+/// Whether a search costs so little that every conditional fit gets the one that the free fit had. False where that
+/// had none.
 pub(crate) fn is_small(model: &Model, request: &FitRequest) -> bool {
     let held = |i: usize| request.fixed.iter().any(|(j, _)| *j == i);
     let free =

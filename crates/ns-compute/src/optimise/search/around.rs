@@ -24,7 +24,7 @@ const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descen
 /// What the data have to gain from all bends together ([`strain`]) before the default search tries free factors and
 /// combinations of parameters, and before it starts again elsewhere: under smooth codes and under codes with kinks.
 const LEAST_STRAIN: [f64; 2] = [4.0, 2.7];
-const RESTART_STRAIN: [f64; 2] = [6.0, 2.7];
+const RESTART_STRAIN: [f64; 2] = [4.0, 2.7];
 
 /// Parameters that the default search holds on their other side, in models with kinks.
 const FEW_CROSSINGS: usize = 24;

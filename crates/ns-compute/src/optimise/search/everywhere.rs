@@ -42,6 +42,7 @@ pub(super) fn everywhere(worker: &mut Worker, problem: &Problem<'_>, start: &[f6
             cross(worker, problem, p, found);
         }
     }
+    other_bounds(worker, problem, found);
     let most = found.iterations + MOST_SCATTERED_ITERATIONS;
     for index in 0..MOST_STARTS {
         if found.census.is_complete() || found.iterations > most || problem.is_cancelled() {
@@ -49,6 +50,27 @@ pub(super) fn everywhere(worker: &mut Worker, problem: &Problem<'_>, start: &[f6
         }
         let start = scattered(problem, start, index);
         short_attempt(worker, problem, &start, found);
+    }
+}
+
+/// From the other bound of each unconstrained parameter that ended at one: it has no scale on which another start would
+/// be far away.
+fn other_bounds(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found) {
+    for p in 0..problem.fixed.len() {
+        if problem.fixed[p] || problem.plan.constrained[p] {
+            continue;
+        }
+        let (lower, upper) = (problem.lower[p], problem.upper[p]);
+        let other = match found.best.theta[p] {
+            x if x == lower => upper,
+            x if x == upper => lower,
+            _ => continue,
+        };
+        if other.is_finite() {
+            let mut trial = found.best.theta.clone();
+            trial[p] = other;
+            attempt(worker, problem, &trial, found);
+        }
     }
 }
 
