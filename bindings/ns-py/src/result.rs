@@ -269,6 +269,12 @@ impl FitResult {
         self.inner.at_kink.clone()
     }
 
+    /// Parameters along flat directions: the data do not determine them, alone or together.
+    #[getter]
+    fn flat(&self) -> Vec<String> {
+        self.inner.flat.clone()
+    }
+
     /// Parameters held fixed.
     #[getter]
     fn fixed(&self) -> Vec<String> {

@@ -33,6 +33,7 @@ struct PlainFit {
     n_iter: usize,
     at_bound: Vec<String>,
     at_kink: Vec<String>,
+    flat: Vec<String>,
     fixed: Vec<String>,
     termination_reason: String,
     #[serde(with = "intervals")]

@@ -49,6 +49,7 @@ fn json_has_the_promised_keys_and_nulls() {
             "crossings",
             "edm",
             "fixed",
+            "flat",
             "minos",
             "n_iter",
             "nll",

@@ -30,6 +30,9 @@ const LEAST_SHARE: f64 = 1e-6;
 /// the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
+/// Gain in `-ln L` from a kink to a point beside it that leaves both the same minimum.
+const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
+
 /// Bend (statistical errors, summed over bins) from which the curvatures on the two sides of a kink differ by more than an
 /// uncertainty shows.
 const LEAST_DIFFERENCE: f64 = 1e-2;
@@ -70,6 +73,7 @@ pub(crate) fn fit(
             best = other;
         }
     }
+    put_on_kinks(worker, problem, &mut best);
     // Parameters without effect stay where they started, and everything else is found with them held there.
     let idle = without_effect(worker, problem, start, &mut best);
     let held;
@@ -162,6 +166,30 @@ fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
         |p: usize, x: f64| problem.plan.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK;
     let near = theta.iter().enumerate().any(|(p, &x)| is_near(p, x));
     near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
+}
+
+/// Puts parameters that a descent has left next to their kink on it, where that is the same minimum within a certificate: with
+/// a slope of 0 on both sides rounding decides on which a descent ends, and the curvature of that side alone says nothing
+/// of the other one.
+fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) {
+    if best.status != FitStatus::Converged {
+        return;
+    }
+    let Some(on_kink) = onto_kinks(problem, &best.theta) else { return };
+    let there = worker.evaluate(problem, &on_kink, 0.0);
+    worker.gradient(problem, &on_kink);
+    let scratch = &worker.scratch;
+    let gained: f64 = (0..on_kink.len())
+        .filter(|&p| on_kink[p] != best.theta[p])
+        .map(|p| {
+            let slope = scratch.gradient[p] + best.theta[p].signum() * scratch.jump[p];
+            (slope * best.theta[p]).abs()
+        })
+        .sum();
+    if there.value().is_finite() && gained <= SAME_MINIMUM {
+        best.theta = on_kink;
+        best.likelihood = there;
+    }
 }
 
 /// The outcome of a descent, without uncertainties; leaves the worker classified at its point.

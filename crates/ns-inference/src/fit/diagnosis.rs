@@ -154,6 +154,24 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
 /// Below this an expectation of 0 events is not one of rounding.
 const NEGATIVE: f64 = -1e-6;
 
+/// The bins in which a minimum expects a negative number of events, and the number.
+fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Vec<(usize, f64)> {
+    if outcome.empty_bins.is_empty() {
+        return Vec::new();
+    }
+    let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+    let expected =
+        session.evaluate(data, &outcome.parameters, request).map(|found| found.expected).unwrap_or_default();
+    let yields = outcome.empty_bins.iter().filter_map(|&bin| Some((bin, *expected.get(bin)?)));
+    yields.filter(|(_, events)| *events < NEGATIVE).collect()
+}
+
+/// Whether a minimum expects a negative number of events in some bin. Where none are observed there, the likelihood grows
+/// as the expectation falls, and its lowest point is in a corner of the bounds.
+pub(crate) fn is_below_nothing(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
+    !negative_bins(session, data, outcome).is_empty()
+}
+
 /// What to say of a minimum that leaves bins without expected events, or expects fewer than none there.
 pub(crate) fn without_events(
     model: &Model,
@@ -162,12 +180,8 @@ pub(crate) fn without_events(
     outcome: &FitOutcome,
 ) -> Option<String> {
     let empty = empty_bins(model, outcome)?;
-    let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-    let expected =
-        session.evaluate(data, &outcome.parameters, request).map(|found| found.expected).unwrap_or_default();
-    let yields = outcome.empty_bins.iter().filter_map(|&bin| Some((bin, *expected.get(bin)?)));
-    let negative: Vec<String> = yields
-        .filter(|(_, events)| *events < NEGATIVE)
+    let negative: Vec<String> = negative_bins(session, data, outcome)
+        .into_iter()
         .map(|(bin, events)| format!("{} ({})", bin_place(model, bin), significant(events)))
         .collect();
     if negative.is_empty() {

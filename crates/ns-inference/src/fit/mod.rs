@@ -173,6 +173,7 @@ fn name_result(
     let at_kink = inactive(|why| matches!(why, Inactive::Kink | Inactive::TwoSided));
     let two_sided = inactive(|why| why == Inactive::TwoSided);
     let on_kink = inactive(|why| why == Inactive::Kink);
+    let flat = inactive(|why| why == Inactive::Flat);
     let interrupted = control.is_cancelled();
 
     let mut warnings = model.warnings.clone();
@@ -228,6 +229,7 @@ fn name_result(
         n_evaluations: outcome.n_evaluations,
         at_bound,
         at_kink,
+        flat,
         fixed,
         termination_reason: diagnosis::termination(&outcome),
         minos: asked,

@@ -38,6 +38,8 @@ pub struct FitResult {
     pub at_bound: Vec<String>,
     /// Parameters that sit on the kink of a piecewise interpolation.
     pub at_kink: Vec<String>,
+    /// Parameters without effect, or that the data determine only in combination with others: they have no uncertainty.
+    pub flat: Vec<String>,
     /// Parameters held fixed, by the model or by the caller.
     pub fixed: Vec<String>,
     /// Why the fit stopped, in words.

@@ -14,6 +14,7 @@ use ns_core::{
 use serde::Serialize;
 
 use crate::effort::is_small;
+use crate::fit::diagnosis::is_below_nothing;
 use side::{End, MAX_PROBES, Probe, Side};
 
 /// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
@@ -98,7 +99,15 @@ struct Open {
     searched: bool,
     /// The end that is being looked at once more.
     doubted: Option<End>,
+    /// A probe below the level, beyond which the search goes on if what it follows meanwhile, a valley that has risen above
+    /// the level on the way there, is left behind by a lower one before.
+    beyond: Option<Probe>,
+    /// How often such a valley was followed.
+    n_followed: usize,
 }
+
+/// Valleys that a side follows at most.
+const MOST_FOLLOWED: usize = 8;
 
 /// Finds the crossings of `parameters` around the minimum of `parent`.
 ///
@@ -120,6 +129,7 @@ pub(crate) fn crossings(
             }
         }
     }
+    let below_nothing = is_below_nothing(session, parent.data, parent.outcome);
     while !open.is_empty() && !parent.control.is_cancelled() {
         let tasks: Vec<FitTask> = open.iter().map(|side| probe_task(parent, side)).collect();
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
@@ -127,16 +137,28 @@ pub(crate) fn crossings(
         if outcomes.len() < tasks.len() || parent.control.is_cancelled() {
             break;
         }
+        if !below_nothing {
+            bring_back(session, parent, &open, &mut outcomes)?;
+        }
         let mut still_open = Vec::with_capacity(open.len());
         let mut lowest: Option<(f64, Vec<f64>)> = None;
         for (mut side, outcome) in open.into_iter().zip(outcomes) {
+            let followed = followed(parent, &side, &outcome);
             let probe = read_probe(parent, side.side.next(), outcome);
             if probe.rise < -parent.tolerance && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
                 lowest = Some((probe.rise, probe.point.clone()));
             }
-            let end = match side.doubted.take() {
-                None => side.side.accept(probe),
-                Some(end) => side.side.reconsider(end, probe, parent.tolerance),
+            let end = match (side.doubted.take(), followed) {
+                (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
+                    // The profile has come down again on the way: where it crossed first is on the way, too.
+                    (side.searched, side.beyond, side.n_followed) = (false, Some(probe), side.n_followed + 1);
+                    side.side.accept(valley)
+                }
+                (None, _) => side.side.accept(probe),
+                (Some(end), _) => match side.side.reconsider(end, probe, parent.tolerance) {
+                    None => side.beyond.take().and_then(|beyond| side.side.go_on(beyond)),
+                    end => end,
+                },
             };
             match end {
                 None => still_open.push(side),
@@ -186,14 +208,14 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
     let searched = is_small(parent.model, parent.request);
-    Ok(Open { parameter, direction, side, slope, searched, doubted: None })
+    Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
 /// Whether an end needs another look: its probes were not searched, and it is a result.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.request.search != HowHard::Local
-        && parent.asked.contains(&side.parameter)
+        && (parent.asked.contains(&side.parameter) || side.beyond.is_some())
         && !matches!(end, End::Wall(_))
 }
 
@@ -209,10 +231,14 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
     let search = if side.searched { parent.request.search } else { HowHard::Local };
-    let mut fits = vec![conditional(parent, side, value, predicted, search)];
+    let mut fits = vec![conditional(parent, side, value, predicted.clone(), search)];
     if side.searched {
-        let near = side.side.neighbours().map(|point| point.to_vec());
-        fits.extend(near.map(|point| conditional(parent, side, value, point, HowHard::Local)));
+        let mut near: Vec<Vec<f64>> = side.side.neighbours().map(<[f64]>::to_vec).collect();
+        // From the minimum itself along the covariance, so that the descent stays in its valley.
+        if let Some(first) = near.first_mut().filter(|_| side.side.is_first()) {
+            *first = predicted;
+        }
+        fits.extend(near.into_iter().map(|point| conditional(parent, side, value, point, HowHard::Local)));
     }
     FitTask { data: parent.data.clone(), fits }
 }
@@ -246,6 +272,57 @@ fn conditional(
     };
     request.fixed.push((side.parameter, value));
     request
+}
+
+/// Repeats probes that have no minimum with an expectation of 0 or more in every bin, though their parent has one: from where
+/// the parent's fit started, as a fit on its own would.
+fn bring_back(
+    session: &dyn Session,
+    parent: &Parent<'_>,
+    open: &[Open],
+    outcomes: &mut [TaskOutcome],
+) -> Result<(), SessionError> {
+    let astray = |fit: &FitOutcome| is_below_nothing(session, parent.data, fit);
+    let chosen: Vec<usize> = (0..outcomes.len())
+        .filter(|k| {
+            let fits = outcomes.get_mut(*k).map(|outcome| &mut outcome.fits);
+            fits.is_some_and(|fits| {
+                let before = fits.len();
+                fits.retain(|fit| !fit.as_ref().is_ok_and(&astray));
+                fits.is_empty() && before > 0
+            })
+        })
+        .collect();
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let tasks = chosen.iter().filter_map(|k| open.get(*k)).map(|side| {
+        let value = value_at(parent, side, side.side.next());
+        let start = parent.outcome.parameters.clone();
+        let mut request = conditional(parent, side, value, start, parent.request.search);
+        (request.start, request.metric) = (parent.request.start.clone(), None);
+        FitTask { data: parent.data.clone(), fits: vec![request] }
+    });
+    let tasks: Vec<FitTask> = tasks.collect();
+    let mut again: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
+    session.fit_batch(&tasks, Wanted::default(), parent.control, &mut again)?;
+    for (k, outcome) in chosen.into_iter().zip(again) {
+        if let Some(place) = outcomes.get_mut(k) {
+            *place = outcome;
+        }
+    }
+    Ok(())
+}
+
+/// The minimum of the valley that the probe nearest to the minimum was in, where it has risen above the level.
+fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<Probe> {
+    if !side.searched {
+        return None;
+    }
+    let fit = outcome.fits.get(1)?.as_ref().ok()?;
+    let rise = 2.0 * (fit.nll - parent.outcome.nll);
+    let crossed = fit.converged() && rise > 1.0;
+    crossed.then(|| Probe { distance: side.side.next(), rise, point: fit.parameters.clone() })
 }
 
 /// The lowest conditional minimum, relative to the parent's.

@@ -156,6 +156,23 @@ impl Side {
         None
     }
 
+    /// Whether nothing but the minimum lies below the level so far.
+    pub(super) fn is_first(&self) -> bool {
+        self.inner.distance == 0.0
+    }
+
+    /// Goes on beyond a probe below the level, farther out than all others.
+    pub(super) fn go_on(&mut self, beyond: Probe) -> Option<End> {
+        (self.outer, self.replaced, self.n_probes) = (None, None, 0);
+        self.last_is_inner = true;
+        if beyond.distance >= self.limit {
+            return Some(End::Bound { rise: beyond.rise });
+        }
+        self.inner = beyond;
+        self.next = self.outward();
+        None
+    }
+
     /// Takes the probe at [`Self::next`]; returns the end of the search if it is reached.
     pub(crate) fn accept(&mut self, probe: Probe) -> Option<End> {
         self.n_probes += 1;

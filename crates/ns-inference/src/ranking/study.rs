@@ -41,6 +41,8 @@ pub(super) struct Study<'a> {
     pub(super) target: usize,
     /// The best fit with its covariance.
     pub(super) parent: FitOutcome,
+    /// Whether it expects a negative number of events in some bin.
+    below_nothing: bool,
     /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
     intervals: Vec<(usize, Interval)>,
     /// How far below the minimum, in `twice_nll`, a variation may come out without meaning anything.
@@ -62,10 +64,12 @@ impl<'a> Study<'a> {
         let wanted = Wanted { uncertainties: true, covariance: true };
         let parent = analysis.fit(&data, request, wanted)?;
         let tolerance = minos::tolerance(parent.nll);
+        let below_nothing = diagnosis::is_below_nothing(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
             target,
             parent,
+            below_nothing,
             intervals: Vec::new(),
             tolerance,
             restarts: 0,
@@ -143,8 +147,8 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Runs variations of the parent, on its own data or others; those without certificate once more, with a search
-    /// from scratch, and between kinks all of them.
+    /// Runs variations of the parent, on its own data or others; those without certificate, and those that left the region
+    /// where every bin expects something, once more with a search from scratch, and between kinks all of them.
     ///
     /// # Errors
     /// With [`Stop::Lower`] if one of them met a lower minimum of the parent.
@@ -163,8 +167,14 @@ impl<'a> Study<'a> {
         Ok(fits)
     }
 
-    /// Repeats what has no certificate from the start of the parent, as a fit on its own would. Between kinks that
-    /// start may lead to a lower valley than the parent's minimum does, so everything is repeated.
+    /// Whether a variation expects a negative number of events somewhere and its parent does not. What is found there lies
+    /// in a corner of the bounds, and says nothing of the parent's minimum.
+    fn astray(&self, fit: &FitOutcome) -> bool {
+        !self.below_nothing && diagnosis::is_below_nothing(self.analysis.session, &self.analysis.data, fit)
+    }
+
+    /// Repeats what has no certificate or went astray from the start of the parent, as a fit on its own would. Between
+    /// kinks that start may lead to a lower valley than the parent's minimum does, so everything is repeated.
     fn again(
         &mut self,
         tasks: &[FitTask],
@@ -172,7 +182,7 @@ impl<'a> Study<'a> {
         fits: &mut [Fitted],
     ) -> Result<(), InferenceError> {
         let without = |fit: &Fitted| match fit {
-            Ok(fit) => !fit.converged(),
+            Ok(fit) => !fit.converged() || self.astray(fit),
             Err(failure) => *failure != FitFailure::Cancelled,
         };
         let effort = self.analysis.nearby_search();
@@ -203,6 +213,9 @@ impl<'a> Study<'a> {
             let better = match (&fit, &*place) {
                 (Err(_), _) => false,
                 (Ok(_), Err(_)) => true,
+                (Ok(new), Ok(old)) if self.astray(new) != self.astray(old) => {
+                    new.converged() && !self.astray(new)
+                }
                 (Ok(new), Ok(old)) if old.converged() => new.converged() && new.nll < old.nll,
                 (Ok(new), Ok(_)) => new.converged(),
             };
@@ -218,7 +231,7 @@ impl<'a> Study<'a> {
         if !self.may_restart() {
             return Ok(None);
         }
-        let found: Vec<&FitOutcome> = fits.iter().flatten().collect();
+        let found: Vec<&FitOutcome> = fits.iter().flatten().filter(|fit| !self.astray(fit)).collect();
         let values: Vec<f64> = if own_data {
             found.iter().map(|fit| fit.nll).collect()
         } else {
@@ -264,11 +277,13 @@ impl<'a> Study<'a> {
             other => other?,
         };
         self.n_fits += 1;
-        if next.nll < self.parent.nll {
+        if next.nll < self.parent.nll && !self.astray(&next) {
             self.notes.push(format!(
                 "a variation met a minimum lower by {:.3e} in twice_nll; the ranking was restarted there",
                 2.0 * (self.parent.nll - next.nll)
             ));
+            self.below_nothing =
+                diagnosis::is_below_nothing(self.analysis.session, &self.analysis.data, &next);
             self.parent = next;
         } else {
             // The free fit does not confirm it: no other minimum, only less exact variations.
