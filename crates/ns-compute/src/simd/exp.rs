@@ -21,7 +21,7 @@ pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
     // 2^k in two factors, so that results down to the subnormals and up to infinity come out.
     let integer = shifted.to_bits().wrapping_sub(ROUND_TO_INTEGER.to_bits()) as i64;
     let half = integer >> 1;
-    let rest = integer - half;
+    let rest = integer.wrapping_sub(half);
     let a = f64::from_bits((half.wrapping_add(1023) as u64) << 52);
     let b = f64::from_bits((rest.wrapping_add(1023) as u64) << 52);
     e * a * b

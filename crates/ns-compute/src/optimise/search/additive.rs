@@ -11,7 +11,7 @@ use super::super::active::classify;
 use super::super::{Problem, Worker};
 use super::scatter::Scatter;
 use crate::linalg::{Pivots, factor_until, solve_lower};
-use crate::simd::Level;
+use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
 use crate::stop::Stop;
 
 /// Values of a parameter besides the one that it has.
@@ -20,6 +20,9 @@ const VALUES: [f64; 17] =
 
 /// Options of a parameter: the first is to stay.
 const OPTIONS: usize = VALUES.len() + 1;
+
+/// Options side by side in vectors of eight.
+const LANES: usize = OPTIONS.next_multiple_of(8);
 
 /// Parameters with options at most: those that bend most.
 const MOST_PARAMETERS: usize = 256;
@@ -36,17 +39,23 @@ const TEMPERATURES: (f64, f64) = (4.0, 0.3);
 /// A parameter with a smaller absolute value counts as lying between both sides.
 const NEAR_ZERO: f64 = 0.1;
 
+/// Weights of smaller exponents are 0.
+const LEAST_EXPONENT: f64 = -100.0;
+
 /// A bin with fewer counts has the weight of this many, so that a bin without counts has a weight too.
 const LEAST_COUNT: f64 = 0.3;
 
 /// A model of `-ln L` around one point.
 pub(super) struct Additive {
+    level: Level,
     n_bins: usize,
     /// Parameters with options.
     parameters: Vec<usize>,
     /// `[parameter][option][bin]`: shift of the expected yields, whitened.
     shift: Vec<f64>,
-    /// `[parameter][option]`: half the squared length of the shift, and the constraint.
+    /// `[parameter][bin][lane]`: the same with options side by side.
+    beside: Vec<f64>,
+    /// `[parameter][lane]`: half the squared length of the shift, and the constraint.
     cost: Vec<f64>,
     /// The values behind the options; a value out of bounds costs infinitely much.
     values: Vec<f64>,
@@ -125,9 +134,11 @@ impl Additive {
             metric.whiten(row);
         }
         let mut model = Self {
+            level: problem.level,
             n_bins,
             shift: vec![0.0; parameters.len() * OPTIONS * n_bins],
-            cost: vec![0.0; parameters.len() * OPTIONS],
+            beside: vec![0.0; parameters.len() * n_bins * LANES],
+            cost: vec![f64::INFINITY; parameters.len() * LANES],
             values: vec![0.0; parameters.len() * OPTIONS],
             parameters,
             offset,
@@ -140,10 +151,10 @@ impl Additive {
                 let value = if option == 0 { theta[p] } else { VALUES[option - 1] };
                 model.values[at] = value;
                 if option == 0 {
+                    model.cost[k * LANES] = 0.0;
                     continue;
                 }
                 if value < problem.lower[p] || value > problem.upper[p] {
-                    model.cost[at] = f64::INFINITY;
                     continue;
                 }
                 trial[p] = value;
@@ -155,7 +166,12 @@ impl Additive {
                 metric.whiten(shift);
                 let half: f64 = 0.5 * shift.iter().map(|s| s * s).sum::<f64>();
                 let cost = half + there.constraint - here.constraint;
-                model.cost[at] = if cost.is_finite() { cost } else { f64::INFINITY };
+                if cost.is_finite() {
+                    model.cost[k * LANES + option] = cost;
+                    for (b, s) in shift.iter().enumerate() {
+                        model.beside[(k * n_bins + b) * LANES + option] = *s;
+                    }
+                }
             }
             trial[p] = theta[p];
         }
@@ -190,11 +206,12 @@ impl Additive {
             for k in 0..n {
                 let old = options[k];
                 self.add(&mut at, k, old, -1.0);
-                let mut rises = self.rises(&at, k);
+                let mut rises = [0.0; LANES];
+                self.rises(&at, k, &mut rises);
                 if let Some((which, side)) = forced
                     && which == k
                 {
-                    for (option, rise) in rises.iter_mut().enumerate() {
+                    for (option, rise) in rises.iter_mut().enumerate().take(OPTIONS) {
                         if self.values[k * OPTIONS + option] * side <= 0.0 {
                             *rise = f64::INFINITY;
                         }
@@ -209,7 +226,7 @@ impl Additive {
                     }
                     least as u8
                 } else {
-                    choose(&rises, temperature, 0.5 * (draw.uniform() + 1.0))
+                    choose(self.level, &mut rises, temperature, 0.5 * (draw.uniform() + 1.0))
                 };
                 changed |= new != old;
                 options[k] = new;
@@ -233,13 +250,10 @@ impl Additive {
     }
 
     /// The rise of each option of parameter `k`, where all others are in `at`.
-    fn rises(&self, at: &[f64], k: usize) -> [f64; OPTIONS] {
-        let from = k * OPTIONS;
-        std::array::from_fn(|option| {
-            let index = from + option;
-            let shift = &self.shift[index * self.n_bins..(index + 1) * self.n_bins];
-            self.cost[index] + at.iter().zip(shift).map(|(a, s)| a * s).sum::<f64>()
-        })
+    fn rises(&self, at: &[f64], k: usize, rises: &mut [f64; LANES]) {
+        let width = self.n_bins * LANES;
+        let shifts = &self.beside[k * width..(k + 1) * width];
+        sum_up(self.level, &self.cost[k * LANES..(k + 1) * LANES], shifts, at, rises);
     }
 
     /// The point of a combination, straight parameters moved with it.
@@ -258,14 +272,55 @@ impl Additive {
     }
 }
 
-/// An option by its Boltzmann weight.
-fn choose(rises: &[f64; OPTIONS], temperature: f64, mut unit: f64) -> u8 {
-    let least = rises.iter().copied().fold(f64::INFINITY, f64::min);
-    let weights = rises.map(|rise| ((least - rise) / temperature).exp());
-    unit *= weights.iter().sum::<f64>();
-    for (option, weight) in weights.iter().enumerate() {
-        unit -= weight;
-        if unit < 0.0 {
+isa_fn! {
+    /// `to = cost + sum over bins of at[b] shifts[b][..]`.
+    fn sum_up(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f64; LANES]) = sum_up_body
+}
+
+#[inline(always)]
+fn sum_up_body<M: MulAdd>(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f64; LANES]) {
+    let mut sums: [M::V8; LANES / 8] = std::array::from_fn(|i| M::V8::load(&cost[8 * i..]));
+    for (row, a) in shifts.chunks_exact(LANES).zip(at) {
+        let a = M::V8::splat(*a);
+        for (i, sum) in sums.iter_mut().enumerate() {
+            *sum = M::V8::load(&row[8 * i..]).mul_add(a, *sum);
+        }
+    }
+    for (i, sum) in sums.into_iter().enumerate() {
+        sum.store(&mut to[8 * i..]);
+    }
+}
+
+isa_fn! {
+    /// An option by its Boltzmann weight, `unit` being a number in [0, 1); turns the rises into weights.
+    fn choose(rises: &mut [f64; LANES], temperature: f64, unit: f64) -> u8 = choose_body
+}
+
+#[inline(always)]
+fn choose_body<M: MulAdd>(rises: &mut [f64; LANES], temperature: f64, unit: f64) -> u8 {
+    let mut least = M::V8::load(&rises[..8]);
+    for eight in rises.chunks_exact(8).skip(1) {
+        let eight = M::V8::load(eight);
+        least = eight.below(least, eight, least);
+    }
+    let mut lanes = [0.0; 8];
+    least.store(&mut lanes);
+    let least = lanes.iter().copied().fold(f64::INFINITY, f64::min);
+    let per_temperature = 1.0 / temperature;
+    for rise in rises.iter_mut() {
+        let exponent = (least - *rise) * per_temperature;
+        // Numbers below the normal ones would cost a hundred times as much.
+        let weight = exp::<M>(exponent.max(LEAST_EXPONENT));
+        *rise = if exponent < LEAST_EXPONENT { 0.0 } else { weight };
+    }
+    let mut sum = M::V8::splat(0.0);
+    for eight in rises.chunks_exact(8) {
+        sum = sum.add(M::V8::load(eight));
+    }
+    let mut left = unit * sum.sum();
+    for (option, weight) in rises.iter().enumerate().take(OPTIONS) {
+        left -= weight;
+        if left < 0.0 {
             return option as u8;
         }
     }
