@@ -15,6 +15,20 @@ fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
     2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
 }
 
+/// The same, or any rise that is not above `limit` and that the profile is not above either.
+fn rise_at_most(
+    s: &mut Subject<'_>,
+    parameter: usize,
+    value: f64,
+    further: Option<Vec<f64>>,
+    limit: f64,
+) -> f64 {
+    let near: Vec<Vec<f64>> = further.into_iter().chain([s.best.bestfit.clone()]).collect();
+    let limit = s.best.nll + 0.5 * limit;
+    let found = s.reference.at_most(false, &[(parameter, value)], &near, limit);
+    2.0 * (found.unwrap_or(f64::INFINITY) - s.best.nll)
+}
+
 /// MINOS intervals and crossings: `twice_nll` has risen by 1 at each end, for the first time.
 pub fn minos(s: &mut Subject<'_>) {
     if !s.best.converged {
@@ -40,15 +54,16 @@ pub fn minos(s: &mut Subject<'_>) {
 fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str) {
     let best = s.best.bestfit[parameter];
     let name = s.name(parameter).to_owned();
+    let at = rise(s, parameter, value);
+    let there = s.reference.lowest(false, &[(parameter, value)]).map(|lowest| lowest.point);
     let mut worst: Option<(f64, f64)> = None;
     for fraction in [0.3, 0.6, 0.9] {
         let x = best + fraction * (value - best);
-        let between = rise(s, parameter, x);
+        let between = rise_at_most(s, parameter, x, there.clone(), 1.0 + 1e-4);
         if between > 1.0 + 1e-4 && worst.is_none_or(|(_, r)| between > r) {
             worst = Some((x, between));
         }
     }
-    let at = rise(s, parameter, value);
     // Beyond the end the profile may be in another minimum, which is then known for the end too.
     let off = (at - 1.0).abs();
     s.report.check("MINOS: twice_nll has risen by 1", off <= 1e-4, off, || {
@@ -73,7 +88,7 @@ fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &s
     if reason.contains("only at the") {
         for fraction in [0.33, 0.67, 1.0] {
             let x = best + fraction * (bound - best);
-            let at = rise(s, parameter, x);
+            let at = rise_at_most(s, parameter, x, None, 1.0 + 1e-4);
             s.report.check("MINOS: no crossing within the bounds", at <= 1.0 + 1e-4, at - 1.0, || {
                 format!("{name} = {x}: {at}, but: {reason}")
             });
@@ -228,7 +243,9 @@ pub fn ranking(s: &mut Subject<'_>) {
                 .map(|found| found.point)
                 .into_iter()
                 .collect();
-            let both = s.held(&[(parameter, value), (poi, target)], &near);
+            let held = [(parameter, value), (poi, target)];
+            let limit = lowest + SAME + noise(lowest);
+            let both = s.reference.at_most(false, &held, &near, limit).unwrap_or(f64::INFINITY);
             let above = both - lowest;
             s.report.check("ranking: refits agree", above <= SAME + noise(lowest), above, || {
                 format!(

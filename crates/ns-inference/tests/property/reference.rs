@@ -120,6 +120,49 @@ impl<'a> Reference<'a> {
         best
     }
 
+    /// A value that the minimum is not above: by descents from points nearby if they end at `limit` or below, else by
+    /// [`Self::lowest_among`]. For properties that a minimum at or below the limit fulfils.
+    pub fn at_most(
+        &mut self,
+        asimov: bool,
+        held: &[(usize, f64)],
+        near: &[Vec<f64>],
+        limit: f64,
+    ) -> Option<f64> {
+        if !self.known.contains_key(&key(asimov, held)) {
+            for point in near {
+                if let Some(fit) = self.local(asimov, held, point)
+                    && fit.nll <= limit
+                {
+                    self.look_at(asimov, &fit.parameters);
+                    return Some(fit.nll);
+                }
+            }
+        }
+        self.lowest_among(asimov, held, near).map(|lowest| lowest.nll)
+    }
+
+    /// A descent from a point that has converged.
+    fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
+        self.from_point(asimov, held, point, Search::Local)
+    }
+
+    fn from_point(
+        &mut self,
+        asimov: bool,
+        held: &[(usize, f64)],
+        point: &[f64],
+        search: Search,
+    ) -> Option<FitOutcome> {
+        let request = FitRequest {
+            start: Start::At(point.into()),
+            fixed: held.to_vec(),
+            search,
+            ..FitRequest::default()
+        };
+        self.fit(asimov, request).filter(FitOutcome::converged)
+    }
+
     /// A descent from a point, whose end is kept if it is lower.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
@@ -127,15 +170,7 @@ impl<'a> Reference<'a> {
 
     /// A search from a point, whose end is kept if it is lower.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
-        let request = FitRequest {
-            start: Start::At(point.into()),
-            fixed: held.to_vec(),
-            search,
-            ..FitRequest::default()
-        };
-        if let Some(fit) = self.fit(asimov, request)
-            && fit.converged()
-        {
+        if let Some(fit) = self.from_point(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
