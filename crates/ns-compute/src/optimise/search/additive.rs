@@ -354,3 +354,26 @@ impl Metric {
         solve_lower(self.level, &self.values, self.stride, self.n, self.n, x);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LANES, choose};
+    use crate::simd::Level;
+
+    #[test]
+    fn options_are_drawn_by_their_weights_and_never_out_of_bounds() {
+        for level in Level::available() {
+            let (mut often, mut seldom) = (0, 0);
+            for k in 0..1000 {
+                let mut rises = [f64::INFINITY; LANES];
+                (rises[3], rises[5]) = (7.0, 7.0 + 2.0 * 3.0_f64.ln());
+                match choose(level, &mut rises, 2.0, f64::from(k) / 1000.0) {
+                    3 => often += 1,
+                    5 => seldom += 1,
+                    other => panic!("option {other} is out of bounds"),
+                }
+            }
+            assert_eq!((often, seldom), (750, 250), "{level:?}");
+        }
+    }
+}
