@@ -13,7 +13,7 @@ use ns_core::{
 };
 use serde::Serialize;
 
-use crate::effort::is_small;
+use crate::effort::is_tiny;
 use crate::fit::diagnosis::is_below_nothing;
 use side::{End, MAX_PROBES, Probe, Side};
 
@@ -207,7 +207,7 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
         Some(row.iter().map(|x| if x.is_finite() { direction * x / variance } else { 0.0 }).collect())
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
-    let searched = is_small(parent.model, parent.request);
+    let searched = is_tiny(parent.model, parent.request);
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
