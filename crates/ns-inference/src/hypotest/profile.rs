@@ -15,8 +15,8 @@ pub(crate) enum Effort {
     Follow,
     /// From there a search like that of a single fit.
     Search,
-    /// For numbers that are reported: in a small model also the thorough search of a single fit from its start point,
-    /// which knows nothing of the neighbours.
+    /// For numbers that are reported: in a small model also the search of a single fit from its start point, a thorough
+    /// one in a smaller model, which knows nothing of the neighbours.
     Report,
 }
 
@@ -73,15 +73,12 @@ impl Profile {
             None => self.predict(analysis, value),
         };
         let search = if effort == Effort::Follow { Search::Local } else { analysis.base.search };
-        let mut request = self.request(analysis, value, start, search);
-        if effort == Effort::Report && is_small(analysis.model, &analysis.base) {
-            // A fit on its own looks at the whole box.
-            request.metric = None;
-        }
+        let request = self.request(analysis, value, start, search);
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
-        if effort == Effort::Report && analysis.is_small() {
-            // A thorough search is never above that of a single fit, with which it begins.
-            let mut alone = FitRequest { search: Search::Thorough, ..analysis.base.clone() };
+        if effort == Effort::Report && is_small(analysis.model, &analysis.base) {
+            // As a single fit would. A thorough search is never above the default one, with which it begins.
+            let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
+            let mut alone = FitRequest { search, ..analysis.base.clone() };
             alone.fixed.retain(|(i, _)| *i != self.parameter);
             alone.fixed.push((self.parameter, value));
             tasks.push(FitTask { data: self.data.clone(), fits: vec![alone] });

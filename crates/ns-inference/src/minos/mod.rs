@@ -13,7 +13,7 @@ use ns_core::{
 };
 use serde::Serialize;
 
-use crate::effort::is_tiny;
+use crate::effort::{is_small, is_tiny};
 use crate::fit::diagnosis::is_below_nothing;
 use side::{End, MAX_PROBES, Probe, Side};
 
@@ -231,7 +231,12 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
     let search = if side.searched { parent.request.search } else { HowHard::Local };
-    let mut fits = vec![conditional(parent, side, value, predicted.clone(), search)];
+    let mut first = conditional(parent, side, value, predicted.clone(), search);
+    if side.doubted.is_some() && is_small(parent.model, parent.request) {
+        // As a fit on its own, which looks at the whole box.
+        first.metric = None;
+    }
+    let mut fits = vec![first];
     if side.searched {
         let mut near: Vec<Vec<f64>> = side.side.neighbours().map(<[f64]>::to_vec).collect();
         // From the minimum itself along the covariance, so that the descent stays in its valley.

@@ -22,9 +22,10 @@ const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
 /// What the data have to gain from all bends together ([`strain`]) before the default search tries free factors and
-/// combinations of parameters, and before it starts again elsewhere: under smooth codes and under codes with kinks.
-const LEAST_STRAIN: [f64; 2] = [4.0, 2.7];
-const RESTART_STRAIN: [f64; 2] = [4.0, 2.7];
+/// combinations of parameters, and starts again elsewhere: in models of up to [`MIDDLING`] free parameters, in larger ones under smooth
+/// codes, and in larger ones under codes with kinks.
+const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
+const MIDDLING: usize = 100;
 
 /// Parameters that the default search holds on their other side, in models with kinks.
 const FEW_CROSSINGS: usize = 24;
@@ -68,15 +69,13 @@ pub(super) fn look_around(
             break;
         }
         let alone = found.improved;
-        let strain = match !thorough {
-            true => strain(worker, inside, &found.best.theta.clone()),
-            false => f64::INFINITY,
-        };
-        if strain >= LEAST_STRAIN[usize::from(kinks)] {
+        let least = LEAST_STRAIN[if free <= MIDDLING { 0 } else { 1 + usize::from(kinks) }];
+        let strained = thorough || strain(worker, inside, &found.best.theta.clone()) >= least;
+        if strained {
             factors(worker, inside, thorough, found);
             combinations(worker, inside, tries, found);
         }
-        if elsewhere && found.improved == alone && strain >= RESTART_STRAIN[usize::from(kinks)] {
+        if elsewhere && found.improved == alone && strained {
             elsewhere = false;
             restarts(worker, inside, start, Restarts::of(effort, kinks), found);
         }
