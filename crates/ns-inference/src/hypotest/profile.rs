@@ -73,9 +73,14 @@ impl Profile {
             None => self.predict(analysis, value),
         };
         let search = if effort == Effort::Follow { Search::Local } else { analysis.base.search };
-        let request = self.request(analysis, value, start, search);
+        let searched = effort == Effort::Report && is_small(analysis.model, &analysis.base);
+        let mut request = self.request(analysis, value, start, search);
+        if searched {
+            // Over the whole box, not as a neighbour of a known fit.
+            request.metric = None;
+        }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
-        if effort == Effort::Report && is_small(analysis.model, &analysis.base) {
+        if searched {
             // As a single fit would. A thorough search is never above the default one, with which it begins.
             let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
             let mut alone = FitRequest { search, ..analysis.base.clone() };

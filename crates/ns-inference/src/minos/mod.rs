@@ -207,7 +207,8 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
         Some(row.iter().map(|x| if x.is_finite() { direction * x / variance } else { 0.0 }).collect())
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
-    let searched = is_tiny(parent.model, parent.request);
+    let asked = parent.asked.contains(&parameter);
+    let searched = is_tiny(parent.model, parent.request) || (asked && is_small(parent.model, parent.request));
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
@@ -215,7 +216,9 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.request.search != HowHard::Local
-        && (parent.asked.contains(&side.parameter) || side.beyond.is_some())
+        && (parent.asked.contains(&side.parameter)
+            || is_small(parent.model, parent.request)
+            || side.beyond.is_some())
         && !matches!(end, End::Wall(_))
 }
 
@@ -232,7 +235,8 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
     let search = if side.searched { parent.request.search } else { HowHard::Local };
     let mut first = conditional(parent, side, value, predicted.clone(), search);
-    if side.doubted.is_some() && is_small(parent.model, parent.request) {
+    let asked = parent.asked.contains(&side.parameter);
+    if side.doubted.is_some() && asked && is_small(parent.model, parent.request) {
         // As a fit on its own, which looks at the whole box.
         first.metric = None;
     }

@@ -56,7 +56,7 @@ pub(super) fn look_around(
         // Every side of a kink may have a minimum of its own.
         false => (Along { all: kinks, ..FEW_LINES }, Effort::standard(problem)),
     };
-    let mut elsewhere = true;
+    let mut elsewhere = !neighbour;
     for _ in 0..MOST_ROUNDS {
         flips(worker, inside, found, effort);
         if !toy {
@@ -65,7 +65,7 @@ pub(super) fn look_around(
         if combined && kinks {
             crossings(worker, inside, if thorough { 256 } else { FEW_CROSSINGS }, found);
         }
-        if !combined || neighbour {
+        if !combined {
             break;
         }
         let alone = found.improved;
