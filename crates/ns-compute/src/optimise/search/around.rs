@@ -65,7 +65,7 @@ pub(super) fn look_around(
         if combined && kinks {
             crossings(worker, inside, if thorough { 256 } else { FEW_CROSSINGS }, found);
         }
-        if !combined {
+        if !combined || (neighbour && kinks) {
             break;
         }
         let alone = found.improved;
