@@ -90,14 +90,14 @@ pub(super) fn scalar_derivatives(
             let curve = kappa_second(plan, term, theta[p]);
             vanish(slot, kappa_derivative(plan, term, theta[p]), curve);
         } else {
-            // code1 factors are never zero; their product is in `norm` as a whole.
-            if plan.normsys == ns_core::NormsysCode::Code4 {
+            // Exponentials are never zero; their product is in `norm` as a whole.
+            if !plan.normsys.is_exponential() {
                 rest *= kappa;
             }
             relative[slot] += scratch.ratio[term];
         }
     }
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys.is_exponential() {
         rest *= scratch.norm[index];
     }
     for (p, slot) in factors() {

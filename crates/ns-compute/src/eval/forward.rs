@@ -1,12 +1,11 @@
 //! Expected yields of every bin at one point.
 
-use ns_core::NormsysCode;
-
 use super::Scratch;
-use crate::interp;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
 use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
+use crate::terms::histosys;
+use crate::terms::normsys::{derivatives, value_and_slope};
 
 isa_fn! {
     /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
@@ -17,14 +16,15 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     for &p in &plan.hist_params {
-        let c = interp::curved(plan.histosys, theta[p]);
+        let c = histosys::curved(plan.histosys, theta[p]);
         scratch.curved[p] = c.f;
         scratch.curved_first[p] = c.first;
         scratch.curved_second[p] = c.second;
     }
-    match plan.normsys {
-        NormsysCode::Code4 => norm_products::<M>(plan, theta, scratch),
-        NormsysCode::Code1 => norm_logarithms::<M>(plan, theta, scratch),
+    if plan.normsys.is_exponential() {
+        norm_logarithms::<M>(plan, theta, scratch);
+    } else {
+        norm_products::<M>(plan, theta, scratch);
     }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.blocks.iter().enumerate() {
@@ -56,7 +56,7 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     c
 }
 
-/// code4: product of factors per block; each run of terms shares one branch.
+/// Product of factors per block; each run of terms shares one branch.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.norm_coefficients[k][..]);
@@ -66,24 +66,28 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     assert!(rate.len() == n && coefficients.iter().all(|c| c.len() == n));
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        if alpha.abs() < 1.0 {
-            assert!(run.end <= n);
-            let mut i = run.start;
+        assert!(run.end <= n);
+        let mut i = run.start;
+        if plan.normsys.is_polynomial(alpha) {
+            let alpha = M::V8::splat(alpha);
             while i + TERM_LANES <= run.end {
                 // Value and slope in one pass: the coefficients are most of what this loop reads.
                 // SAFETY: eight terms from `i` on are within the run, which is within all arrays.
                 unsafe {
                     let c = coefficients.map(|c| M::V8::load_at(c, i));
-                    let (value, first) = interp::polynomial::<M::V8>(alpha, c);
+                    let (value, first) = value_and_slope(alpha, c);
                     value.store(kappa.get_unchecked_mut(i..i + TERM_LANES));
                     first.store(rate.get_unchecked_mut(i..i + TERM_LANES));
                 }
                 i += TERM_LANES;
             }
         } else {
-            let log = if alpha > 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
-            for (k, l) in kappa[run.start..run.end].iter_mut().zip(&log[run.start..run.end]) {
-                *k = exp::<M>(alpha.abs() * l);
+            let rates = if alpha > 0.0 { &plan.norm_rate_hi } else { &plan.norm_rate_lo };
+            let size = M::V8::splat(alpha.abs());
+            while i + TERM_LANES <= run.end {
+                let factors = plan.normsys.beyond.value::<M>(size, M::V8::load(&rates[i..]));
+                factors.store(&mut kappa[i..]);
+                i += TERM_LANES;
             }
         }
     }
@@ -108,13 +112,13 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
-/// code1: exponentials add up in the exponent; one `exp` per block.
+/// Exponentials add up in the exponent; one `exp` per block.
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.norm.fill(0.0);
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let log = if alpha >= 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
+        let log = if alpha >= 0.0 { &plan.norm_rate_hi } else { &plan.norm_rate_lo };
         for i in run.start..run.end {
             scratch.norm[plan.norm_block[i] as usize] += alpha.abs() * log[i];
         }
@@ -242,19 +246,19 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 ) {
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let polynomial = plan.normsys == NormsysCode::Code4 && alpha.abs() < 1.0;
+        let polynomial = plan.normsys.is_polynomial(alpha);
         let sign = if alpha == 0.0 { side(run.param) } else { alpha.signum() };
         let mut i = run.start;
         while i < run.end {
             if polynomial {
-                let (first, curve) = interp::polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
+                let (first, curve) = derivatives(M::V8::splat(alpha), coefficients(plan, i));
                 let inverse = M::V8::load(&scratch.kappa[i..]).reciprocal();
                 first.mul(inverse).store(&mut scratch.ratio[i..]);
                 curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
             } else {
                 // d ln(kappa) = S + sign A, with S, A half the difference and sum of the logarithms.
                 for k in i..i + TERM_LANES {
-                    let (hi, lo) = (plan.norm_log_hi[k], plan.norm_log_lo[k]);
+                    let (hi, lo) = (plan.norm_rate_hi[k], plan.norm_rate_lo[k]);
                     let ratio = 0.5 * ((hi - lo) + sign * (hi + lo));
                     scratch.ratio[k] = ratio;
                     scratch.ratio_second[k] = ratio * ratio;
@@ -265,27 +269,27 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     }
 }
 
-/// First and second derivative of one code4 factor, not relative to it.
+/// First and second derivative of one normsys factor, not relative to it.
 fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64) -> (f64, f64) {
-    if alpha.abs() < 1.0 {
+    if plan.normsys.is_polynomial(alpha) {
         type V = <Separate as MulAdd>::V4;
         let c = std::array::from_fn(|k| V::splat(plan.norm_coefficients[k][term]));
-        let (first, second) = interp::polynomial_derivatives(alpha, c);
+        let (first, second) = derivatives(V::splat(alpha), c);
         // All four lanes are the same number.
         (first.sum() * 0.25, second.sum() * 0.25)
     } else {
-        let log = if alpha > 0.0 { plan.norm_log_hi[term] } else { -plan.norm_log_lo[term] };
+        let log = if alpha > 0.0 { plan.norm_rate_hi[term] } else { -plan.norm_rate_lo[term] };
         let kappa = (alpha * log).exp();
         (log * kappa, log * log * kappa)
     }
 }
 
-/// Derivative of one code4 factor: for factors too small to divide by.
+/// Derivative of one normsys factor: for factors too small to divide by.
 pub(crate) fn kappa_derivative(plan: &Plan, term: usize, alpha: f64) -> f64 {
     kappa_derivatives(plan, term, alpha).0
 }
 
-/// Second derivative of one code4 factor.
+/// Second derivative of one normsys factor.
 pub(crate) fn kappa_second(plan: &Plan, term: usize, alpha: f64) -> f64 {
     kappa_derivatives(plan, term, alpha).1
 }

@@ -152,7 +152,7 @@ fn load_scalars(
 ) {
     scalars.value.clear();
     scalars.rate.clear();
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys.is_exponential() {
         // One exponential for the whole block; its logarithm is linear on each side.
         let rate: f64 = plan.norm_of_block[block.norm.0..block.norm.1]
             .iter()
@@ -193,7 +193,7 @@ fn scatter_scalars(
 ) {
     let norms = block.norm.1 - block.norm.0;
     let mut position = 0;
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys.is_exponential() {
         let (n, dn) = scalars.product(None);
         let _ = index;
         for i in 0..norms {

@@ -9,7 +9,8 @@ use super::WIDTH;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
-use crate::simd::{MulAdd, Vector, deviance, exp, isa_fn};
+use crate::simd::{MulAdd, Vector, deviance, isa_fn};
+use crate::terms::normsys::{signed_rate, value_and_slope};
 
 isa_fn! {
     /// Fills `scratch` with value and gradient of every lane at `theta`, for the counts `main` and the
@@ -87,44 +88,37 @@ fn curved<M: MulAdd>(code: HistosysCode, p: usize, theta: &[f64], scratch: &mut 
     put(&mut scratch.curved_first, p, first);
 }
 
-/// code4 factors: products per block, and the relative derivative of each.
+/// normsys factors: products per block, and the relative derivative of each.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
+    let (zero, inside) = (splat(0.0), splat(plan.normsys.inside));
     let n_blocks = plan.blocks.len();
     for i in 0..n_blocks {
         put(&mut scratch.norm, i, splat(1.0));
     }
     for run in &plan.norm_runs {
         let alpha: M::V8 = at(theta, run.param);
-        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !(a.abs() < 1.0));
+        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !plan.normsys.is_polynomial(*a));
         let size = abs(alpha);
+        let sign = alpha.below(zero, splat(-1.0), zero.below(alpha, splat(1.0), zero));
         for i in run.start..run.end {
             let block = plan.norm_block[i] as usize;
             if block >= n_blocks {
                 break; // padding
             }
-            // Horner's rule for the polynomial and, with the same intermediate values, its derivative.
-            let mut value = splat(plan.norm_coefficients[5][i]);
-            let mut first = value;
-            for k in (0..5).rev() {
-                value = value.mul_add(alpha, splat(plan.norm_coefficients[k][i]));
-                first = first.mul_add(alpha, value);
+            let mut c = [zero; 6];
+            for k in 0..6 {
+                c[k] = splat(plan.norm_coefficients[k][i]);
             }
-            value = value.mul_add(alpha, splat(1.0));
+            let (mut value, first) = value_and_slope(alpha, c);
             let mut ratio = first.mul(value.reciprocal());
             if far {
-                let (hi, lo) = (splat(plan.norm_log_hi[i]), splat(plan.norm_log_lo[i]));
-                let zero = splat(0.0);
-                let log = alpha.below(zero, lo, hi);
-                let mut power = [0.0; WIDTH];
-                size.mul(log).store(&mut power);
-                for x in &mut power {
-                    *x = exp::<M>(*x);
-                }
-                let one = splat(1.0);
-                value = size.below(one, value, M::V8::load(&power));
-                ratio = size.below(one, ratio, alpha.below(zero, zero.sub(lo), hi));
+                let (hi, lo) = (splat(plan.norm_rate_hi[i]), splat(plan.norm_rate_lo[i]));
+                let beyond = plan.normsys.beyond.value::<M>(size, alpha.below(zero, lo, hi));
+                let slope = plan.normsys.beyond.slope(signed_rate(sign, hi, lo), beyond);
+                value = size.below(inside, value, beyond);
+                ratio = size.below(inside, ratio, slope);
             }
             put(&mut scratch.ratio, i, ratio);
             let product: M::V8 = at(&scratch.norm, block);
