@@ -5,7 +5,7 @@ use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
 use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
 use crate::terms::histosys;
-use crate::terms::normsys::{derivatives, value_and_slope};
+use crate::terms::normsys::{second, signed_rate, value_and_slope};
 
 isa_fn! {
     /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
@@ -16,10 +16,10 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     for &p in &plan.hist_params {
-        let c = histosys::curved(plan.histosys, theta[p]);
-        scratch.curved[p] = c.f;
-        scratch.curved_first[p] = c.first;
-        scratch.curved_second[p] = c.second;
+        let curved = histosys::curved(plan.histosys, M::V1::splat(theta[p]));
+        curved.f.store(&mut scratch.curved[p..]);
+        curved.first.store(&mut scratch.curved_first[p..]);
+        curved.second.store(&mut scratch.curved_second[p..]);
     }
     if plan.normsys.is_exponential() {
         norm_logarithms::<M>(plan, theta, scratch);
@@ -247,49 +247,32 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
         let polynomial = plan.normsys.is_polynomial(alpha);
-        let sign = if alpha == 0.0 { side(run.param) } else { alpha.signum() };
-        let mut i = run.start;
-        while i < run.end {
-            if polynomial {
-                let (first, curve) = derivatives(M::V8::splat(alpha), coefficients(plan, i));
-                let inverse = M::V8::load(&scratch.kappa[i..]).reciprocal();
-                first.mul(inverse).store(&mut scratch.ratio[i..]);
-                curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
+        let sign = M::V8::splat(if alpha == 0.0 { side(run.param) } else { alpha.signum() });
+        for i in (run.start..run.end).step_by(TERM_LANES) {
+            let kappa = M::V8::load(&scratch.kappa[i..]);
+            let (first, second) = if polynomial {
+                let inverse = kappa.reciprocal();
+                let curve = second(M::V8::splat(alpha), coefficients(plan, i));
+                (M::V8::load(&scratch.kappa_first[i..]).mul(inverse), curve.mul(inverse))
             } else {
-                // d ln(kappa) = S + sign A, with S, A half the difference and sum of the logarithms.
-                for k in i..i + TERM_LANES {
-                    let (hi, lo) = (plan.norm_rate_hi[k], plan.norm_rate_lo[k]);
-                    let ratio = 0.5 * ((hi - lo) + sign * (hi + lo));
-                    scratch.ratio[k] = ratio;
-                    scratch.ratio_second[k] = ratio * ratio;
-                }
-            }
-            i += TERM_LANES;
+                let (hi, lo) = (M::V8::load(&plan.norm_rate_hi[i..]), M::V8::load(&plan.norm_rate_lo[i..]));
+                plan.normsys.beyond.relative(signed_rate(sign, hi, lo), kappa)
+            };
+            first.store(&mut scratch.ratio[i..]);
+            second.store(&mut scratch.ratio_second[i..]);
         }
     }
 }
 
-/// First and second derivative of one normsys factor, not relative to it.
-fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64) -> (f64, f64) {
-    if plan.normsys.is_polynomial(alpha) {
-        type V = <Separate as MulAdd>::V4;
-        let c = std::array::from_fn(|k| V::splat(plan.norm_coefficients[k][term]));
-        let (first, second) = derivatives(V::splat(alpha), c);
-        // All four lanes are the same number.
-        (first.sum() * 0.25, second.sum() * 0.25)
+/// First and second derivative of the normsys factor `kappa`, not relative to it: for factors too small to divide by.
+pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
+    type V = <Separate as MulAdd>::V1;
+    let (first, second) = if plan.normsys.is_polynomial(alpha) {
+        let c = plan.norm_coefficients.each_ref().map(|c| V::splat(c[term]));
+        (value_and_slope(V::splat(alpha), c).1, second(V::splat(alpha), c))
     } else {
-        let log = if alpha > 0.0 { plan.norm_rate_hi[term] } else { -plan.norm_rate_lo[term] };
-        let kappa = (alpha * log).exp();
-        (log * kappa, log * log * kappa)
-    }
-}
-
-/// Derivative of one normsys factor: for factors too small to divide by.
-pub(crate) fn kappa_derivative(plan: &Plan, term: usize, alpha: f64) -> f64 {
-    kappa_derivatives(plan, term, alpha).0
-}
-
-/// Second derivative of one normsys factor.
-pub(crate) fn kappa_second(plan: &Plan, term: usize, alpha: f64) -> f64 {
-    kappa_derivatives(plan, term, alpha).1
+        let (hi, lo) = (V::splat(plan.norm_rate_hi[term]), V::splat(plan.norm_rate_lo[term]));
+        plan.normsys.beyond.derivatives(signed_rate(V::splat(alpha).sign(), hi, lo), V::splat(kappa))
+    };
+    (first.sum(), second.sum())
 }

@@ -202,7 +202,7 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                     M::V8::load_at(rate, i).mul(M::V8::load_at(kappa, i).reciprocal())
                 } else {
                     let rate = signed_rate(sign, M::V8::load_at(rate_hi, i), M::V8::load_at(rate_lo, i));
-                    plan.normsys.beyond.slope(rate, M::V8::load_at(kappa, i))
+                    plan.normsys.beyond.relative(rate, M::V8::load_at(kappa, i)).0
                 };
                 sum = sums.mul_add(ratio, sum);
             }
@@ -229,8 +229,9 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 }
             }
             let p = plan.block_params[block.params.0 + plan.norm_slot[block.norm.0 + i] as usize];
-            scratch.gradient[p as usize] +=
-                others * super::forward::kappa_derivative(plan, term as usize, theta[p as usize]);
+            let kappa = scratch.kappa[term as usize];
+            let (first, _) = super::kappa_derivatives(plan, term as usize, theta[p as usize], kappa);
+            scratch.gradient[p as usize] += others * first;
         }
     }
 }

@@ -3,13 +3,12 @@
 //! The same sums as in `eval`, one fit per lane: every coefficient of the plan is read once for eight fits,
 //! nothing is padded, and no lane sees another. A lane's bits do not depend on what the others hold.
 
-use ns_core::HistosysCode;
-
 use super::WIDTH;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, deviance, isa_fn};
+use crate::terms::histosys;
 use crate::terms::normsys::{signed_rate, value_and_slope};
 
 isa_fn! {
@@ -22,7 +21,9 @@ isa_fn! {
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) {
     assert!(theta.len() == plan.n_parameters() * WIDTH && main.len() == plan.n_bins * WIDTH);
     for &p in &plan.hist_params {
-        curved::<M>(plan.histosys, p, theta, scratch);
+        let curved = histosys::curved(plan.histosys, at::<M::V8>(theta, p));
+        put(&mut scratch.curved, p, curved.f);
+        put(&mut scratch.curved_first, p, curved.first);
     }
     norms::<M>(plan, theta, scratch);
     scratch.lambda.fill(0.0);
@@ -53,41 +54,6 @@ pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
-/// `|x|`.
-#[inline(always)]
-pub(super) fn abs<V: Vector>(x: V) -> V {
-    let zero = V::splat(0.0);
-    x.below(zero, zero.sub(x), x)
-}
-
-/// `f` and `f'` of the histosys code (see `interp`); codes with kinks never come here with curved terms.
-#[inline(always)]
-fn curved<M: MulAdd>(code: HistosysCode, p: usize, theta: &[f64], scratch: &mut Scratch) {
-    let splat = M::V8::splat;
-    let alpha: M::V8 = at(theta, p);
-    let size = abs(alpha);
-    let sign = alpha.below(splat(0.0), splat(-1.0), splat(1.0));
-    let edge = splat(1.0 + f64::EPSILON);
-    let (f, first) = match code {
-        HistosysCode::Code0 => (size, sign),
-        HistosysCode::Code2 => {
-            let far = size.mul_add(splat(2.0), splat(-1.0));
-            (
-                size.below(edge, alpha.mul(alpha), far),
-                size.below(edge, alpha.mul(splat(2.0)), sign.mul(splat(2.0))),
-            )
-        }
-        HistosysCode::Code4p => {
-            let s = alpha.mul(alpha);
-            let f = s.mul_add(splat(0.375), splat(-1.25)).mul_add(s, splat(1.875)).mul(s);
-            let first = s.mul_add(splat(2.25), splat(-5.0)).mul_add(s, splat(3.75)).mul(alpha);
-            (size.below(edge, f, size), size.below(edge, first, sign))
-        }
-    };
-    put(&mut scratch.curved, p, f);
-    put(&mut scratch.curved_first, p, first);
-}
-
 /// normsys factors: products per block, and the relative derivative of each.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
@@ -100,8 +66,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     for run in &plan.norm_runs {
         let alpha: M::V8 = at(theta, run.param);
         let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !plan.normsys.is_polynomial(*a));
-        let size = abs(alpha);
-        let sign = alpha.below(zero, splat(-1.0), zero.below(alpha, splat(1.0), zero));
+        let size = alpha.abs();
+        let sign = alpha.sign();
         for i in run.start..run.end {
             let block = plan.norm_block[i] as usize;
             if block >= n_blocks {
@@ -116,7 +82,7 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
             if far {
                 let (hi, lo) = (splat(plan.norm_rate_hi[i]), splat(plan.norm_rate_lo[i]));
                 let beyond = plan.normsys.beyond.value::<M>(size, alpha.below(zero, lo, hi));
-                let slope = plan.normsys.beyond.slope(signed_rate(sign, hi, lo), beyond);
+                let (slope, _) = plan.normsys.beyond.relative(signed_rate(sign, hi, lo), beyond);
                 value = size.below(inside, value, beyond);
                 ratio = size.below(inside, ratio, slope);
             }
@@ -127,7 +93,7 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
     let mut least = splat(f64::INFINITY);
     for i in 0..n_blocks {
-        let size = abs(at::<M::V8>(&scratch.norm, i));
+        let size = at::<M::V8>(&scratch.norm, i).abs();
         least = size.below(least, size, least);
     }
     least.store(&mut scratch.least);
@@ -236,7 +202,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     for b in 0..plan.n_bins {
         let term: M::V8 = at(terms, b);
         value = value.add(term);
-        noise = noise.add(abs(term)).add(abs(at::<M::V8>(lambdas, b).sub(at(main, b))));
+        noise = noise.add(term.abs()).add(at::<M::V8>(lambdas, b).sub(at(main, b)).abs());
     }
     value.store(&mut scratch.value);
     noise.store(&mut scratch.noise);
@@ -372,7 +338,7 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
     for (i, (&p, &tau)) in poisson.param.iter().zip(&poisson.tau).enumerate() {
         let (rate, count): (M::V8, M::V8) = (at(rates, i), at(counts, i));
         constraint = constraint.add(at(terms, i));
-        noise = noise.add(abs(rate.sub(count)));
+        noise = noise.add(rate.sub(count).abs());
         let tau = M::V8::splat(tau);
         // tau (1 - n / (tau theta)); tau where nothing was counted.
         let slope = zero.below(count, rate.sub(count).div(rate), M::V8::splat(1.0)).mul(tau);
@@ -381,5 +347,5 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
     }
     let value = M::V8::load(&scratch.value).add(constraint);
     value.store(&mut scratch.value);
-    noise.add(abs(constraint)).store(&mut scratch.noise);
+    noise.add(constraint.abs()).store(&mut scratch.noise);
 }

@@ -8,20 +8,27 @@
 mod code0;
 mod code2;
 mod code4p;
+#[cfg(test)]
+mod tests;
 
 use ns_core::HistosysCode;
 
-/// `f`, `f'` and `f''` of a code at one parameter value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Curved {
-    pub(crate) f: f64,
-    pub(crate) first: f64,
-    pub(crate) second: f64,
+use crate::simd::Vector;
+
+/// `f`, `f'` and `f''` of a code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Curved<V> {
+    pub(crate) f: V,
+    pub(crate) first: V,
+    pub(crate) second: V,
 }
 
-/// Evaluates the code. At the kink of code0 the slope is the mean of both sides.
+/// What is below this is at most 1.
+const EDGE: f64 = 1.0 + f64::EPSILON;
+
+/// The code at `alpha`. At the kink of code0 the slope is the mean of both sides.
 #[inline(always)]
-pub(crate) fn curved(code: HistosysCode, alpha: f64) -> Curved {
+pub(crate) fn curved<V: Vector>(code: HistosysCode, alpha: V) -> Curved<V> {
     match code {
         HistosysCode::Code0 => code0::curved(alpha),
         HistosysCode::Code2 => code2::curved(alpha),

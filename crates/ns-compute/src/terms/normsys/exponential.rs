@@ -18,8 +18,15 @@ pub(super) fn value<M: MulAdd>(size: M::V8, rate: M::V8) -> M::V8 {
     M::V8::load(&power)
 }
 
-/// Derivative relative to the factor.
+/// First and second derivative by `alpha`, from the rate with the sign of its side.
 #[inline(always)]
-pub(super) fn slope<V: Vector>(signed_rate: V, _value: V) -> V {
-    signed_rate
+pub(super) fn derivatives<V: Vector>(signed_rate: V, value: V) -> (V, V) {
+    let first = signed_rate.mul(value);
+    (first, signed_rate.mul(first))
+}
+
+/// The same relative to the factor.
+#[inline(always)]
+pub(super) fn relative<V: Vector>(signed_rate: V) -> (V, V) {
+    (signed_rate, signed_rate.mul(signed_rate))
 }

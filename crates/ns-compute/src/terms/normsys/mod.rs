@@ -13,7 +13,7 @@ mod tests;
 use ns_core::NormsysCode;
 
 use crate::simd::{MulAdd, Vector};
-pub(crate) use polynomial::{derivatives, value_and_slope};
+pub(crate) use polynomial::{second, value_and_slope};
 
 /// What the engines ask about a code. A code is a constant of this type, so none of the answers can be left out; the
 /// kernels' answers are in the file of the same name beside it.
@@ -95,11 +95,19 @@ impl Beyond {
         }
     }
 
-    /// Derivative by `alpha` relative to the factor, from the rate with the sign of its side ([`signed_rate`]).
+    /// First and second derivative by `alpha`, from the rate with the sign of its side ([`signed_rate`]) and the factor.
     #[inline(always)]
-    pub(crate) fn slope<V: Vector>(self, signed_rate: V, value: V) -> V {
+    pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
-            Self::Exponential => exponential::slope(signed_rate, value),
+            Self::Exponential => exponential::derivatives(signed_rate, value),
+        }
+    }
+
+    /// The same relative to the factor, which is not zero.
+    #[inline(always)]
+    pub(crate) fn relative<V: Vector>(self, signed_rate: V, _value: V) -> (V, V) {
+        match self {
+            Self::Exponential => exponential::relative(signed_rate),
         }
     }
 }

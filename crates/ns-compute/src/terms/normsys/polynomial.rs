@@ -13,17 +13,13 @@ pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
     (value.mul_add(alpha, V::splat(1.0)), first)
 }
 
-/// First and second derivative.
+/// Second derivative.
 #[inline(always)]
-pub(crate) fn derivatives<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
-    let mut first = c[5].mul(V::splat(6.0));
+pub(crate) fn second<V: Vector>(alpha: V, c: [V; 6]) -> V {
     let mut second = c[5].mul(V::splat(30.0));
-    for i in (0..5).rev() {
-        let power = (i + 1) as f64;
-        first = first.mul_add(alpha, c[i].mul(V::splat(power)));
-        if i > 0 {
-            second = second.mul_add(alpha, c[i].mul(V::splat(power * (power - 1.0))));
-        }
+    for i in (1..5).rev() {
+        let power = i as f64;
+        second = second.mul_add(alpha, c[i].mul(V::splat(power * (power + 1.0))));
     }
-    (first, second)
+    second
 }
