@@ -1,7 +1,8 @@
 // Value and gradient at one point.
 #pragma once
-#include "interpolate.cuh"
 #include "state.cuh"
+#include "terms/histosys/histosys.cuh"
+#include "terms/normsys/normsys.cuh"
 
 namespace ns {
 
@@ -273,15 +274,19 @@ NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const doubl
     }
 }
 
+// The codes of the smooth twin.
+NS_DEVICE Codes smooth(Codes codes) {
+    return Codes{histosys_smooth(codes.histosys), normsys_smooth(codes.normsys), false};
+}
+
 // Half the difference of the slopes on both sides of a kink, for the team's parameter: `bent`, what its templates' curves
 // weigh, and the normsys terms `from` to `to`.
 template <bool NEAR>
 NS_DEVICE double jump(const Plan& plan, Codes codes, const State<NEAR>& state, double bent, int from, int to) {
-    double sum = codes.histosys == CODE0 ? bent : 0.0;
-    if (codes.normsys == CODE1) {
+    double sum = histosys_has_kink(codes.histosys) ? bent : 0.0;
+    if (normsys_has_kink(codes.normsys)) {
         for (int t = from + member(); t < to; t += members()) {
-            Pair log = plan.norm_log[t];
-            sum = fma(0.5 * (log.a + log.b), state[TOTAL][plan.norm_block[t]], sum);
+            sum = fma(normsys_jump(plan, t), state[TOTAL][plan.norm_block[t]], sum);
         }
     }
     return team_sum(sum);
@@ -343,8 +348,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>&
                 bent = fma(w[u], shape[u].b, bent);
             }
         }
-        double value, first;
-        histosys(codes.histosys, theta[rest.z], value, first);
+        double first = histosys(codes.histosys, theta[rest.z]).first;
         if (KINKS && codes.kinks && theta[rest.z] == 0.0) {
             double half = jump(plan, codes, state, bent, ranges.z, ranges.w);
             if (member() == 0) state[JUMP][rest.z] = half;
@@ -358,10 +362,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>&
 template <bool NEAR, bool KINKS>
 NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<NEAR>& state, const double* theta, Sums& sums) {
     double* curved = state[CURVED];
-    NS_EACH(p, plan.n_params) {
-        double first;
-        histosys(codes.histosys, theta[p], curved[p], first);
-    }
+    NS_EACH(p, plan.n_params) curved[p] = histosys(codes.histosys, theta[p]).f;
     terms(plan, codes.normsys, state, theta);
     barrier();
     double least = block_factors(plan, state, theta);

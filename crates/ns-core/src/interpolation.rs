@@ -38,7 +38,7 @@ macro_rules! codes {
         }
 
         impl $code {
-            /// All codes.
+            /// All codes, in the order in which kernels number them.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// Its name, for example `code4`.

@@ -3,12 +3,10 @@
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys, code4};
-use crate::shared_constants::CODE1;
 
 /// The code.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code1,
-    number: CODE1,
     inside: 0.0,
     beyond: Beyond::Exponential,
     coefficients: code4::coefficients,

@@ -4,12 +4,10 @@
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
-use crate::shared_constants::CODE4;
 
 /// The code.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code4,
-    number: CODE4,
     inside: 1.0,
     beyond: Beyond::Exponential,
     coefficients,

@@ -21,9 +21,6 @@ pub(crate) use polynomial::{second, value_and_slope};
 pub(crate) struct Normsys {
     /// Its name.
     pub(crate) code: NormsysCode,
-    /// How kernels number it.
-    #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
-    pub(crate) number: i32,
     /// The factor is the polynomial where `|alpha|` is below this; 0 if there is none.
     pub(crate) inside: f64,
     /// What it is further out.
