@@ -95,6 +95,8 @@ codes! {
         Code1: "code1", kink: true, smooth: Code4;
         /// Polynomial inside `|alpha| < 1`, exponential outside; smooth.
         Code4: "code4", kink: false, smooth: Code4;
+        /// Polynomial inside `|alpha| < 1`, linear outside; smooth. Code 6 of ROOT's `FlexibleInterpVar`.
+        Code6: "code6", kink: false, smooth: Code6;
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod code1;
 mod code4;
+mod code6;
 mod exponential;
+mod linear;
 mod polynomial;
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,7 @@ pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
     match code {
         NormsysCode::Code1 => &code1::CODE,
         NormsysCode::Code4 => &code4::CODE,
+        NormsysCode::Code6 => &code6::CODE,
     }
 }
 
@@ -74,6 +77,8 @@ impl Normsys {
 pub(crate) enum Beyond {
     /// `e^(rate |alpha|)`.
     Exponential,
+    /// `1 + rate |alpha|`, which may be zero or less.
+    Linear,
 }
 
 impl Beyond {
@@ -81,6 +86,7 @@ impl Beyond {
     pub(crate) fn rate(self, factor: f64) -> f64 {
         match self {
             Self::Exponential => exponential::rate(factor),
+            Self::Linear => linear::rate(factor),
         }
     }
 
@@ -89,6 +95,7 @@ impl Beyond {
     pub(crate) fn value<M: MulAdd>(self, size: M::V8, rate: M::V8) -> M::V8 {
         match self {
             Self::Exponential => exponential::value::<M>(size, rate),
+            Self::Linear => linear::value(size, rate),
         }
     }
 
@@ -97,14 +104,16 @@ impl Beyond {
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
             Self::Exponential => exponential::derivatives(signed_rate, value),
+            Self::Linear => linear::derivatives(signed_rate),
         }
     }
 
     /// The same relative to the factor, which is not zero.
     #[inline(always)]
-    pub(crate) fn relative<V: Vector>(self, signed_rate: V, _value: V) -> (V, V) {
+    pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
             Self::Exponential => exponential::relative(signed_rate),
+            Self::Linear => linear::relative(signed_rate, value),
         }
     }
 }

@@ -3,7 +3,9 @@
 #include "plan.cuh"
 #include "terms/normsys/code1.cuh"
 #include "terms/normsys/code4.cuh"
+#include "terms/normsys/code6.cuh"
 #include "terms/normsys/exponential.cuh"
+#include "terms/normsys/linear.cuh"
 #include "terms/normsys/polynomial.cuh"
 
 namespace ns {
@@ -13,6 +15,7 @@ namespace ns {
     switch ((NormsysCode)code) {                           \
         case NormsysCode::CODE1: return NormsysCode1::ask; \
         case NormsysCode::CODE4: return NormsysCode4::ask; \
+        case NormsysCode::CODE6: return NormsysCode6::ask; \
     }                                                      \
     trap();                                                \
     return {}
@@ -28,21 +31,29 @@ NS_DEVICE void normsys(
     const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
 ) {
     double size = fabs(alpha);
-    if (normsys_piece(code, size) == Piece::POLYNOMIAL) {
+    Piece piece = normsys_piece(code, size);
+    if (piece == Piece::POLYNOMIAL) {
         double first;
         polynomial(high, middle, low, alpha, factor, first);
         ratio = first * reciprocal(factor);
         return;
     }
     Pair rate = plan.norm_rate[i];
-    factor = exponential(size * (alpha < 0.0 ? rate.b : rate.a));
+    double side = alpha < 0.0 ? rate.b : rate.a;
     ratio = alpha < 0.0 ? -rate.b : alpha > 0.0 ? rate.a : 0.5 * (rate.a - rate.b);
+    if (piece == Piece::EXPONENTIAL) {
+        factor = exponential(size * side);
+    } else {
+        factor = linear(size, side);
+        ratio *= reciprocal(factor);
+    }
 }
 
 // By how much the relative second derivative of term `i` exceeds the square of the first: nothing where the factor is an
-// exponential, and at its kink.
+// exponential, and at its kink; a line has no second derivative.
 NS_DEVICE double normsys_bend(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
-    if (normsys_piece(code, fabs(alpha)) != Piece::POLYNOMIAL) return 0.0;
+    Piece piece = normsys_piece(code, fabs(alpha));
+    if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
     const Pair* c = plan.norm_coefficient + i;
     double second = polynomial_second(c[0], c[plan.n_terms], c[2 * plan.n_terms], alpha);
     return fma(-ratio, ratio, second * reciprocal(factor));

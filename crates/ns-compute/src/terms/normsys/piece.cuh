@@ -3,6 +3,6 @@
 
 namespace ns {
 
-enum class Piece { POLYNOMIAL, EXPONENTIAL };
+enum class Piece { POLYNOMIAL, EXPONENTIAL, LINEAR };
 
 }  // namespace ns

@@ -9,9 +9,18 @@ use crate::simd::{MulAdd, Separate};
 /// The factor of a code as books write it.
 fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     let exponential = if alpha >= 0.0 { hi.powf(alpha) } else { lo.powf(-alpha) };
+    let linear = if alpha >= 0.0 { 1.0 + alpha * (hi - 1.0) } else { 1.0 + alpha * (1.0 - lo) };
     match code {
         NormsysCode::Code1 => exponential,
         NormsysCode::Code4 if alpha.abs() >= 1.0 => exponential,
+        NormsysCode::Code6 if alpha.abs() >= 1.0 => linear,
+        NormsysCode::Code6 => {
+            // `interpolate6thDegree` of ROOT.
+            let (up, down) = (hi - 1.0, 1.0 - lo);
+            let (s, a) = (0.5 * (up + down), 0.0625 * (up - down));
+            let t = alpha * alpha;
+            1.0 + alpha * (s + alpha * a * (15.0 + t * (-10.0 + t * 3.0)))
+        }
         NormsysCode::Code4 => {
             // Even and odd part, each fixed by value, slope and curvature at 1.
             let (up, down) = (hi.ln(), lo.ln());
@@ -94,7 +103,7 @@ fn pieces_meet_as_the_code_says() {
 #[test]
 fn effects_and_fits_side_by_side_are_the_same_numbers() {
     type V = <Separate as MulAdd>::V8;
-    for code in [NormsysCode::Code4] {
+    for code in [NormsysCode::Code4, NormsysCode::Code6] {
         let effects: Vec<[f64; 6]> =
             (0..8).map(|i| (normsys(code).coefficients)(0.9 - 0.1 * f64::from(i), 1.1)).collect();
         let parameters: Vec<f64> = (0..8).map(|i| 0.2 * f64::from(i) - 0.7).collect();
