@@ -91,6 +91,8 @@ macro_rules! codes {
 codes! {
     /// Interpolation of `normsys` factors (`pyhf.interpolators`).
     NormsysCode of "normsys" {
+        /// Piecewise linear; a kink at 0.
+        Code0: "code0", kink: true, smooth: Code6;
         /// Piecewise exponential; a kink at 0.
         Code1: "code1", kink: true, smooth: Code4;
         /// Polynomial inside `|alpha| < 1`, exponential outside; smooth.

@@ -43,6 +43,7 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
         if a >= 0.0 { (alpha * hi.ln()).exp() } else { (alpha * -lo.ln()).exp() }
     };
     match code {
+        NormsysCode::Code0 => return histosys(HistosysCode::Code0, lo, 1.0, hi, alpha) + 1.0,
         NormsysCode::Code1 => return outside(alpha),
         NormsysCode::Code4 if a.abs() >= 1.0 => return outside(alpha),
         NormsysCode::Code4 => {}

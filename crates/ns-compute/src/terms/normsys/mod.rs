@@ -3,6 +3,7 @@
 //! A factor is a polynomial of degree six near 0 (or none) and something simpler further out, on either side by a rate of
 //! its own. A code says which pieces these are, where they meet, and which coefficients the polynomial has.
 
+mod code0;
 mod code1;
 mod code4;
 mod code6;
@@ -37,6 +38,7 @@ pub(crate) struct Normsys {
 /// The answers of a code.
 pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
     match code {
+        NormsysCode::Code0 => &code0::CODE,
         NormsysCode::Code1 => &code1::CODE,
         NormsysCode::Code4 => &code4::CODE,
         NormsysCode::Code6 => &code6::CODE,

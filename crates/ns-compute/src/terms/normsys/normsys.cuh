@@ -1,6 +1,7 @@
 // normsys: a factor on a sample that follows one parameter (see mod.rs).
 #pragma once
 #include "plan.cuh"
+#include "terms/normsys/code0.cuh"
 #include "terms/normsys/code1.cuh"
 #include "terms/normsys/code4.cuh"
 #include "terms/normsys/code6.cuh"
@@ -13,6 +14,7 @@ namespace ns {
 // What the code says. There is no other: one that is not known ends the kernel.
 #define NS_OF_NORMSYS(ask)                                 \
     switch ((NormsysCode)code) {                           \
+        case NormsysCode::CODE0: return NormsysCode0::ask; \
         case NormsysCode::CODE1: return NormsysCode1::ask; \
         case NormsysCode::CODE4: return NormsysCode4::ask; \
         case NormsysCode::CODE6: return NormsysCode6::ask; \

@@ -11,6 +11,7 @@ fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     let exponential = if alpha >= 0.0 { hi.powf(alpha) } else { lo.powf(-alpha) };
     let linear = if alpha >= 0.0 { 1.0 + alpha * (hi - 1.0) } else { 1.0 + alpha * (1.0 - lo) };
     match code {
+        NormsysCode::Code0 => linear,
         NormsysCode::Code1 => exponential,
         NormsysCode::Code4 if alpha.abs() >= 1.0 => exponential,
         NormsysCode::Code6 if alpha.abs() >= 1.0 => linear,
