@@ -3,37 +3,9 @@
 #include "state.cuh"
 #include "terms/histosys/histosys.cuh"
 #include "terms/normsys/normsys.cuh"
+#include "terms/poisson/deviance.cuh"
 
 namespace ns {
-
-// `lambda - n ln(lambda) - (n - n ln n)` without cancellation (see src/simd/deviance.rs).
-NS_DEVICE double deviance(double lambda, double n) {
-    double z = (lambda - n) / n, x = lambda / n;
-    uint64_t shifted = bits(x) + (ONE_BITS - HALF_ROOT_BITS);
-    double k = (double)((int)(shifted >> 52) - EXPONENT_BIAS);
-    double m = from_bits((shifted & FRACTION_BITS) + HALF_ROOT_BITS);
-    double f = k == 0.0 ? z : m - 1.0;
-    double s = f / (2.0 + f), s2 = s * s;
-    const double terms[7] = NS_DEVIANCE_TERMS;
-    double r = terms[6];
-    r = fma(r, s2, terms[5]);
-    r = fma(r, s2, terms[4]);
-    r = fma(r, s2, terms[3]);
-    r = fma(r, s2, terms[2]);
-    r = fma(r, s2, terms[1]);
-    r = fma(r, s2, terms[0]);
-    double half = 0.5 * f * f;
-    double tail = s * fma(r, s2, half);
-    double near = half - tail;
-    double far = z - fma(k, LN2_HIGH, f - (near - k * LN2_LOW));
-    return n * (k == 0.0 ? near : far);
-}
-
-// Poisson term from its saturated value, infinite where it is impossible.
-NS_DEVICE double poisson_term(double lambda, double n) {
-    if (!(n > 0.0)) return lambda;
-    return lambda > 0.0 ? deviance(lambda, n) : infinity();
-}
 
 // Product of the scalar factors `from` to `to`, without that at `leave_out`.
 NS_DEVICE double factors(const Plan& plan, int from, int to, int leave_out, const double* theta, double product) {

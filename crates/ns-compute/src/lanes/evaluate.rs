@@ -7,9 +7,10 @@ use super::WIDTH;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
-use crate::simd::{MulAdd, Vector, deviance, isa_fn};
+use crate::simd::{MulAdd, Vector, isa_fn};
 use crate::terms::histosys;
 use crate::terms::normsys::{signed_rate, value_and_slope};
+use crate::terms::poisson::term;
 
 isa_fn! {
     /// Fills `scratch` with value and gradient of every lane at `theta`, for the counts `main` and the
@@ -186,13 +187,10 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     let weights = &mut scratch.weight[..size];
     for i in 0..size {
         let (lambda, n) = (lambdas[i], main[i]);
-        let bad = n > 0.0 && !(lambda > 0.0);
-        // Harmless operands where the other branch is taken, so that the loop stays branch-free.
-        let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
-        let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
-        terms[i] = if bad { f64::INFINITY } else { term };
-        let inverse = 1.0 / safe_lambda;
-        slopes[i] = if n > 0.0 { (safe_lambda - safe_n) * inverse } else { 1.0 };
+        let term = term::<M>(lambda, n);
+        terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
+        let inverse = 1.0 / term.lambda;
+        slopes[i] = if n > 0.0 { (term.lambda - term.n) * inverse } else { 1.0 };
         // Without a count a bin has no curvature, however little it expects.
         let near = if n > 0.0 || lambda > FEWEST { lambda } else { FEWEST };
         let (positive, few) = (if lambda > 0.0 { near } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
@@ -328,10 +326,8 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
         (&scratch.rate[..size], &scratch.count[..size], &mut scratch.rate_term[..size]);
     for i in 0..size {
         let (lambda, n) = (rates[i], counts[i]);
-        let bad = n > 0.0 && !(lambda > 0.0);
-        let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
-        let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
-        terms[i] = if bad { f64::INFINITY } else { term };
+        let term = term::<M>(lambda, n);
+        terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
     }
     let mut noise = M::V8::load(&scratch.noise);
     let zero = M::V8::splat(0.0);
