@@ -129,6 +129,28 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     }
 }
 
+/// The process ends with the kernel where that runs on the processor, so the test starts itself once more.
+#[test]
+fn a_kernel_that_meets_an_unknown_code_ends() {
+    const CODE: &str = "NEXTSTAT_UNKNOWN_CODE";
+    if let Some(kind) = std::env::var_os(CODE) {
+        let model = models::random_model(13);
+        let (_, mut gpu) = both(&model);
+        let code = if kind == "normsys" { &mut gpu.plan.normsys } else { &mut gpu.plan.histosys };
+        *code = 99;
+        let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        drop(gpu.evaluate(&Data::Observed, &start, WHOLE));
+        return;
+    }
+    for kind in ["normsys", "histosys"] {
+        let name = "cuda::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = again.args(["--exact", name]).env(CODE, kind).output().unwrap().status;
+        // Without an exit code it was ended by a signal.
+        assert_eq!(ended.code(), None, "{kind}");
+    }
+}
+
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
