@@ -5,6 +5,10 @@ fn main() {
     #[cfg(feature = "cuda-on-host")]
     {
         println!("cargo::rerun-if-changed=kernels");
+        // Of the terms the kernels' files alone: they are compiled in minutes.
+        for file in twins("src/terms") {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
         // Blocks of one thread, and blocks of as many as on a card.
         for (many, name) in [(false, "ns_kernels_on_host"), (true, "ns_kernels_in_blocks")] {
             let mut build = cc::Build::new();
@@ -20,8 +24,24 @@ fn main() {
                 .flag("-ffp-contract=off")
                 .flag("-Wno-unknown-pragmas")
                 .flag("-Wno-unused-parameter")
+                // An interpolation code without its formulas.
+                .flag("-Werror=switch")
+                .include("kernels")
+                .include("src")
                 .file("kernels/host.cpp")
                 .compile(name);
         }
     }
+}
+
+/// The kernels' files below a folder.
+#[cfg(feature = "cuda-on-host")]
+fn twins(folder: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |path: std::path::PathBuf| match path.to_str() {
+        Some(inner) if path.is_dir() => twins(inner),
+        _ if path.extension().is_some_and(|ending| ending == "cuh") => vec![path],
+        _ => Vec::new(),
+    };
+    entries.flat_map(|entry| of(entry.path())).collect()
 }

@@ -78,6 +78,10 @@ def half_deviance(n: float, rate: float) -> float:
 
 def normsys_factor(code: str, lo: float, hi: float, alpha: float) -> float:
     """Interpolated factor of a normsys."""
+    if code == "code0":
+        return 1 + alpha * (hi - 1 if alpha >= 0 else 1 - lo)
+    if code == "code6":
+        return 1 + histosys_shift("code4p", lo, 1.0, hi, alpha)
     if code == "code1":
         return hi**alpha if alpha >= 0 else lo**-alpha
     if alpha >= 1.0:

@@ -100,7 +100,7 @@ class TestLoading:
 
     @pytest.mark.parametrize(
         "options",
-        [{"interp_defaults": "cubic"}, {"normsys_code": "code0"}, {"histosys_code": "code4"}],
+        [{"interp_defaults": "cubic"}, {"normsys_code": "code2"}, {"histosys_code": "code4"}],
     )
     def test_unknown_codes(self, fixtures, options):
         with pytest.raises(ValueError, match="unknown"):

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ns_core::{HistosysCode, Interpolation, NormsysCode};
+use ns_core::{Interpolation, UnknownCode};
 use ns_translate::pyhf::{
     ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, Severity, Workspace,
     WorkspaceError, read_file,
@@ -257,42 +257,22 @@ pub(crate) fn interpolation(
     normsys: Option<&str>,
     histosys: Option<&str>,
 ) -> PyResult<Interpolation> {
-    let unknown = |what: &str, value: &str, known: &str| {
-        PyValueError::new_err(format!("unknown {what} '{value}'; use {known}"))
-    };
     let mut codes = match defaults {
         "smooth" | "root" => Interpolation::SMOOTH,
         "piecewise" | "pyhf" => Interpolation::PIECEWISE,
-        other => return Err(unknown("interp_defaults", other, "\"smooth\" or \"piecewise\"")),
+        other => {
+            let known = "use \"smooth\" or \"piecewise\"";
+            return Err(PyValueError::new_err(format!("unknown interp_defaults '{other}'; {known}")));
+        }
     };
-    codes.normsys = match normsys {
-        None => codes.normsys,
-        Some("code1" | "1") => NormsysCode::Code1,
-        Some("code4" | "4") => NormsysCode::Code4,
-        Some(other) => return Err(unknown("normsys_code", other, "\"code1\" or \"code4\"")),
-    };
-    codes.histosys = match histosys {
-        None => codes.histosys,
-        Some("code0" | "0") => HistosysCode::Code0,
-        Some("code2" | "2") => HistosysCode::Code2,
-        Some("code4p" | "4p") => HistosysCode::Code4p,
-        Some(other) => return Err(unknown("histosys_code", other, "\"code0\", \"code2\" or \"code4p\"")),
-    };
+    let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
+    if let Some(name) = normsys {
+        codes.normsys = name.parse().map_err(unknown)?;
+    }
+    if let Some(name) = histosys {
+        codes.histosys = name.parse().map_err(unknown)?;
+    }
     Ok(codes)
-}
-
-/// The spellings of two codes.
-pub(crate) fn spelt(codes: Interpolation) -> (&'static str, &'static str) {
-    let normsys = match codes.normsys {
-        NormsysCode::Code1 => "code1",
-        NormsysCode::Code4 => "code4",
-    };
-    let histosys = match codes.histosys {
-        HistosysCode::Code0 => "code0",
-        HistosysCode::Code2 => "code2",
-        HistosysCode::Code4p => "code4p",
-    };
-    (normsys, histosys)
 }
 
 /// A model from whatever an analysis was given: a model, a path or a dictionary.

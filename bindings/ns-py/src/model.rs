@@ -15,7 +15,7 @@ use crate::arrays::array;
 use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::evaluate::{evaluate, shape};
-use crate::load::{Names, Text, built, interpolation, spelt};
+use crate::load::{Names, Text, built, interpolation};
 use crate::pickle::{Reduced, restorer};
 use crate::whole::whole;
 use crate::work::released;
@@ -66,7 +66,7 @@ impl Origin {
                 self.text.get_or_init(|| text).clone_ref(py)
             }
         };
-        let codes = spelt(options.interpolation);
+        let codes = (options.interpolation.normsys.name(), options.interpolation.histosys.name());
         let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
         Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes))

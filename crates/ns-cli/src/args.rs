@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode};
 use ns_translate::pyhf::PatchArgument;
@@ -34,12 +35,12 @@ pub(crate) struct ModelArgs {
     /// code0, the original HistFactory [older spellings: root = smooth, pyhf = piecewise]
     #[arg(long, value_name = "CODES", default_value = "smooth", hide_possible_values = true)]
     interp_defaults: InterpolationName,
-    /// Interpolation code of normsys alone: code1 or code4
-    #[arg(long, value_name = "CODE", hide_possible_values = true)]
-    normsys_code: Option<NormsysName>,
-    /// Interpolation code of histosys alone: code0, code2 or code4p
-    #[arg(long, value_name = "CODE", hide_possible_values = true)]
-    histosys_code: Option<HistosysName>,
+    /// Interpolation code of normsys alone
+    #[arg(long, value_name = "CODE", value_parser = normsys_codes())]
+    normsys_code: Option<NormsysCode>,
+    /// Interpolation code of histosys alone
+    #[arg(long, value_name = "CODE", value_parser = histosys_codes())]
+    histosys_code: Option<HistosysCode>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -50,22 +51,19 @@ enum InterpolationName {
     Piecewise,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum NormsysName {
-    #[value(alias = "1")]
-    Code1,
-    #[value(alias = "4")]
-    Code4,
+/// The names of codes, with or without `code`.
+fn names(codes: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        codes.map(|name| PossibleValue::new(name).alias(name.trim_start_matches("code"))),
+    )
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HistosysName {
-    #[value(alias = "0")]
-    Code0,
-    #[value(alias = "2")]
-    Code2,
-    #[value(alias = "4p")]
-    Code4p,
+fn normsys_codes() -> impl TypedValueParser<Value = NormsysCode> {
+    names(NormsysCode::ALL.iter().map(|code| code.name())).try_map(|name| name.parse())
+}
+
+fn histosys_codes() -> impl TypedValueParser<Value = HistosysCode> {
+    names(HistosysCode::ALL.iter().map(|code| code.name())).try_map(|name| name.parse())
 }
 
 impl ModelArgs {
@@ -75,19 +73,8 @@ impl ModelArgs {
             InterpolationName::Smooth => Interpolation::SMOOTH,
             InterpolationName::Piecewise => Interpolation::PIECEWISE,
         };
-        if let Some(code) = self.normsys_code {
-            codes.normsys = match code {
-                NormsysName::Code1 => NormsysCode::Code1,
-                NormsysName::Code4 => NormsysCode::Code4,
-            };
-        }
-        if let Some(code) = self.histosys_code {
-            codes.histosys = match code {
-                HistosysName::Code0 => HistosysCode::Code0,
-                HistosysName::Code2 => HistosysCode::Code2,
-                HistosysName::Code4p => HistosysCode::Code4p,
-            };
-        }
+        codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
+        codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
         codes
     }
 }

@@ -16,6 +16,7 @@ namespace ns {
 NS_DEVICE int thread() { return threadIdx.x; }
 NS_DEVICE int threads() { return blockDim.x; }
 NS_DEVICE void barrier() { __syncthreads(); }
+NS_DEVICE void trap() { __trap(); }
 NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
 NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
 NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }

@@ -110,14 +110,6 @@ constexpr int DONE_AT = 1;
 constexpr int OPEN_AT = 2;
 // and how many there are.
 constexpr int N_COUNTERS = 3;
-// Interpolation codes, as kernels number them. 4p of histosys counts as 4.
-constexpr int CODE0 = 0;
-// Code 1 of normsys.
-constexpr int CODE1 = 1;
-// Code 2 of histosys.
-constexpr int CODE2 = 2;
-// Code 4 of normsys, 4p of histosys.
-constexpr int CODE4 = 4;
 // Kinds of constraint: none,
 constexpr int UNCONSTRAINED = 0;
 // Gaussian,
@@ -171,6 +163,10 @@ constexpr double ROUND_TO_INTEGER = 6755399441055744.0;
 constexpr uint64_t ONE_BITS = 0x3ff0000000000000ull;
 // and of the square root of 1/2.
 constexpr uint64_t HALF_ROOT_BITS = 0x3fe6a09e667f3bcdull;
+
+// Interpolation codes, documented in interpolation.rs of ns-core.
+enum class NormsysCode { CODE0, CODE1, CODE4, CODE6 };
+enum class HistosysCode { CODE0, CODE2, CODE4P };
 
 // Of the samplers, documented in random/constants.rs of ns-core.
 constexpr uint32_t PHILOX_MULTIPLIER_0 = 0xd2511f53u;

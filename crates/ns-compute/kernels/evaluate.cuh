@@ -1,38 +1,11 @@
 // Value and gradient at one point.
 #pragma once
-#include "interpolate.cuh"
 #include "state.cuh"
+#include "terms/histosys/histosys.cuh"
+#include "terms/normsys/normsys.cuh"
+#include "terms/poisson/deviance.cuh"
 
 namespace ns {
-
-// `lambda - n ln(lambda) - (n - n ln n)` without cancellation (see src/simd/deviance.rs).
-NS_DEVICE double deviance(double lambda, double n) {
-    double z = (lambda - n) / n, x = lambda / n;
-    uint64_t shifted = bits(x) + (ONE_BITS - HALF_ROOT_BITS);
-    double k = (double)((int)(shifted >> 52) - EXPONENT_BIAS);
-    double m = from_bits((shifted & FRACTION_BITS) + HALF_ROOT_BITS);
-    double f = k == 0.0 ? z : m - 1.0;
-    double s = f / (2.0 + f), s2 = s * s;
-    const double terms[7] = NS_DEVIANCE_TERMS;
-    double r = terms[6];
-    r = fma(r, s2, terms[5]);
-    r = fma(r, s2, terms[4]);
-    r = fma(r, s2, terms[3]);
-    r = fma(r, s2, terms[2]);
-    r = fma(r, s2, terms[1]);
-    r = fma(r, s2, terms[0]);
-    double half = 0.5 * f * f;
-    double tail = s * fma(r, s2, half);
-    double near = half - tail;
-    double far = z - fma(k, LN2_HIGH, f - (near - k * LN2_LOW));
-    return n * (k == 0.0 ? near : far);
-}
-
-// Poisson term from its saturated value, infinite where it is impossible.
-NS_DEVICE double poisson_term(double lambda, double n) {
-    if (!(n > 0.0)) return lambda;
-    return lambda > 0.0 ? deviance(lambda, n) : infinity();
-}
 
 // Product of the scalar factors `from` to `to`, without that at `leave_out`.
 NS_DEVICE double factors(const Plan& plan, int from, int to, int leave_out, const double* theta, double product) {
@@ -273,15 +246,19 @@ NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const doubl
     }
 }
 
+// The codes of the smooth twin.
+NS_DEVICE Codes smooth(Codes codes) {
+    return Codes{histosys_smooth(codes.histosys), normsys_smooth(codes.normsys), false};
+}
+
 // Half the difference of the slopes on both sides of a kink, for the team's parameter: `bent`, what its templates' curves
 // weigh, and the normsys terms `from` to `to`.
 template <bool NEAR>
 NS_DEVICE double jump(const Plan& plan, Codes codes, const State<NEAR>& state, double bent, int from, int to) {
-    double sum = codes.histosys == CODE0 ? bent : 0.0;
-    if (codes.normsys == CODE1) {
+    double sum = histosys_has_kink(codes.histosys) ? bent : 0.0;
+    if (normsys_has_kink(codes.normsys)) {
         for (int t = from + member(); t < to; t += members()) {
-            Pair log = plan.norm_log[t];
-            sum = fma(0.5 * (log.a + log.b), state[TOTAL][plan.norm_block[t]], sum);
+            sum = fma(normsys_jump(plan, t), state[TOTAL][plan.norm_block[t]], sum);
         }
     }
     return team_sum(sum);
@@ -343,8 +320,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>&
                 bent = fma(w[u], shape[u].b, bent);
             }
         }
-        double value, first;
-        histosys(codes.histosys, theta[rest.z], value, first);
+        double first = histosys(codes.histosys, theta[rest.z]).first;
         if (KINKS && codes.kinks && theta[rest.z] == 0.0) {
             double half = jump(plan, codes, state, bent, ranges.z, ranges.w);
             if (member() == 0) state[JUMP][rest.z] = half;
@@ -358,10 +334,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>&
 template <bool NEAR, bool KINKS>
 NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<NEAR>& state, const double* theta, Sums& sums) {
     double* curved = state[CURVED];
-    NS_EACH(p, plan.n_params) {
-        double first;
-        histosys(codes.histosys, theta[p], curved[p], first);
-    }
+    NS_EACH(p, plan.n_params) curved[p] = histosys(codes.histosys, theta[p]).f;
     terms(plan, codes.normsys, state, theta);
     barrier();
     double least = block_factors(plan, state, theta);

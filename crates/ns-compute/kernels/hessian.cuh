@@ -29,26 +29,6 @@ NS_DEVICE void of_triangle(int at, int& row, int& column) {
     column = at - (int)((int64_t)row * (row + 1) / 2);
 }
 
-// `f''` of a histosys code.
-NS_DEVICE double histosys_second(int code, double alpha) {
-    if (code == CODE0 || fabs(alpha) > 1.0) return 0.0;
-    double s = alpha * alpha;
-    return code == CODE2 ? 2.0 : fma(s, fma(s, 11.25, -15.0), 3.75);
-}
-
-// By how much the relative second derivative of normsys term `i` exceeds the square of the first: nothing where the factor
-// is an exponential, and at its kink.
-NS_DEVICE double normsys_bend(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
-    if (code != CODE4 || !(fabs(alpha) < 1.0)) return 0.0;
-    const Pair* c = plan.norm_coefficient + i;
-    Pair high = c[0], middle = c[plan.n_terms], low = c[2 * plan.n_terms];
-    double second = fma(30.0 * high.a, alpha, 20.0 * high.b);
-    second = fma(second, alpha, 12.0 * middle.a);
-    second = fma(second, alpha, 6.0 * middle.b);
-    second = fma(second, alpha, 2.0 * low.a);
-    return fma(-ratio, ratio, second * reciprocal(factor));
-}
-
 // Product of the scalar factors of a block without two of them, or of the per-bin factors of bin `b` of a block.
 NS_DEVICE double without(const int* params, int b, int from, int to, int i, int j, const double* theta) {
     double product = 1.0;
@@ -88,9 +68,9 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
     int *rank = extra.whole(Extra::RANK), *owner = extra.whole(Extra::OWNER);
     NS_EACH(p, n) {
-        double f;
-        histosys(plan.histosys, theta[p], f, first[p]);
-        second[p] = histosys_second(plan.histosys, theta[p]);
+        Curved curved = histosys(plan.histosys, theta[p]);
+        first[p] = curved.first;
+        second[p] = curved.second;
         rank[p] = width + p;
     }
     NS_EACH(b, plan.n_bins) {

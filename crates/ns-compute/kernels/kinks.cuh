@@ -77,7 +77,7 @@ NS_DEVICE void search_orthants(
     Stage stage = FROM_START;
     int at = -1, flips = 0;
     for (;;) {
-        Codes codes = stage == SMOOTH ? Codes{CODE4, CODE4, false} : codes_of(plan);
+        Codes codes = stage == SMOOTH ? smooth(codes_of(plan)) : codes_of(plan);
         Descent end = descend<NEAR, true>(plan, codes, metric, state, known, stage == PROBE, sums);
         bool lower = false;
         if (stage == PROBE) {

@@ -43,6 +43,7 @@ NS_DEVICE void pause() { sched_yield(); }
 #endif
 
 namespace ns {
+NS_DEVICE void trap() { __builtin_trap(); }
 NS_DEVICE double infinity() { return HUGE_VAL; }
 NS_DEVICE uint64_t bits(double x) {
     uint64_t u;

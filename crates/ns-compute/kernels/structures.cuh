@@ -115,10 +115,10 @@ struct Plan {
     // Parameter of the channel's first bin, per per-bin factor.
     const int* binwise_first;
     // normsys terms, parameter after parameter, so that neighbouring threads take the same branch; coefficients 5 and 4
-    // of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i]; logarithms of hi and lo.
+    // of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i]; rates of hi and lo beyond.
     const int* norm_param;
     const Pair* norm_coefficient;
-    const Pair* norm_log;
+    const Pair* norm_rate;
     const int* norm_block;
     // Position of each term when they are sorted by block.
     const int* norm_place;

@@ -5,7 +5,6 @@ pub mod cpu;
 pub mod cuda;
 mod curvature;
 mod eval;
-mod interp;
 mod lanes;
 mod linalg;
 mod optimise;
@@ -13,6 +12,7 @@ mod plan;
 mod shared_constants;
 mod simd;
 mod stop;
+mod terms;
 
 pub use cpu::CpuSession;
 pub use plan::Plan;

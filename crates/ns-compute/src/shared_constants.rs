@@ -129,14 +129,6 @@ constants! {
     /// and how many there are.
     N_COUNTERS: usize = 3;
 
-    /// Interpolation codes, as kernels number them. 4p of histosys counts as 4.
-    CODE0: i32 = 0;
-    /// Code 1 of normsys.
-    CODE1: i32 = 1;
-    /// Code 2 of histosys.
-    CODE2: i32 = 2;
-    /// Code 4 of normsys, 4p of histosys.
-    CODE4: i32 = 4;
     /// Kinds of constraint: none,
     UNCONSTRAINED: i32 = 0;
     /// Gaussian,

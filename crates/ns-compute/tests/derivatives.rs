@@ -13,7 +13,7 @@ mod number;
 use likelihood::{expected, nll};
 use models::{Random, random_model, random_point};
 use ns_compute::{CpuSession, Level};
-use ns_core::{Data, EvaluationRequest, Execution, Model, Session};
+use ns_core::{Data, EvaluationRequest, Execution, HistosysCode, Interpolation, Model, NormsysCode, Session};
 use number::Hyper;
 use proptest::prelude::*;
 
@@ -57,19 +57,18 @@ fn absolute_terms(model: &Model, theta: &[f64], i: usize, j: usize) -> (f64, f64
     (second, first)
 }
 
-fn check(seed: u64) -> Result<(), TestCaseError> {
-    let model = random_model(seed);
+fn check(seed: u64, model: &Model) -> Result<(), TestCaseError> {
     let mut r = Random(seed ^ 0x5555);
-    let theta = random_point(&model, &mut r);
+    let theta = random_point(model, &mut r);
     let n = theta.len();
-    let (want, scale) = nll(&model, &model.observed, &seeded(&theta, 0, 0));
-    if !want.value.is_finite() || expected(&model, &seeded(&theta, 0, 0)).iter().any(|l| l.value < 1e-6) {
+    let (want, scale) = nll(model, &model.observed, &seeded(&theta, 0, 0));
+    if !want.value.is_finite() || expected(model, &seeded(&theta, 0, 0)).iter().any(|l| l.value < 1e-6) {
         // A bin without expectation but with events: nothing to differentiate.
         return Err(TestCaseError::reject("a bin has no expectation"));
     }
     let direction: Vec<f64> = (0..n).map(|_| r.between(-1.0, 1.0)).collect();
     for level in Level::available() {
-        let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+        let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
         let got = session.evaluate(&Data::Observed, &theta, ALL).unwrap();
         let product = session.hessian_vector(&Data::Observed, &theta, &direction).unwrap();
         prop_assert!(
@@ -79,7 +78,7 @@ fn check(seed: u64) -> Result<(), TestCaseError> {
             got.nll[0],
             want.value
         );
-        for (b, l) in expected(&model, &seeded(&theta, 0, 0)).iter().enumerate() {
+        for (b, l) in expected(model, &seeded(&theta, 0, 0)).iter().enumerate() {
             prop_assert!((got.expected[b] - l.value).abs() <= 1e-12 * (1.0 + l.value.abs()) * 8.0);
         }
         let mut sums = vec![0.0; model.n_bins()];
@@ -97,8 +96,8 @@ fn check(seed: u64) -> Result<(), TestCaseError> {
         let mut product_scale = vec![0.0; n];
         for i in 0..n {
             for j in i..n {
-                let (number, _) = nll(&model, &model.observed, &seeded(&theta, i, j));
-                let (second, first) = absolute_terms(&model, &theta, i, j);
+                let (number, _) = nll(model, &model.observed, &seeded(&theta, i, j));
+                let (second, first) = absolute_terms(model, &theta, i, j);
                 let h = got.hessian[i * n + j];
                 prop_assert!(
                     (h - number.ab).abs() <= RELATIVE * second,
@@ -142,6 +141,25 @@ proptest! {
     /// At least 400 points are compared; proptest fails if too many are rejected.
     #[test]
     fn derivatives_agree_with_hyper_dual_numbers(seed in any::<u64>()) {
-        check(seed)?;
+        check(seed, &random_model(seed))?;
+    }
+}
+
+/// Of every pair of codes some points are compared.
+#[test]
+fn every_pair_of_codes_has_its_derivatives() {
+    for &normsys in NormsysCode::ALL {
+        for &histosys in HistosysCode::ALL {
+            let compared = (0..40).filter(|&seed| {
+                let model =
+                    Model { interpolation: Interpolation { normsys, histosys }, ..random_model(seed) };
+                match check(seed, &model) {
+                    Ok(()) => true,
+                    Err(TestCaseError::Reject(_)) => false,
+                    Err(TestCaseError::Fail(why)) => panic!("normsys {normsys}, histosys {histosys}: {why}"),
+                }
+            });
+            assert!(compared.count() > 10, "normsys {normsys}, histosys {histosys}");
+        }
     }
 }

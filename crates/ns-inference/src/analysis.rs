@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, HistosysCode, Model, NormsysCode,
-    Observer, Parameter, Search, Session, Start, TaskOutcome, Wanted,
+    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Parameter,
+    Search, Session, Start, TaskOutcome, Wanted,
 };
 
 use crate::fit::diagnosis;
@@ -154,12 +154,7 @@ impl<'a> Analysis<'a> {
     /// How far fits next to a known minimum search. Piecewise interpolations kink, and every orthant around
     /// the kinks may have a minimum of its own: there nothing less than the base's search will do.
     pub(crate) fn nearby_search(&self) -> Search {
-        let codes = self.model.interpolation;
-        if codes.normsys == NormsysCode::Code1 || codes.histosys == HistosysCode::Code0 {
-            self.base.search
-        } else {
-            Search::Local
-        }
+        if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
 
     /// A fit that differs from the base by parameters held at values and starts at a neighbour's prediction.

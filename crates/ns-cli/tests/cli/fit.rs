@@ -132,6 +132,8 @@ fn interpolation_codes_and_their_older_spellings() {
     assert_eq!(codes(&["--interp-defaults", "pyhf"]), "piecewise (normsys code1, histosys code0)");
     assert_eq!(codes(&["--histosys-code", "2"]), "mixed (normsys code4, histosys code2)");
     assert_eq!(codes(&["--normsys-code", "code1"]), "mixed (normsys code1, histosys code4p)");
+    assert_eq!(codes(&["--normsys-code", "code0"]), "mixed (normsys code0, histosys code4p)");
+    assert_eq!(codes(&["--normsys-code", "6"]), "mixed (normsys code6, histosys code4p)");
 }
 
 #[test]

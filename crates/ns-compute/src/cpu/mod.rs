@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Interpolation, Model,
-    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, ParameterTable, Session,
+    SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use crate::eval::Dataset;
@@ -57,7 +57,7 @@ impl CpuSession {
     pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
         let plan = Plan::compile(model, execution)?;
         let smooth = if plan.has_kinks {
-            let twin = Model { interpolation: Interpolation::SMOOTH, ..model.clone() };
+            let twin = Model { interpolation: model.interpolation.smooth(), ..model.clone() };
             Some(Arc::new(Plan::compile(&twin, execution)?))
         } else {
             None

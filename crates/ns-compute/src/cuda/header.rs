@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use ns_core::{HistosysCode, NormsysCode};
+
 use super::layout;
 use crate::shared_constants;
 
@@ -85,12 +87,21 @@ fn constants() -> String {
         text += &declaration;
         text.push('\n');
     }
+    text += "\n// Interpolation codes, documented in interpolation.rs of ns-core.\n";
+    text += &codes("NormsysCode", NormsysCode::ALL.iter().map(|code| code.name()));
+    text += &codes("HistosysCode", HistosysCode::ALL.iter().map(|code| code.name()));
     text += "\n// Of the samplers, documented in random/constants.rs of ns-core.\n";
     for declaration in of_samplers() {
         text += &declaration;
         text.push('\n');
     }
     file("src/shared_constants.rs", "#include <stdint.h>\n", &text)
+}
+
+/// Interpolation codes as an enum, in the order of the Rust one.
+fn codes(name: &str, codes: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<String> = codes.map(str::to_ascii_uppercase).collect();
+    format!("enum class {name} {{ {} }};\n", names.join(", "))
 }
 
 /// The enums and structures.

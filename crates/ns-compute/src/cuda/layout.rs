@@ -77,10 +77,10 @@ structures! {
         /// Parameter of the channel's first bin, per per-bin factor.
         binwise_first: DeviceAddress<i32>,
         /// normsys terms, parameter after parameter, so that neighbouring threads take the same branch; coefficients 5 and 4
-        /// of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i]; logarithms of hi and lo.
+        /// of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i]; rates of hi and lo beyond.
         norm_param: DeviceAddress<i32>,
         norm_coefficient: DeviceAddress<[f64; 2]>,
-        norm_log: DeviceAddress<[f64; 2]>,
+        norm_rate: DeviceAddress<[f64; 2]>,
         norm_block: DeviceAddress<i32>,
         /// Position of each term when they are sorted by block.
         norm_place: DeviceAddress<i32>,

@@ -4,14 +4,12 @@
 //! terms parameter after parameter, histosys templates once by cell (in slices of 32 cells, those with many
 //! terms first) and once by parameter. Where a thread needs several indices to begin with, they lie in one vector.
 
-use ns_core::{HistosysCode, NormsysCode};
-
 use super::address::DeviceAddress;
 use super::arena::Arena;
 use super::layout;
 use crate::plan::{Block, LANES, Plan};
 use crate::shared_constants::{
-    AT_A_TIME, CODE0, CODE1, CODE2, CODE4, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
+    AT_A_TIME, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
 };
 
 /// One histosys in one cell.
@@ -53,15 +51,8 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
         n_bins: plan.n_bins as i32,
         n_aux: plan.n_aux as i32,
         n_blocks: plan.blocks.len() as i32,
-        histosys: match plan.histosys {
-            HistosysCode::Code0 => CODE0,
-            HistosysCode::Code2 => CODE2,
-            HistosysCode::Code4p => CODE4,
-        },
-        normsys: match plan.normsys {
-            NormsysCode::Code1 => CODE1,
-            NormsysCode::Code4 => CODE4,
-        },
+        histosys: plan.histosys as i32,
+        normsys: plan.normsys.code as i32,
         ..layout::Plan::default()
     };
     let mut order: Vec<usize> = (0..plan.blocks.len()).collect();
@@ -230,7 +221,7 @@ fn norms(
     out.n_terms = terms.len() as i32;
     out.norm_param = arena.put_indices(params);
     out.norm_coefficient = arena.put(&coefficients);
-    out.norm_log = arena.put(&pairs(&plan.norm_log_hi, &plan.norm_log_lo));
+    out.norm_rate = arena.put(&pairs(&plan.norm_rate_hi, &plan.norm_rate_lo));
     out.norm_block = arena.put_indices(blocks);
     out.norm_place = arena.put_indices(places);
 }

@@ -62,7 +62,7 @@ isa_fn! {
 #[inline(always)]
 fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) {
     norm_ratios::<M>(plan, point.theta, |p| point.side[p], scratch);
-    if plan.has_kinks && plan.histosys == ns_core::HistosysCode::Code0 {
+    if plan.has_kinks && plan.histosys.has_kink() {
         for &p in &plan.hist_params {
             if point.theta[p] == 0.0 {
                 scratch.curved_first[p] = point.side[p];

@@ -1,6 +1,6 @@
 //! Derivatives of one block's scalar product `N` (normsys, normfactor, lumi).
 
-use crate::eval::{Scratch, kappa_derivative, kappa_second};
+use crate::eval::{Scratch, kappa_derivatives};
 use crate::plan::{Block, Plan};
 
 /// Below this a factor counts as zero and is never divided by.
@@ -87,17 +87,17 @@ pub(super) fn scalar_derivatives(
         let kappa = scratch.kappa[term];
         if scratch.degenerate && kappa.abs() < TINY {
             let p = plan.block_params[block.params.0 + slot] as usize;
-            let curve = kappa_second(plan, term, theta[p]);
-            vanish(slot, kappa_derivative(plan, term, theta[p]), curve);
+            let (derivative, curve) = kappa_derivatives(plan, term, theta[p], kappa);
+            vanish(slot, derivative, curve);
         } else {
-            // code1 factors are never zero; their product is in `norm` as a whole.
-            if plan.normsys == ns_core::NormsysCode::Code4 {
+            // Exponentials are never zero; their product is in `norm` as a whole.
+            if !plan.normsys.is_exponential() {
                 rest *= kappa;
             }
             relative[slot] += scratch.ratio[term];
         }
     }
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys.is_exponential() {
         rest *= scratch.norm[index];
     }
     for (p, slot) in factors() {

@@ -1,12 +1,11 @@
 //! Expected yields of every bin at one point.
 
-use ns_core::NormsysCode;
-
 use super::Scratch;
-use crate::interp;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
 use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
+use crate::terms::histosys;
+use crate::terms::normsys::{second, signed_rate, value_and_slope};
 
 isa_fn! {
     /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
@@ -17,14 +16,15 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     for &p in &plan.hist_params {
-        let c = interp::curved(plan.histosys, theta[p]);
-        scratch.curved[p] = c.f;
-        scratch.curved_first[p] = c.first;
-        scratch.curved_second[p] = c.second;
+        let curved = histosys::curved(plan.histosys, M::V1::splat(theta[p]));
+        curved.f.store(&mut scratch.curved[p..]);
+        curved.first.store(&mut scratch.curved_first[p..]);
+        curved.second.store(&mut scratch.curved_second[p..]);
     }
-    match plan.normsys {
-        NormsysCode::Code4 => norm_products::<M>(plan, theta, scratch),
-        NormsysCode::Code1 => norm_logarithms::<M>(plan, theta, scratch),
+    if plan.normsys.is_exponential() {
+        norm_logarithms::<M>(plan, theta, scratch);
+    } else {
+        norm_products::<M>(plan, theta, scratch);
     }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.blocks.iter().enumerate() {
@@ -56,7 +56,7 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     c
 }
 
-/// code4: product of factors per block; each run of terms shares one branch.
+/// Product of factors per block; each run of terms shares one branch.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.norm_coefficients[k][..]);
@@ -66,24 +66,28 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     assert!(rate.len() == n && coefficients.iter().all(|c| c.len() == n));
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        if alpha.abs() < 1.0 {
-            assert!(run.end <= n);
-            let mut i = run.start;
+        assert!(run.end <= n);
+        let mut i = run.start;
+        if plan.normsys.is_polynomial(alpha) {
+            let alpha = M::V8::splat(alpha);
             while i + TERM_LANES <= run.end {
                 // Value and slope in one pass: the coefficients are most of what this loop reads.
                 // SAFETY: eight terms from `i` on are within the run, which is within all arrays.
                 unsafe {
                     let c = coefficients.map(|c| M::V8::load_at(c, i));
-                    let (value, first) = interp::polynomial::<M::V8>(alpha, c);
+                    let (value, first) = value_and_slope(alpha, c);
                     value.store(kappa.get_unchecked_mut(i..i + TERM_LANES));
                     first.store(rate.get_unchecked_mut(i..i + TERM_LANES));
                 }
                 i += TERM_LANES;
             }
         } else {
-            let log = if alpha > 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
-            for (k, l) in kappa[run.start..run.end].iter_mut().zip(&log[run.start..run.end]) {
-                *k = exp::<M>(alpha.abs() * l);
+            let rates = if alpha > 0.0 { &plan.norm_rate_hi } else { &plan.norm_rate_lo };
+            let size = M::V8::splat(alpha.abs());
+            while i + TERM_LANES <= run.end {
+                let factors = plan.normsys.beyond.value::<M>(size, M::V8::load(&rates[i..]));
+                factors.store(&mut kappa[i..]);
+                i += TERM_LANES;
             }
         }
     }
@@ -108,13 +112,13 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
-/// code1: exponentials add up in the exponent; one `exp` per block.
+/// Exponentials add up in the exponent; one `exp` per block.
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.norm.fill(0.0);
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let log = if alpha >= 0.0 { &plan.norm_log_hi } else { &plan.norm_log_lo };
+        let log = if alpha >= 0.0 { &plan.norm_rate_hi } else { &plan.norm_rate_lo };
         for i in run.start..run.end {
             scratch.norm[plan.norm_block[i] as usize] += alpha.abs() * log[i];
         }
@@ -242,50 +246,33 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 ) {
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let polynomial = plan.normsys == NormsysCode::Code4 && alpha.abs() < 1.0;
-        let sign = if alpha == 0.0 { side(run.param) } else { alpha.signum() };
-        let mut i = run.start;
-        while i < run.end {
-            if polynomial {
-                let (first, curve) = interp::polynomial_derivatives::<M::V8>(alpha, coefficients(plan, i));
-                let inverse = M::V8::load(&scratch.kappa[i..]).reciprocal();
-                first.mul(inverse).store(&mut scratch.ratio[i..]);
-                curve.mul(inverse).store(&mut scratch.ratio_second[i..]);
+        let polynomial = plan.normsys.is_polynomial(alpha);
+        let sign = M::V8::splat(if alpha == 0.0 { side(run.param) } else { alpha.signum() });
+        for i in (run.start..run.end).step_by(TERM_LANES) {
+            let kappa = M::V8::load(&scratch.kappa[i..]);
+            let (first, second) = if polynomial {
+                let inverse = kappa.reciprocal();
+                let curve = second(M::V8::splat(alpha), coefficients(plan, i));
+                (M::V8::load(&scratch.kappa_first[i..]).mul(inverse), curve.mul(inverse))
             } else {
-                // d ln(kappa) = S + sign A, with S, A half the difference and sum of the logarithms.
-                for k in i..i + TERM_LANES {
-                    let (hi, lo) = (plan.norm_log_hi[k], plan.norm_log_lo[k]);
-                    let ratio = 0.5 * ((hi - lo) + sign * (hi + lo));
-                    scratch.ratio[k] = ratio;
-                    scratch.ratio_second[k] = ratio * ratio;
-                }
-            }
-            i += TERM_LANES;
+                let (hi, lo) = (M::V8::load(&plan.norm_rate_hi[i..]), M::V8::load(&plan.norm_rate_lo[i..]));
+                plan.normsys.beyond.relative(signed_rate(sign, hi, lo), kappa)
+            };
+            first.store(&mut scratch.ratio[i..]);
+            second.store(&mut scratch.ratio_second[i..]);
         }
     }
 }
 
-/// First and second derivative of one code4 factor, not relative to it.
-fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64) -> (f64, f64) {
-    if alpha.abs() < 1.0 {
-        type V = <Separate as MulAdd>::V4;
-        let c = std::array::from_fn(|k| V::splat(plan.norm_coefficients[k][term]));
-        let (first, second) = interp::polynomial_derivatives(alpha, c);
-        // All four lanes are the same number.
-        (first.sum() * 0.25, second.sum() * 0.25)
+/// First and second derivative of the normsys factor `kappa`, not relative to it: for factors too small to divide by.
+pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
+    type V = <Separate as MulAdd>::V1;
+    let (first, second) = if plan.normsys.is_polynomial(alpha) {
+        let c = plan.norm_coefficients.each_ref().map(|c| V::splat(c[term]));
+        (value_and_slope(V::splat(alpha), c).1, second(V::splat(alpha), c))
     } else {
-        let log = if alpha > 0.0 { plan.norm_log_hi[term] } else { -plan.norm_log_lo[term] };
-        let kappa = (alpha * log).exp();
-        (log * kappa, log * log * kappa)
-    }
-}
-
-/// Derivative of one code4 factor: for factors too small to divide by.
-pub(crate) fn kappa_derivative(plan: &Plan, term: usize, alpha: f64) -> f64 {
-    kappa_derivatives(plan, term, alpha).0
-}
-
-/// Second derivative of one code4 factor.
-pub(crate) fn kappa_second(plan: &Plan, term: usize, alpha: f64) -> f64 {
-    kappa_derivatives(plan, term, alpha).1
+        let (hi, lo) = (V::splat(plan.norm_rate_hi[term]), V::splat(plan.norm_rate_lo[term]));
+        plan.normsys.beyond.derivatives(signed_rate(V::splat(alpha).sign(), hi, lo), V::splat(kappa))
+    };
+    (first.sum(), second.sum())
 }

@@ -1,11 +1,10 @@
 //! Gradient of `-ln L`: one backward pass over the blocks.
 
-use ns_core::NormsysCode;
-
 use super::scratch::Unsummed;
 use super::{Dataset, Scratch};
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::simd::{MulAdd, Vector, isa_fn};
+use crate::terms::normsys::signed_rate;
 
 isa_fn! {
     /// Fills `scratch.gradient` at the point of the last `forward` and `likelihood`. Where a
@@ -179,14 +178,14 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
-    let (log_hi, log_lo, blocks) = (&plan.norm_log_hi[..], &plan.norm_log_lo[..], &plan.norm_block[..]);
+    let (rate_hi, rate_lo, blocks) = (&plan.norm_rate_hi[..], &plan.norm_rate_lo[..], &plan.norm_block[..]);
     // Bounds of all loads below, checked once per run.
     let n = kappa.len();
-    assert!(rate.len() == n && log_hi.len() == n && log_lo.len() == n && blocks.len() == n);
+    assert!(rate.len() == n && rate_hi.len() == n && rate_lo.len() == n && blocks.len() == n);
     for run in &plan.norm_runs {
         let alpha = theta[run.param];
-        let polynomial = plan.normsys == NormsysCode::Code4 && alpha.abs() < 1.0;
-        let sign = if alpha == 0.0 { 0.0 } else { alpha.signum() };
+        let polynomial = plan.normsys.is_polynomial(alpha);
+        let sign = M::V8::splat(if alpha == 0.0 { 0.0 } else { alpha.signum() });
         let mut sum = M::V8::splat(0.0);
         assert!(run.end <= n);
         let mut i = run.start;
@@ -202,9 +201,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 let ratio = if polynomial {
                     M::V8::load_at(rate, i).mul(M::V8::load_at(kappa, i).reciprocal())
                 } else {
-                    // Half the difference and half the sum of the logarithms, by the side of 0.
-                    let (hi, lo) = (M::V8::load_at(log_hi, i), M::V8::load_at(log_lo, i));
-                    hi.mul(M::V8::splat(0.5 * (1.0 + sign))).add(lo.mul(M::V8::splat(0.5 * (sign - 1.0))))
+                    let rate = signed_rate(sign, M::V8::load_at(rate_hi, i), M::V8::load_at(rate_lo, i));
+                    plan.normsys.beyond.relative(rate, M::V8::load_at(kappa, i)).0
                 };
                 sum = sums.mul_add(ratio, sum);
             }
@@ -231,8 +229,9 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 }
             }
             let p = plan.block_params[block.params.0 + plan.norm_slot[block.norm.0 + i] as usize];
-            scratch.gradient[p as usize] +=
-                others * super::forward::kappa_derivative(plan, term as usize, theta[p as usize]);
+            let kappa = scratch.kappa[term as usize];
+            let (first, _) = super::kappa_derivatives(plan, term as usize, theta[p as usize], kappa);
+            scratch.gradient[p as usize] += others * first;
         }
     }
 }
@@ -256,7 +255,7 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         let stride = block.n_lanes * LANES;
         for (i, &p) in plan.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
             let p = p as usize;
-            if theta[p] == 0.0 && plan.histosys == ns_core::HistosysCode::Code0 {
+            if theta[p] == 0.0 && plan.histosys.has_kink() {
                 let a = &plan.hist_curve[block.curve + i * stride..][..block.n_bins];
                 let w = &scratch.weight[block.cell..][..block.n_bins];
                 let sum: f64 = a.iter().zip(w).map(|(a, w)| a * w).sum();
@@ -264,10 +263,10 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
             }
         }
     }
-    if plan.normsys == NormsysCode::Code1 {
+    if plan.normsys.has_kink() {
         for run in plan.norm_runs.iter().filter(|run| theta[run.param] == 0.0) {
             for i in run.start..run.end {
-                let half = 0.5 * (plan.norm_log_hi[i] + plan.norm_log_lo[i]);
+                let half = 0.5 * (plan.norm_rate_hi[i] + plan.norm_rate_lo[i]);
                 scratch.jump[run.param] += half * scratch.block_sum[plan.norm_block[i] as usize];
             }
         }

@@ -152,7 +152,7 @@ fn load_scalars(
 ) {
     scalars.value.clear();
     scalars.rate.clear();
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys.is_exponential() {
         // One exponential for the whole block; its logarithm is linear on each side.
         let rate: f64 = plan.norm_of_block[block.norm.0..block.norm.1]
             .iter()
@@ -164,8 +164,9 @@ fn load_scalars(
     } else {
         for (i, &t) in plan.norm_of_block[block.norm.0..block.norm.1].iter().enumerate() {
             let p = norm_param(plan, block, i);
-            scalars.value.push(scratch.kappa[t as usize]);
-            scalars.rate.push(super::kappa_derivative(plan, t as usize, theta[p]) * v[p]);
+            let kappa = scratch.kappa[t as usize];
+            scalars.value.push(kappa);
+            scalars.rate.push(super::kappa_derivatives(plan, t as usize, theta[p], kappa).0 * v[p]);
         }
     }
     for &p in &plan.factor_param[block.factor.0..block.factor.1] {
@@ -193,7 +194,7 @@ fn scatter_scalars(
 ) {
     let norms = block.norm.1 - block.norm.0;
     let mut position = 0;
-    if plan.normsys == ns_core::NormsysCode::Code1 {
+    if plan.normsys.is_exponential() {
         let (n, dn) = scalars.product(None);
         let _ = index;
         for i in 0..norms {
@@ -206,8 +207,7 @@ fn scatter_scalars(
             let term = plan.norm_of_block[block.norm.0 + i] as usize;
             let p = norm_param(plan, block, i);
             let (rest, drest) = scalars.product(Some(position));
-            let first = super::kappa_derivative(plan, term, theta[p]);
-            let second = super::forward::kappa_second(plan, term, theta[p]);
+            let (first, second) = super::kappa_derivatives(plan, term, theta[p], scratch.kappa[term]);
             out[p] += (dtotal * rest + total * drest) * first + total * rest * second * v[p];
             position += 1;
         }

@@ -2,7 +2,8 @@
 
 use super::Scratch;
 use crate::plan::Plan;
-use crate::simd::{MulAdd, deviance, deviance_derivatives, isa_fn};
+use crate::simd::{MulAdd, isa_fn};
+use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 
 /// Data of one fit with everything about them that does not depend on parameters.
 #[derive(Debug, Clone)]
@@ -41,34 +42,6 @@ impl Dataset {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
         self.saturated_constraint =
             plan.gaussian.constant + plan.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>();
-    }
-}
-
-/// [`saturated`] of the counts that most toys consist of.
-static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
-    std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
-
-/// `-ln Poisson(n; lambda = n)` for real `n >= 0`, i.e. `n - n ln n + ln Gamma(n+1)`,
-/// with Stirling's series where the terms would cancel.
-fn saturated(n: f64) -> f64 {
-    let index = n as usize;
-    match OF_COUNTS.get(index) {
-        Some(known) if index as f64 == n => *known,
-        _ => stirling(n),
-    }
-}
-
-fn stirling(n: f64) -> f64 {
-    if n <= 0.0 {
-        0.0
-    } else if n < 30.0 {
-        n - n * n.ln() + libm::lgamma(n + 1.0)
-    } else {
-        let i = 1.0 / n;
-        let i2 = i * i;
-        let series =
-            i * (1.0 / 12.0 - i2 * (1.0 / 360.0 - i2 * (1.0 / 1260.0 - i2 * (1.0 / 1680.0 - i2 / 1188.0))));
-        0.5 * (2.0 * std::f64::consts::PI * n).ln() + series
     }
 }
 
@@ -122,13 +95,10 @@ fn body<M: MulAdd>(
         let terms = &mut scratch.terms[..plan.n_bins];
         for b in 0..plan.n_bins {
             let (lambda, n) = (lambdas[b], counts[b]);
-            let bad = n > 0.0 && !(lambda > 0.0);
-            forbidden |= bad || lambda.is_nan();
-            // Harmless operands where the other branch is taken, so that the loop stays branch-free.
-            let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
-            let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
-            terms[b] = term;
-            let (slope, curvature) = deviance_derivatives(safe_lambda, safe_n);
+            let term = term::<M>(lambda, n);
+            forbidden |= term.is_impossible || lambda.is_nan();
+            terms[b] = term.value;
+            let (slope, curvature) = deviance_derivatives(term.lambda, term.n);
             slopes[b] = if n > 0.0 { slope } else { 1.0 };
             curvatures[b] = if n > 0.0 { curvature } else { 0.0 };
         }
@@ -141,15 +111,9 @@ fn body<M: MulAdd>(
     let mut constraint = 0.5 * squared_pulls(plan, theta, data);
     for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
         let (lambda, n) = (tau * theta[p], data.aux[a]);
-        if n > 0.0 {
-            if lambda > 0.0 {
-                constraint += deviance::<M>(lambda, n);
-            } else {
-                forbidden = true;
-            }
-        } else {
-            constraint += lambda;
-        }
+        let term = term::<M>(lambda, n);
+        forbidden |= term.is_impossible;
+        constraint += term.value;
         scale += (lambda - n).abs();
     }
     scale += constraint.abs();
@@ -181,31 +145,4 @@ fn squared_pulls(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
         sums[i - whole] += square(params[i], aux[i], weights[i]);
     }
     (sums[0] + sums[1]) + (sums[2] + sums[3])
-}
-
-/// Poisson term with a quadratic continuation below `floor * n` (and linear for `n = 0`).
-#[inline(always)]
-fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
-    if !(n > 0.0) {
-        return (lambda, 1.0, 0.0);
-    }
-    let edge = floor * n;
-    let at = lambda.max(edge);
-    let (slope, curvature) = deviance_derivatives(at, n);
-    let below = lambda - at;
-    (deviance::<M>(at, n) + below * (slope + 0.5 * curvature * below), slope + curvature * below, curvature)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::saturated;
-
-    #[test]
-    fn the_saturated_constant_joins_smoothly() {
-        for n in [29.999_999_9, 30.0, 30.5, 57.25, 1000.0] {
-            let direct = n - n * f64::ln(n) + libm::lgamma(n + 1.0);
-            assert!((saturated(n) - direct).abs() < 1e-12 * (1.0 + n), "{n}");
-        }
-        assert_eq!(saturated(0.0), 0.0);
-    }
 }

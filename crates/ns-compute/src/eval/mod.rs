@@ -7,7 +7,7 @@ mod hessian_vector;
 mod likelihood;
 mod scratch;
 
-pub(crate) use forward::{forward, kappa_derivative, kappa_second, norm_ratios};
+pub(crate) use forward::{forward, kappa_derivatives, norm_ratios};
 pub(crate) use gradient::gradient;
 pub(crate) use hessian_vector::{Tangent, hessian_vector};
 pub(crate) use likelihood::{Dataset, Likelihood, likelihood};

@@ -118,7 +118,7 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
         for i in run.start..run.end {
             // Padding points behind the last block.
             if let Some(sample) = samples.get_mut(plan.norm_block[i] as usize) {
-                let logarithm = 0.5 * (plan.norm_log_hi[i] - plan.norm_log_lo[i]);
+                let logarithm = 0.5 * (plan.norm_rate_hi[i] - plan.norm_rate_lo[i]);
                 if logarithm.is_finite() {
                     sample.logarithms.push((run.param, logarithm));
                 }

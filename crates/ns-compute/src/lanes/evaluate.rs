@@ -3,13 +3,14 @@
 //! The same sums as in `eval`, one fit per lane: every coefficient of the plan is read once for eight fits,
 //! nothing is padded, and no lane sees another. A lane's bits do not depend on what the others hold.
 
-use ns_core::HistosysCode;
-
 use super::WIDTH;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
-use crate::simd::{MulAdd, Vector, deviance, exp, isa_fn};
+use crate::simd::{MulAdd, Vector, isa_fn};
+use crate::terms::histosys;
+use crate::terms::normsys::{signed_rate, value_and_slope};
+use crate::terms::poisson::term;
 
 isa_fn! {
     /// Fills `scratch` with value and gradient of every lane at `theta`, for the counts `main` and the
@@ -21,7 +22,9 @@ isa_fn! {
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) {
     assert!(theta.len() == plan.n_parameters() * WIDTH && main.len() == plan.n_bins * WIDTH);
     for &p in &plan.hist_params {
-        curved::<M>(plan.histosys, p, theta, scratch);
+        let curved = histosys::curved(plan.histosys, at::<M::V8>(theta, p));
+        put(&mut scratch.curved, p, curved.f);
+        put(&mut scratch.curved_first, p, curved.first);
     }
     norms::<M>(plan, theta, scratch);
     scratch.lambda.fill(0.0);
@@ -52,79 +55,37 @@ pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
-/// `|x|`.
-#[inline(always)]
-pub(super) fn abs<V: Vector>(x: V) -> V {
-    let zero = V::splat(0.0);
-    x.below(zero, zero.sub(x), x)
-}
-
-/// `f` and `f'` of the histosys code (see `interp`); codes with kinks never come here with curved terms.
-#[inline(always)]
-fn curved<M: MulAdd>(code: HistosysCode, p: usize, theta: &[f64], scratch: &mut Scratch) {
-    let splat = M::V8::splat;
-    let alpha: M::V8 = at(theta, p);
-    let size = abs(alpha);
-    let sign = alpha.below(splat(0.0), splat(-1.0), splat(1.0));
-    let edge = splat(1.0 + f64::EPSILON);
-    let (f, first) = match code {
-        HistosysCode::Code0 => (size, sign),
-        HistosysCode::Code2 => {
-            let far = size.mul_add(splat(2.0), splat(-1.0));
-            (
-                size.below(edge, alpha.mul(alpha), far),
-                size.below(edge, alpha.mul(splat(2.0)), sign.mul(splat(2.0))),
-            )
-        }
-        HistosysCode::Code4p => {
-            let s = alpha.mul(alpha);
-            let f = s.mul_add(splat(0.375), splat(-1.25)).mul_add(s, splat(1.875)).mul(s);
-            let first = s.mul_add(splat(2.25), splat(-5.0)).mul_add(s, splat(3.75)).mul(alpha);
-            (size.below(edge, f, size), size.below(edge, first, sign))
-        }
-    };
-    put(&mut scratch.curved, p, f);
-    put(&mut scratch.curved_first, p, first);
-}
-
-/// code4 factors: products per block, and the relative derivative of each.
+/// normsys factors: products per block, and the relative derivative of each.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
+    let (zero, inside) = (splat(0.0), splat(plan.normsys.inside));
     let n_blocks = plan.blocks.len();
     for i in 0..n_blocks {
         put(&mut scratch.norm, i, splat(1.0));
     }
     for run in &plan.norm_runs {
         let alpha: M::V8 = at(theta, run.param);
-        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !(a.abs() < 1.0));
-        let size = abs(alpha);
+        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !plan.normsys.is_polynomial(*a));
+        let size = alpha.abs();
+        let sign = alpha.sign();
         for i in run.start..run.end {
             let block = plan.norm_block[i] as usize;
             if block >= n_blocks {
                 break; // padding
             }
-            // Horner's rule for the polynomial and, with the same intermediate values, its derivative.
-            let mut value = splat(plan.norm_coefficients[5][i]);
-            let mut first = value;
-            for k in (0..5).rev() {
-                value = value.mul_add(alpha, splat(plan.norm_coefficients[k][i]));
-                first = first.mul_add(alpha, value);
+            let mut c = [zero; 6];
+            for k in 0..6 {
+                c[k] = splat(plan.norm_coefficients[k][i]);
             }
-            value = value.mul_add(alpha, splat(1.0));
+            let (mut value, first) = value_and_slope(alpha, c);
             let mut ratio = first.mul(value.reciprocal());
             if far {
-                let (hi, lo) = (splat(plan.norm_log_hi[i]), splat(plan.norm_log_lo[i]));
-                let zero = splat(0.0);
-                let log = alpha.below(zero, lo, hi);
-                let mut power = [0.0; WIDTH];
-                size.mul(log).store(&mut power);
-                for x in &mut power {
-                    *x = exp::<M>(*x);
-                }
-                let one = splat(1.0);
-                value = size.below(one, value, M::V8::load(&power));
-                ratio = size.below(one, ratio, alpha.below(zero, zero.sub(lo), hi));
+                let (hi, lo) = (splat(plan.norm_rate_hi[i]), splat(plan.norm_rate_lo[i]));
+                let beyond = plan.normsys.beyond.value::<M>(size, alpha.below(zero, lo, hi));
+                let (slope, _) = plan.normsys.beyond.relative(signed_rate(sign, hi, lo), beyond);
+                value = size.below(inside, value, beyond);
+                ratio = size.below(inside, ratio, slope);
             }
             put(&mut scratch.ratio, i, ratio);
             let product: M::V8 = at(&scratch.norm, block);
@@ -133,7 +94,7 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
     let mut least = splat(f64::INFINITY);
     for i in 0..n_blocks {
-        let size = abs(at::<M::V8>(&scratch.norm, i));
+        let size = at::<M::V8>(&scratch.norm, i).abs();
         least = size.below(least, size, least);
     }
     least.store(&mut scratch.least);
@@ -226,13 +187,10 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     let weights = &mut scratch.weight[..size];
     for i in 0..size {
         let (lambda, n) = (lambdas[i], main[i]);
-        let bad = n > 0.0 && !(lambda > 0.0);
-        // Harmless operands where the other branch is taken, so that the loop stays branch-free.
-        let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
-        let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
-        terms[i] = if bad { f64::INFINITY } else { term };
-        let inverse = 1.0 / safe_lambda;
-        slopes[i] = if n > 0.0 { (safe_lambda - safe_n) * inverse } else { 1.0 };
+        let term = term::<M>(lambda, n);
+        terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
+        let inverse = 1.0 / term.lambda;
+        slopes[i] = if n > 0.0 { (term.lambda - term.n) * inverse } else { 1.0 };
         // Without a count a bin has no curvature, however little it expects.
         let near = if n > 0.0 || lambda > FEWEST { lambda } else { FEWEST };
         let (positive, few) = (if lambda > 0.0 { near } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
@@ -242,7 +200,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     for b in 0..plan.n_bins {
         let term: M::V8 = at(terms, b);
         value = value.add(term);
-        noise = noise.add(abs(term)).add(abs(at::<M::V8>(lambdas, b).sub(at(main, b))));
+        noise = noise.add(term.abs()).add(at::<M::V8>(lambdas, b).sub(at(main, b)).abs());
     }
     value.store(&mut scratch.value);
     noise.store(&mut scratch.noise);
@@ -368,17 +326,15 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
         (&scratch.rate[..size], &scratch.count[..size], &mut scratch.rate_term[..size]);
     for i in 0..size {
         let (lambda, n) = (rates[i], counts[i]);
-        let bad = n > 0.0 && !(lambda > 0.0);
-        let (safe_lambda, safe_n) = if n > 0.0 && !bad { (lambda, n) } else { (1.0, 1.0) };
-        let term = if n > 0.0 { deviance::<M>(safe_lambda, safe_n) } else { lambda };
-        terms[i] = if bad { f64::INFINITY } else { term };
+        let term = term::<M>(lambda, n);
+        terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
     }
     let mut noise = M::V8::load(&scratch.noise);
     let zero = M::V8::splat(0.0);
     for (i, (&p, &tau)) in poisson.param.iter().zip(&poisson.tau).enumerate() {
         let (rate, count): (M::V8, M::V8) = (at(rates, i), at(counts, i));
         constraint = constraint.add(at(terms, i));
-        noise = noise.add(abs(rate.sub(count)));
+        noise = noise.add(rate.sub(count).abs());
         let tau = M::V8::splat(tau);
         // tau (1 - n / (tau theta)); tau where nothing was counted.
         let slope = zero.below(count, rate.sub(count).div(rate), M::V8::splat(1.0)).mul(tau);
@@ -387,5 +343,5 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
     }
     let value = M::V8::load(&scratch.value).add(constraint);
     value.store(&mut scratch.value);
-    noise.add(abs(constraint)).store(&mut scratch.noise);
+    noise.add(constraint.abs()).store(&mut scratch.noise);
 }

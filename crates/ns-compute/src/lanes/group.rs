@@ -1,7 +1,7 @@
 //! The state of eight fits that walk side by side, and the steps that change it.
 
 use super::WIDTH;
-use super::evaluate::{abs, at, put};
+use super::evaluate::{at, put};
 use super::scratch::Scratch;
 use crate::plan::Plan;
 use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
@@ -267,7 +267,7 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         let (lower, upper) = edges::<M>(bounds, p, theta);
         let room = step.below(zero, lower.sub(theta), upper.sub(theta));
         // A direction of next to nothing reaches any edge.
-        let part = splat(LEAST_COMPONENT).below(abs(step), room.div(step), one);
+        let part = splat(LEAST_COMPONENT).below(step.abs(), room.div(step), one);
         least = part.below(least, part, least);
     }
     // A lane that stays inside takes its whole step, also where rounding of `room / step` says a little less:

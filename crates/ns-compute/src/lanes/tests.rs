@@ -59,44 +59,57 @@ fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
 
 #[test]
 fn values_and_gradients_are_those_of_single_points() {
+    let finite: usize = (0..60).map(|seed| compare_with_single_points(seed, &model(seed))).sum();
+    assert!(finite > 500, "only {finite} finite points");
+}
+
+/// Those with kinks too, which fits on lanes do not take.
+#[test]
+fn every_pair_of_codes_is_that_of_single_points() {
+    for &normsys in NormsysCode::ALL {
+        for &histosys in HistosysCode::ALL {
+            let model =
+                |seed| Model { interpolation: Interpolation { normsys, histosys }, ..random_model(seed) };
+            let finite: usize = (0..12).map(|seed| compare_with_single_points(seed, &model(seed))).sum();
+            assert!(finite > 50, "only {finite} finite points of normsys {normsys}, histosys {histosys}");
+        }
+    }
+}
+
+/// Compares lanes with points by themselves, on all instruction sets; the number of finite ones.
+fn compare_with_single_points(seed: u64, model: &Model) -> usize {
     let mut finite = 0;
-    for seed in 0..60 {
-        let model = model(seed);
-        let mut r = Random(seed ^ 0xabc);
-        let points: Vec<Vec<f64>> = (0..WIDTH).map(|_| random_point(&model, &mut r)).collect();
-        let (mains, auxes): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
-            (0..WIDTH).map(|_| other_data(&model, &mut r)).unzip();
-        for level in Level::available() {
-            let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
-            let mut scratch = Scratch::new(session.plan());
-            let (main, aux) = (interleave(&mains), interleave(&auxes));
-            evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
-            for l in 0..WIDTH {
-                let data: Data = ns_core::BinnedData { main: mains[l].clone(), aux: auxes[l].clone() }.into();
-                let request = EvaluationRequest { nll: true, gradient: true, ..Default::default() };
-                let want = session.evaluate(&data, &points[l], request).unwrap();
-                let saturated = session.saturated_nll(&data).unwrap();
-                let name = format!("seed {seed}, {}, lane {l}", level.name());
-                if !want.nll[0].is_finite() {
-                    assert!(!scratch.value[l].is_finite(), "{name}: {}", scratch.value[l]);
-                    continue;
-                }
-                finite += 1;
-                let got = scratch.value[l] + saturated;
-                let scale = 1.0 + want.nll[0].abs() + saturated.abs() + scratch.noise[l];
-                assert!((got - want.nll[0]).abs() <= 1e-13 * scale, "{name}: {got}, not {}", want.nll[0]);
-                let steepest = want.gradient.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
-                for (p, want) in want.gradient.iter().enumerate() {
-                    let got = scratch.gradient[p * WIDTH + l];
-                    assert!(
-                        (got - want).abs() <= 1e-10 * steepest,
-                        "{name}, parameter {p}: {got}, not {want}"
-                    );
-                }
+    let mut r = Random(seed ^ 0xabc);
+    let points: Vec<Vec<f64>> = (0..WIDTH).map(|_| random_point(model, &mut r)).collect();
+    let (mains, auxes): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
+        (0..WIDTH).map(|_| other_data(model, &mut r)).unzip();
+    for level in Level::available() {
+        let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
+        let mut scratch = Scratch::new(session.plan());
+        let (main, aux) = (interleave(&mains), interleave(&auxes));
+        evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
+        for l in 0..WIDTH {
+            let data: Data = ns_core::BinnedData { main: mains[l].clone(), aux: auxes[l].clone() }.into();
+            let request = EvaluationRequest { nll: true, gradient: true, ..Default::default() };
+            let want = session.evaluate(&data, &points[l], request).unwrap();
+            let saturated = session.saturated_nll(&data).unwrap();
+            let name = format!("seed {seed}, {}, {}, lane {l}", model.interpolation, level.name());
+            if !want.nll[0].is_finite() {
+                assert!(!scratch.value[l].is_finite(), "{name}: {}", scratch.value[l]);
+                continue;
+            }
+            finite += 1;
+            let got = scratch.value[l] + saturated;
+            let scale = 1.0 + want.nll[0].abs() + saturated.abs() + scratch.noise[l];
+            assert!((got - want.nll[0]).abs() <= 1e-13 * scale, "{name}: {got}, not {}", want.nll[0]);
+            let steepest = want.gradient.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
+            for (p, want) in want.gradient.iter().enumerate() {
+                let got = scratch.gradient[p * WIDTH + l];
+                assert!((got - want).abs() <= 1e-10 * steepest, "{name}, parameter {p}: {got}, not {want}");
             }
         }
     }
-    assert!(finite > 500, "only {finite} finite points");
+    finite
 }
 
 #[test]

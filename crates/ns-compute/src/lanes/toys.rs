@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use ns_core::{Certificate, FitOutcome, FitStatus, HistosysCode, Inactive, NormsysCode};
+use ns_core::{Certificate, FitOutcome, FitStatus, Inactive};
 
 use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
 use super::directions::{Direction, directions};
@@ -59,8 +59,8 @@ pub(crate) enum End {
 
 /// Whether lanes have the interpolations of a model: not those with kinks, and no exponential one.
 pub(crate) fn suit_lanes(plan: &Plan) -> bool {
-    let bent = plan.histosys != HistosysCode::Code0 || plan.hist_curve.is_empty();
-    let exponential = plan.normsys != NormsysCode::Code4 && !plan.norm_runs.is_empty();
+    let bent = !plan.histosys.has_kink() || plan.hist_curve.is_empty();
+    let exponential = !plan.normsys.is_smooth_at_zero() && !plan.norm_runs.is_empty();
     !plan.has_kinks && bent && !exponential
 }
 

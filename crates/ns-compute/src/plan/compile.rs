@@ -2,15 +2,12 @@
 
 use std::collections::HashMap;
 
-use ns_core::{
-    Channel, Constraint, Effect, Execution, HistosysCode, Model, NormsysCode, ParameterTable, Sample,
-    SessionError,
-};
+use ns_core::{Channel, Constraint, Effect, Execution, Model, ParameterTable, Sample, SessionError};
 
 use super::bend::Bends;
 use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
-use crate::interp;
 use crate::optimise::EDM_TOLERANCE;
+use crate::terms::normsys::normsys;
 
 /// One normsys before the terms are sorted by parameter.
 struct NormTerm {
@@ -39,7 +36,7 @@ impl Plan {
             },
             n_bins: model.n_bins(),
             n_aux: model.observed.aux.len(),
-            normsys: model.interpolation.normsys,
+            normsys: normsys(model.interpolation.normsys),
             histosys: model.interpolation.histosys,
             blocks: Vec::new(),
             n_cells: 0,
@@ -52,8 +49,8 @@ impl Plan {
             norm_runs: Vec::new(),
             norm_block: Vec::new(),
             norm_coefficients: Default::default(),
-            norm_log_hi: Vec::new(),
-            norm_log_lo: Vec::new(),
+            norm_rate_hi: Vec::new(),
+            norm_rate_lo: Vec::new(),
             norm_of_block: Vec::new(),
             norm_slot: Vec::new(),
             factor_param: Vec::new(),
@@ -125,7 +122,7 @@ impl Plan {
                         .map(|b| 0.5 * ((hi[b] - sample.nominal[b]) + (lo[b] - sample.nominal[b])))
                         .collect();
                     if a.iter().any(|&x| x != 0.0) {
-                        self.kinked[modifier.first] |= self.histosys == HistosysCode::Code0;
+                        self.kinked[modifier.first] |= self.histosys.has_kink();
                         self.asymmetric[modifier.first] = true;
                         self.hist_param.push(modifier.first as u32);
                         self.hist_slot.push(slot(modifier.first));
@@ -137,8 +134,8 @@ impl Plan {
                 }
                 Effect::NormSys { lo, hi } => {
                     if *lo != 1.0 || *hi != 1.0 {
-                        let asymmetric = (lo.ln() + hi.ln()).abs() > 1e-12;
-                        self.kinked[modifier.first] |= asymmetric && self.normsys == NormsysCode::Code1;
+                        let asymmetric = self.normsys.is_asymmetric(*lo, *hi);
+                        self.kinked[modifier.first] |= asymmetric && self.normsys.has_kink();
                         self.asymmetric[modifier.first] |= asymmetric;
                         norms.push(NormTerm {
                             param: modifier.first,
@@ -194,13 +191,12 @@ impl Plan {
             for term in run {
                 by_block[term.block].push((self.norm_block.len() as u32, term.slot));
                 self.norm_block.push(term.block as u32);
-                for (array, c) in
-                    self.norm_coefficients.iter_mut().zip(interp::coefficients(term.lo, term.hi))
-                {
+                let coefficients = (self.normsys.coefficients)(term.lo, term.hi);
+                for (array, c) in self.norm_coefficients.iter_mut().zip(coefficients) {
                     array.push(c);
                 }
-                self.norm_log_hi.push(term.hi.ln());
-                self.norm_log_lo.push(term.lo.ln());
+                self.norm_rate_hi.push(self.normsys.beyond.rate(term.hi));
+                self.norm_rate_lo.push(self.normsys.beyond.rate(term.lo));
             }
             let end = self.norm_block.len();
             let padded = start + (end - start).div_ceil(TERM_LANES) * TERM_LANES;
@@ -208,8 +204,8 @@ impl Plan {
             for array in &mut self.norm_coefficients {
                 array.resize(padded, 0.0);
             }
-            self.norm_log_hi.resize(padded, 0.0);
-            self.norm_log_lo.resize(padded, 0.0);
+            self.norm_rate_hi.resize(padded, 0.0);
+            self.norm_rate_lo.resize(padded, 0.0);
             self.norm_runs.push(NormRun { param: run[0].param, start, end: padded });
         }
         for (block, list) in self.blocks.iter_mut().zip(&by_block) {

@@ -1,7 +1,5 @@
 //! How much work an evaluation is, counted: for predictions of time, and for rooflines.
 
-use ns_core::NormsysCode;
-
 use super::Plan;
 
 /// Operations of an elementary function: the length of the polynomials behind `exp` and `log1p`.
@@ -18,13 +16,7 @@ impl Plan {
     /// multiply-add is two.
     #[must_use]
     pub fn operations(&self) -> u64 {
-        let norm = match self.normsys {
-            // Value and slope of a polynomial of degree six, the product over terms, and the gradient.
-            NormsysCode::Code4 => 28,
-            // A term of the exponent, and the gradient.
-            NormsysCode::Code1 => 6,
-        };
-        let mut count = norm * self.norm_of_block.len() + ELEMENTARY * self.blocks.len();
+        let mut count = self.normsys.operations * self.norm_of_block.len() + ELEMENTARY * self.blocks.len();
         for block in &self.blocks {
             let terms = |(from, to): (usize, usize)| to - from;
             // A template is read for the yields and for the gradient.

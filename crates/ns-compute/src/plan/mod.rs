@@ -9,7 +9,9 @@ mod compile;
 mod count;
 mod structure;
 
-use ns_core::{HistosysCode, NormsysCode, ParameterTable};
+use ns_core::{HistosysCode, ParameterTable};
+
+use crate::terms::normsys::Normsys;
 
 pub(crate) use bend::Bends;
 pub(crate) use structure::{Component, Incidence, Layout, Place};
@@ -81,7 +83,7 @@ pub struct Plan {
     pub(crate) table: ParameterTable,
     pub(crate) n_bins: usize,
     pub(crate) n_aux: usize,
-    pub(crate) normsys: NormsysCode,
+    pub(crate) normsys: &'static Normsys,
     pub(crate) histosys: HistosysCode,
     pub(crate) blocks: Vec<Block>,
     /// Number of padded cells over all blocks.
@@ -99,10 +101,10 @@ pub struct Plan {
     pub(crate) norm_runs: Vec<NormRun>,
     /// Block of each (padded) normsys term; padding points at the dummy block.
     pub(crate) norm_block: Vec<u32>,
-    /// code4 polynomial coefficients, one array per power.
+    /// Coefficients of the polynomials of normsys, one array per power, and rates beyond (see `terms::normsys`).
     pub(crate) norm_coefficients: [Vec<f64>; 6],
-    pub(crate) norm_log_hi: Vec<f64>,
-    pub(crate) norm_log_lo: Vec<f64>,
+    pub(crate) norm_rate_hi: Vec<f64>,
+    pub(crate) norm_rate_lo: Vec<f64>,
     /// normsys terms grouped by block (indices into the padded terms).
     pub(crate) norm_of_block: Vec<u32>,
     /// Position of each of those terms' parameter within the block's list.

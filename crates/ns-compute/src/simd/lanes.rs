@@ -29,6 +29,18 @@ pub(crate) trait Vector: Copy {
     fn sum(self) -> f64;
     /// Writes the lane sums of four vectors to the first four elements of `to`.
     fn sums(four: [Self; 4], to: &mut [f64]);
+    /// `|self|`.
+    #[inline(always)]
+    fn abs(self) -> Self {
+        let zero = Self::splat(0.0);
+        self.below(zero, zero.sub(self), self)
+    }
+    /// -1 below 0, 1 above, and 0.
+    #[inline(always)]
+    fn sign(self) -> Self {
+        let zero = Self::splat(0.0);
+        self.below(zero, Self::splat(-1.0), zero.below(self, Self::splat(1.0), zero))
+    }
     /// `1 / self`, to one or two units in the last place.
     fn reciprocal(self) -> Self;
     /// The first `N` elements, without a check.
@@ -40,6 +52,8 @@ pub(crate) trait Vector: Copy {
 
 /// An instruction set, as a type: how products round, and its vectors.
 pub(crate) trait MulAdd: Copy {
+    /// One number, with the same operations.
+    type V1: Vector;
     /// Four numbers.
     type V4: Vector;
     /// Eight numbers.
@@ -58,6 +72,7 @@ pub(crate) struct Separate;
 pub(crate) struct Fused;
 
 impl MulAdd for Separate {
+    type V1 = Lanes<1, false>;
     type V4 = Lanes<4, false>;
     type V8 = Lanes<8, false>;
 
@@ -69,6 +84,7 @@ impl MulAdd for Separate {
 
 #[cfg(any(target_arch = "aarch64", test))]
 impl MulAdd for Fused {
+    type V1 = Lanes<1, true>;
     type V4 = Lanes<4, true>;
     type V8 = Lanes<8, true>;
 

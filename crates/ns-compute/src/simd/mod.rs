@@ -4,14 +4,12 @@
 //! copy per instruction set and a dispatcher. Between instruction sets the last
 //! bits may differ (fused multiply-add); on one machine they never do.
 
-mod deviance;
 mod exp;
 mod lanes;
 mod level;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use deviance::{deviance, deviance_derivatives};
 pub(crate) use exp::exp;
 #[cfg(any(target_arch = "aarch64", test))]
 pub(crate) use lanes::Fused;

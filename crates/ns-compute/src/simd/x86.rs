@@ -13,7 +13,7 @@ use std::arch::x86_64::{
     _mm512_sqrt_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
-use super::lanes::{MulAdd, Vector};
+use super::lanes::{Lanes, MulAdd, Vector};
 
 /// 256-bit registers with fused multiply-add.
 #[derive(Clone, Copy)]
@@ -24,6 +24,7 @@ pub(crate) struct Avx2;
 pub(crate) struct Avx512;
 
 impl MulAdd for Avx2 {
+    type V1 = Lanes<1, true>;
     type V4 = V4;
     type V8 = V8Pair;
 
@@ -34,6 +35,7 @@ impl MulAdd for Avx2 {
 }
 
 impl MulAdd for Avx512 {
+    type V1 = Lanes<1, true>;
     type V4 = V4;
     type V8 = V8;
 

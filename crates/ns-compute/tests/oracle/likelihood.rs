@@ -42,8 +42,13 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
     let outside = |alpha: Hyper| {
         if a >= 0.0 { (alpha * hi.ln()).exp() } else { (alpha * -lo.ln()).exp() }
     };
-    if code == NormsysCode::Code1 || a.abs() >= 1.0 {
-        return outside(alpha);
+    match code {
+        NormsysCode::Code0 => return histosys(HistosysCode::Code0, lo, 1.0, hi, alpha) + 1.0,
+        NormsysCode::Code1 => return outside(alpha),
+        NormsysCode::Code4 if a.abs() >= 1.0 => return outside(alpha),
+        NormsysCode::Code4 => {}
+        // The same as a histosys that shifts 1.
+        NormsysCode::Code6 => return histosys(HistosysCode::Code4p, lo, 1.0, hi, alpha) + 1.0,
     }
     // Value, slope and curvature at +1 and -1, through the inverse of the 6 x 6 system.
     let b = [hi - 1.0, lo - 1.0, hi.ln() * hi, -lo.ln() * lo, hi.ln().powi(2) * hi, lo.ln().powi(2) * lo];

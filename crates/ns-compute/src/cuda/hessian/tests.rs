@@ -1,6 +1,6 @@
 //! Hessians of the kernels, compiled for the processor, against the processor's own.
 
-use ns_core::{Data, EvaluationRequest, Session};
+use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
 
 use super::super::SeveralCuda;
 use super::super::beside::{both, execution};
@@ -13,6 +13,8 @@ mod models;
 
 const HESSIAN: EvaluationRequest =
     EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
+
+const WHOLE: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, ..HESSIAN };
 
 /// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
 /// expectation adds to them through its slope.
@@ -34,51 +36,78 @@ fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
 
 #[test]
 fn hessians_at_random_points_are_the_processor_s() {
-    let (mut worst, mut compared) = (0.0_f64, 0);
-    for seed in 0..240 {
-        let model = models::random_model(seed);
-        let (cpu, gpu) = both(&model);
-        assert!(gpu.hessians.is_some(), "seed {seed}");
-        let mut random = models::Random(seed ^ 0x77);
-        let n = model.parameters.len();
-        for k in 0..4 {
-            let mut point = models::random_point(&model, &mut random);
-            if k == 3 {
-                // At the kinks and where polynomials end.
-                for (p, x) in point.iter_mut().enumerate() {
-                    if model.parameters[p].bounds.0 == -5.0 {
-                        *x = [0.0, 1.0, -1.0][p % 3];
-                    }
-                }
-            }
-            let here = cpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
-            let there = gpu.evaluate(&Data::Observed, &point, HESSIAN).unwrap().hessian;
-            let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-            let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
-            // Next to nothing, a bin's expectation is a difference of large numbers.
-            if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
-                assert!(here.iter().zip(&there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
-                continue;
-            }
-            compared += 1;
-            assert!(!is_left(&gpu, &point), "seed {seed}, point {k}");
-            for (at, scale) in scales(&here, n).iter().enumerate() {
-                let difference = (here[at] - there[at]).abs() / scale;
-                assert!(
-                    difference <= 1e-12,
-                    "seed {seed}, {:?}, point {k}, ({}, {}): {} and {}",
-                    model.interpolation,
-                    model.parameters[at / n].name,
-                    model.parameters[at % n].name,
-                    here[at],
-                    there[at]
-                );
-                worst = worst.max(difference);
-                assert_eq!(there[at].to_bits(), there[at % n * n + at / n].to_bits());
-            }
+    let compared: usize = (0..240).map(|seed| compare(seed, &models::random_model(seed))).sum();
+    assert!(compared > 400, "{compared} points");
+}
+
+#[test]
+fn every_pair_of_codes_is_the_processor_s() {
+    for &normsys in NormsysCode::ALL {
+        for &histosys in HistosysCode::ALL {
+            let codes = Interpolation { normsys, histosys };
+            let model = |seed| Model { interpolation: codes, ..models::random_model(seed) };
+            let compared: usize = (0..30).map(|seed| compare(seed, &model(seed))).sum();
+            assert!(compared > 30, "{codes}: {compared} points");
         }
     }
-    assert!(compared > 400, "{compared} points, {worst:e}");
+}
+
+/// Compares at four points, one of them where the pieces of codes meet; the number of those that say something.
+fn compare(seed: u64, model: &Model) -> usize {
+    let mut compared = 0;
+    let (cpu, gpu) = both(model);
+    assert!(gpu.hessians.is_some(), "seed {seed}");
+    let mut random = models::Random(seed ^ 0x77);
+    let n = model.parameters.len();
+    for k in 0..4 {
+        let mut point = models::random_point(model, &mut random);
+        if k == 3 {
+            // At the kinks and where polynomials end.
+            for (p, x) in point.iter_mut().enumerate() {
+                if model.parameters[p].bounds.0 == -5.0 {
+                    *x = [0.0, 1.0, -1.0][p % 3];
+                }
+            }
+        }
+        let (here, there) = (
+            cpu.evaluate(&Data::Observed, &point, WHOLE).unwrap(),
+            gpu.evaluate(&Data::Observed, &point, WHOLE).unwrap(),
+        );
+        let steepest = here.gradient.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
+        let numbers = here.nll.iter().zip(&there.nll).chain(here.gradient.iter().zip(&there.gradient));
+        let (here, there) = (&here.hessian, &there.hessian);
+        let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
+        // Next to nothing, a bin's expectation is a difference of large numbers.
+        if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
+            assert!(here.iter().zip(there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
+            continue;
+        }
+        compared += 1;
+        for (a, b) in numbers {
+            let scale = steepest + a.abs();
+            assert!(
+                (a - b).abs() <= 1e-11 * scale,
+                "seed {seed}, {}, point {k}: {a} and {b}",
+                model.interpolation
+            );
+        }
+        assert!(!is_left(&gpu, &point), "seed {seed}, point {k}");
+        for (at, scale) in scales(here, n).iter().enumerate() {
+            let difference = (here[at] - there[at]).abs() / scale;
+            assert!(
+                difference <= 1e-12,
+                "seed {seed}, {:?}, point {k}, ({}, {}): {} and {}",
+                model.interpolation,
+                model.parameters[at / n].name,
+                model.parameters[at % n].name,
+                here[at],
+                there[at]
+            );
+            assert_eq!(there[at].to_bits(), there[at % n * n + at / n].to_bits());
+        }
+    }
+    compared
 }
 
 #[test]
@@ -97,6 +126,28 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
             let alone = gpu.evaluate(&Data::Observed, point, HESSIAN).unwrap().hessian;
             assert!(same_bits(&alone, row), "seed {seed}");
         }
+    }
+}
+
+/// The process ends with the kernel where that runs on the processor, so the test starts itself once more.
+#[test]
+fn a_kernel_that_meets_an_unknown_code_ends() {
+    const CODE: &str = "NEXTSTAT_UNKNOWN_CODE";
+    if let Some(kind) = std::env::var_os(CODE) {
+        let model = models::random_model(13);
+        let (_, mut gpu) = both(&model);
+        let code = if kind == "normsys" { &mut gpu.plan.normsys } else { &mut gpu.plan.histosys };
+        *code = 99;
+        let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        drop(gpu.evaluate(&Data::Observed, &start, WHOLE));
+        return;
+    }
+    for kind in ["normsys", "histosys"] {
+        let name = "cuda::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = again.args(["--exact", name]).env(CODE, kind).output().unwrap().status;
+        // Without an exit code it was ended by a signal.
+        assert_eq!(ended.code(), None, "{kind}");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use ns_core::random::constants::FRACTION_BITS;
 
-use super::MulAdd;
 use crate::shared_constants::{DEVIANCE_TERMS, HALF_ROOT_BITS, LN2_HIGH, LN2_LOW, ONE_BITS};
+use crate::simd::MulAdd;
 
 /// `lambda - n ln(lambda) - (n - n ln n)`, for `n > 0` and `lambda > 0`: zero at
 /// `lambda = n`, positive elsewhere, relative error a few units in the last place.
@@ -49,8 +49,8 @@ pub(crate) fn deviance_derivatives(lambda: f64, n: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fused, Separate};
     use super::deviance;
+    use crate::simd::{Fused, Separate};
 
     /// The defining sum in extended precision by series where it cancels.
     fn oracle(lambda: f64, n: f64) -> f64 {

@@ -1,0 +1,10 @@
+//! code0: piecewise linear (`pyhf.interpolators.code0`).
+
+use super::Curved;
+use crate::simd::Vector;
+
+/// `f = |alpha|`; at 0 the mean slope, 0.
+#[inline(always)]
+pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
+    Curved { f: alpha.abs(), first: alpha.sign(), second: V::splat(0.0) }
+}

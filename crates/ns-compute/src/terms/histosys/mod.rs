@@ -1,0 +1,37 @@
+//! histosys: an additive shift of a template that follows one parameter. One file per interpolation code.
+//!
+//! All codes share one form, `nominal + alpha S + f(alpha) A` with
+//! `S = (hi - lo)/2` and `A = (hi + lo)/2 - nominal`; only `f` differs, and it
+//! depends on the parameter alone. So a code is three numbers per parameter:
+//! `f`, `f'` and `f''`.
+
+mod code0;
+mod code2;
+mod code4p;
+#[cfg(test)]
+mod tests;
+
+use ns_core::HistosysCode;
+
+use crate::simd::Vector;
+
+/// `f`, `f'` and `f''` of a code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Curved<V> {
+    pub(crate) f: V,
+    pub(crate) first: V,
+    pub(crate) second: V,
+}
+
+/// What is below this is at most 1.
+const EDGE: f64 = 1.0 + f64::EPSILON;
+
+/// The code at `alpha`. At the kink of code0 the slope is the mean of both sides.
+#[inline(always)]
+pub(crate) fn curved<V: Vector>(code: HistosysCode, alpha: V) -> Curved<V> {
+    match code {
+        HistosysCode::Code0 => code0::curved(alpha),
+        HistosysCode::Code2 => code2::curved(alpha),
+        HistosysCode::Code4p => code4p::curved(alpha),
+    }
+}

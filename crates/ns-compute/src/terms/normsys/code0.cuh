@@ -1,0 +1,14 @@
+// code0: lines to both sides (see code0.rs).
+#pragma once
+#include "block.cuh"
+#include "terms/normsys/piece.cuh"
+
+namespace ns {
+
+struct NormsysCode0 {
+    static constexpr bool KINK = true;
+    static constexpr int SMOOTH = (int)NormsysCode::CODE6;
+    static NS_DEVICE Piece piece(double) { return Piece::LINEAR; }
+};
+
+}  // namespace ns

@@ -1,0 +1,14 @@
+// code4: a polynomial inside |alpha| < 1 and an exponential outside (see code4.rs).
+#pragma once
+#include "block.cuh"
+#include "terms/normsys/piece.cuh"
+
+namespace ns {
+
+struct NormsysCode4 {
+    static constexpr bool KINK = false;
+    static constexpr int SMOOTH = (int)NormsysCode::CODE4;
+    static NS_DEVICE Piece piece(double size) { return size < 1.0 ? Piece::POLYNOMIAL : Piece::EXPONENTIAL; }
+};
+
+}  // namespace ns

@@ -1,0 +1,14 @@
+// code6: a polynomial inside |alpha| < 1 and linear outside (see code6.rs).
+#pragma once
+#include "block.cuh"
+#include "terms/normsys/piece.cuh"
+
+namespace ns {
+
+struct NormsysCode6 {
+    static constexpr bool KINK = false;
+    static constexpr int SMOOTH = (int)NormsysCode::CODE6;
+    static NS_DEVICE Piece piece(double size) { return size < 1.0 ? Piece::POLYNOMIAL : Piece::LINEAR; }
+};
+
+}  // namespace ns

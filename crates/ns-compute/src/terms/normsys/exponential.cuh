@@ -1,0 +1,30 @@
+// A factor that grows exponentially: e^(rate |alpha|) (see exponential.rs).
+#pragma once
+#include "block.cuh"
+
+namespace ns {
+
+// `e^x` for |x| < 700, to a unit in the last place: the Taylor polynomial on half of ln 2 to either side.
+NS_DEVICE double exponential(double x) {
+    x = fmin(fmax(x, -700.0), 700.0);
+    double shifted = fma(x, LOG2_E, ROUND_TO_INTEGER), k = shifted - ROUND_TO_INTEGER;
+    double r = fma(k, -LN2_HIGH, x);
+    r = fma(k, -LN2_LOW, r);
+    const double terms[12] = NS_EXP_TERMS;
+    double s = terms[0];
+    s = fma(s, r, terms[1]);
+    s = fma(s, r, terms[2]);
+    s = fma(s, r, terms[3]);
+    s = fma(s, r, terms[4]);
+    s = fma(s, r, terms[5]);
+    s = fma(s, r, terms[6]);
+    s = fma(s, r, terms[7]);
+    s = fma(s, r, terms[8]);
+    s = fma(s, r, terms[9]);
+    s = fma(s, r, terms[10]);
+    s = fma(s, r, terms[11]);
+    double value = fma(r * r, s, r) + 1.0;
+    return from_bits(bits(value) + (bits(shifted) << 52));
+}
+
+}  // namespace ns

@@ -1,0 +1,32 @@
+//! A factor that grows exponentially: `e^(rate |alpha|)`.
+
+use crate::simd::{MulAdd, Vector, exp};
+
+/// The rate at which the factor is `factor` at distance 1.
+pub(super) fn rate(factor: f64) -> f64 {
+    factor.ln()
+}
+
+/// The factor at the distance `size`.
+#[inline(always)]
+pub(super) fn value<M: MulAdd>(size: M::V8, rate: M::V8) -> M::V8 {
+    let mut power = [0.0; 8];
+    size.mul(rate).store(&mut power);
+    for x in &mut power {
+        *x = exp::<M>(*x);
+    }
+    M::V8::load(&power)
+}
+
+/// First and second derivative by `alpha`, from the rate with the sign of its side.
+#[inline(always)]
+pub(super) fn derivatives<V: Vector>(signed_rate: V, value: V) -> (V, V) {
+    let first = signed_rate.mul(value);
+    (first, signed_rate.mul(first))
+}
+
+/// The same relative to the factor.
+#[inline(always)]
+pub(super) fn relative<V: Vector>(signed_rate: V) -> (V, V) {
+    (signed_rate, signed_rate.mul(signed_rate))
+}

@@ -1,0 +1,26 @@
+//! A factor that grows linearly: `1 + rate |alpha|`.
+
+use crate::simd::Vector;
+
+/// The rate at which the factor is `factor` at distance 1.
+pub(super) fn rate(factor: f64) -> f64 {
+    factor - 1.0
+}
+
+/// The factor at the distance `size`.
+#[inline(always)]
+pub(super) fn value<V: Vector>(size: V, rate: V) -> V {
+    size.mul_add(rate, V::splat(1.0))
+}
+
+/// First and second derivative by `alpha`, from the rate with the sign of its side.
+#[inline(always)]
+pub(super) fn derivatives<V: Vector>(signed_rate: V) -> (V, V) {
+    (signed_rate, V::splat(0.0))
+}
+
+/// The same relative to the factor.
+#[inline(always)]
+pub(super) fn relative<V: Vector>(signed_rate: V, value: V) -> (V, V) {
+    (signed_rate.mul(value.reciprocal()), V::splat(0.0))
+}

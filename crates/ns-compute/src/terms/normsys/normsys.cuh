@@ -1,0 +1,80 @@
+// normsys: a factor on a sample that follows one parameter (see mod.rs).
+#pragma once
+#include "plan.cuh"
+#include "terms/normsys/code0.cuh"
+#include "terms/normsys/code1.cuh"
+#include "terms/normsys/code4.cuh"
+#include "terms/normsys/code6.cuh"
+#include "terms/normsys/exponential.cuh"
+#include "terms/normsys/linear.cuh"
+#include "terms/normsys/polynomial.cuh"
+
+namespace ns {
+
+// What the code says. There is no other: one that is not known ends the kernel.
+#define NS_OF_NORMSYS(ask)                                 \
+    switch ((NormsysCode)code) {                           \
+        case NormsysCode::CODE0: return NormsysCode0::ask; \
+        case NormsysCode::CODE1: return NormsysCode1::ask; \
+        case NormsysCode::CODE4: return NormsysCode4::ask; \
+        case NormsysCode::CODE6: return NormsysCode6::ask; \
+    }                                                      \
+    trap();                                                \
+    return {}
+
+// What a code's factor is at the distance `size` from 0.
+NS_DEVICE Piece normsys_piece(int code, double size) {
+    NS_OF_NORMSYS(piece(size));
+}
+
+// Factor and relative derivative of term `i` at `alpha`; at a kink the mean slope. Coefficients are given: they are read while
+// alpha is still on its way.
+NS_DEVICE void normsys(
+    const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
+) {
+    double size = fabs(alpha);
+    Piece piece = normsys_piece(code, size);
+    if (piece == Piece::POLYNOMIAL) {
+        double first;
+        polynomial(high, middle, low, alpha, factor, first);
+        ratio = first * reciprocal(factor);
+        return;
+    }
+    Pair rate = plan.norm_rate[i];
+    double side = alpha < 0.0 ? rate.b : rate.a;
+    ratio = alpha < 0.0 ? -rate.b : alpha > 0.0 ? rate.a : 0.5 * (rate.a - rate.b);
+    if (piece == Piece::EXPONENTIAL) {
+        factor = exponential(size * side);
+    } else {
+        factor = linear(size, side);
+        ratio *= reciprocal(factor);
+    }
+}
+
+// By how much the relative second derivative of term `i` exceeds the square of the first: nothing where the factor is an
+// exponential, and at its kink; a line has no second derivative.
+NS_DEVICE double normsys_bend(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
+    Piece piece = normsys_piece(code, fabs(alpha));
+    if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
+    const Pair* c = plan.norm_coefficient + i;
+    double second = polynomial_second(c[0], c[plan.n_terms], c[2 * plan.n_terms], alpha);
+    return fma(-ratio, ratio, second * reciprocal(factor));
+}
+
+// Whether the slope jumps at 0.
+NS_DEVICE bool normsys_has_kink(int code) {
+    NS_OF_NORMSYS(KINK);
+}
+
+// The code of the smooth twin.
+NS_DEVICE int normsys_smooth(int code) {
+    NS_OF_NORMSYS(SMOOTH);
+}
+
+// Half the difference of the relative slopes on both sides of 0.
+NS_DEVICE double normsys_jump(const Plan& plan, int i) {
+    Pair rate = plan.norm_rate[i];
+    return 0.5 * (rate.a + rate.b);
+}
+
+}  // namespace ns

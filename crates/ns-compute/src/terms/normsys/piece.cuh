@@ -1,0 +1,8 @@
+// The pieces that factors are made of.
+#pragma once
+
+namespace ns {
+
+enum class Piece { POLYNOMIAL, EXPONENTIAL, LINEAR };
+
+}  // namespace ns

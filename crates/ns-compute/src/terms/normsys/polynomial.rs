@@ -1,0 +1,25 @@
+//! A factor that is a polynomial of degree six with value 1 at 0.
+
+use crate::simd::Vector;
+
+/// `1 + c1 alpha + ... + c6 alpha^6` and its derivative, by Horner's rule with the same intermediate values.
+#[inline(always)]
+pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
+    let (mut value, mut first) = (c[5], c[5]);
+    for i in (0..5).rev() {
+        value = value.mul_add(alpha, c[i]);
+        first = first.mul_add(alpha, value);
+    }
+    (value.mul_add(alpha, V::splat(1.0)), first)
+}
+
+/// Second derivative.
+#[inline(always)]
+pub(crate) fn second<V: Vector>(alpha: V, c: [V; 6]) -> V {
+    let mut second = c[5].mul(V::splat(30.0));
+    for i in (1..5).rev() {
+        let power = i as f64;
+        second = second.mul_add(alpha, c[i].mul(V::splat(power * (power + 1.0))));
+    }
+    second
+}

@@ -1,0 +1,36 @@
+// A Poisson term, measured from its saturated value (see deviance.rs).
+#pragma once
+#include "block.cuh"
+
+namespace ns {
+
+// `lambda - n ln(lambda) - (n - n ln n)` without cancellation.
+NS_DEVICE double deviance(double lambda, double n) {
+    double z = (lambda - n) / n, x = lambda / n;
+    uint64_t shifted = bits(x) + (ONE_BITS - HALF_ROOT_BITS);
+    double k = (double)((int)(shifted >> 52) - EXPONENT_BIAS);
+    double m = from_bits((shifted & FRACTION_BITS) + HALF_ROOT_BITS);
+    double f = k == 0.0 ? z : m - 1.0;
+    double s = f / (2.0 + f), s2 = s * s;
+    const double terms[7] = NS_DEVIANCE_TERMS;
+    double r = terms[6];
+    r = fma(r, s2, terms[5]);
+    r = fma(r, s2, terms[4]);
+    r = fma(r, s2, terms[3]);
+    r = fma(r, s2, terms[2]);
+    r = fma(r, s2, terms[1]);
+    r = fma(r, s2, terms[0]);
+    double half = 0.5 * f * f;
+    double tail = s * fma(r, s2, half);
+    double near = half - tail;
+    double far = z - fma(k, LN2_HIGH, f - (near - k * LN2_LOW));
+    return n * (k == 0.0 ? near : far);
+}
+
+// Poisson term from its saturated value, infinite where it is impossible.
+NS_DEVICE double poisson_term(double lambda, double n) {
+    if (!(n > 0.0)) return lambda;
+    return lambda > 0.0 ? deviance(lambda, n) : infinity();
+}
+
+}  // namespace ns

@@ -1,0 +1,182 @@
+//! Interpolation codes: how an effect that is given at -1, 0 and 1 depends on its parameter.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A name that no interpolation code has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown interpolation code '{value}' of {modifier}; use {}", listed(.known))]
+pub struct UnknownCode {
+    /// The type of modifier: `normsys` or `histosys`.
+    pub modifier: &'static str,
+    /// What was given.
+    pub value: String,
+    /// The names that there are.
+    pub known: Vec<&'static str>,
+}
+
+/// `"code1", "code2" or "code4"`.
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+/// Declares the codes of one type of modifier: an enum, its names, and what can be asked of a code.
+macro_rules! codes {
+    (
+        $(#[$meta:meta])* $code:ident of $modifier:literal {
+            $($(#[$doc:meta])* $variant:ident: $name:literal, kink: $kink:literal, smooth: $smooth:ident;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $code {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $code {
+            /// All codes, in the order in which kernels number them.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// Its name, for example `code4`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Whether the slope of an asymmetric effect jumps at 0.
+            #[must_use]
+            pub const fn has_kink(self) -> bool {
+                match self {
+                    $(Self::$variant => $kink,)*
+                }
+            }
+
+            /// The code that is as close as can be and smooth.
+            #[must_use]
+            pub const fn smooth(self) -> Self {
+                match self {
+                    $(Self::$variant => Self::$smooth,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $code {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        /// With or without the word: `code4` or `4`.
+        impl FromStr for $code {
+            type Err = UnknownCode;
+
+            fn from_str(value: &str) -> Result<Self, UnknownCode> {
+                let named = |code: &&Self| code.name() == value || code.name().strip_prefix("code") == Some(value);
+                Self::ALL.iter().find(named).copied().ok_or_else(|| UnknownCode {
+                    modifier: $modifier,
+                    value: value.to_owned(),
+                    known: Self::ALL.iter().map(|code| code.name()).collect(),
+                })
+            }
+        }
+    };
+}
+
+codes! {
+    /// Interpolation of `normsys` factors (`pyhf.interpolators`).
+    NormsysCode of "normsys" {
+        /// Piecewise linear; a kink at 0.
+        Code0: "code0", kink: true, smooth: Code6;
+        /// Piecewise exponential; a kink at 0.
+        Code1: "code1", kink: true, smooth: Code4;
+        /// Polynomial inside `|alpha| < 1`, exponential outside; smooth.
+        Code4: "code4", kink: false, smooth: Code4;
+        /// Polynomial inside `|alpha| < 1`, linear outside; smooth. Code 6 of ROOT's `FlexibleInterpVar`.
+        Code6: "code6", kink: false, smooth: Code6;
+    }
+}
+
+codes! {
+    /// Interpolation of `histosys` templates (`pyhf.interpolators`).
+    HistosysCode of "histosys" {
+        /// Piecewise linear; a kink at 0.
+        Code0: "code0", kink: true, smooth: Code4p;
+        /// Quadratic inside `|alpha| < 1`, linear outside.
+        Code2: "code2", kink: false, smooth: Code4p;
+        /// Sixth-order polynomial inside, linear outside; smooth.
+        Code4p: "code4p", kink: false, smooth: Code4p;
+    }
+}
+
+/// The pair of interpolation codes of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interpolation {
+    /// For normsys.
+    pub normsys: NormsysCode,
+    /// For histosys.
+    pub histosys: HistosysCode,
+}
+
+impl Interpolation {
+    /// code4 + code4p: the default here and in pyhf 0.7.
+    pub const SMOOTH: Self = Self { normsys: NormsysCode::Code4, histosys: HistosysCode::Code4p };
+    /// code1 + code0: the original HistFactory.
+    pub const PIECEWISE: Self = Self { normsys: NormsysCode::Code1, histosys: HistosysCode::Code0 };
+
+    /// Whether asymmetric effects of some type have a kink at 0.
+    #[must_use]
+    pub const fn has_kinks(self) -> bool {
+        self.normsys.has_kink() || self.histosys.has_kink()
+    }
+
+    /// The codes of the smooth twin of a model: the same effects at -1, 0 and 1.
+    #[must_use]
+    pub const fn smooth(self) -> Self {
+        Self { normsys: self.normsys.smooth(), histosys: self.histosys.smooth() }
+    }
+}
+
+impl Default for Interpolation {
+    fn default() -> Self {
+        Self::SMOOTH
+    }
+}
+
+impl fmt::Display for Interpolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spelling = match *self {
+            Self::SMOOTH => "smooth",
+            Self::PIECEWISE => "piecewise",
+            _ => "mixed",
+        };
+        write!(f, "{spelling} (normsys {}, histosys {})", self.normsys, self.histosys)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_known_by_their_names() {
+        for code in NormsysCode::ALL {
+            assert_eq!(code.name().parse(), Ok(*code));
+            assert_eq!(code.name().strip_prefix("code").unwrap().parse(), Ok(*code));
+            assert!(!code.smooth().has_kink());
+        }
+        for code in HistosysCode::ALL {
+            assert_eq!(code.to_string().parse(), Ok(*code));
+            assert!(!code.smooth().has_kink());
+        }
+        let error = "code3".parse::<HistosysCode>().unwrap_err();
+        let said = "unknown interpolation code 'code3' of histosys; use \"code0\", \"code2\" or \"code4p\"";
+        assert_eq!(error.to_string(), said);
+    }
+}
