@@ -73,7 +73,7 @@ fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
     let known = [
         (1508, 1.0, 0.906_099_406),
         (5422, 2.125_725_325_840_547_5, 7.890_548_569),
-        (7956, 4.666_142_510_740_846, 16.244_761_410),
+        (7956, 4.666_142_510_740_846, 12.860_350_393),
     ];
     for (index, mu, q_asimov) in known {
         let model = draw(index).model().unwrap();
@@ -104,4 +104,9 @@ fn minima_on_kinks_without_a_slope_have_uncertainties_of_both_sides() {
 #[test]
 fn every_parameter_of_a_flat_direction_is_named() {
     hold("uncertainty", &[9537]);
+}
+
+#[test]
+fn ends_of_crossings_at_kinks_are_searched() {
+    hold_at(Depth::Part, "MINOS", &[7944, 12356]);
 }
