@@ -144,10 +144,10 @@ impl<'a> Reference<'a> {
 
     /// A descent from a point that has converged.
     fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
-        self.from_point(asimov, held, point, Search::Local)
+        self.fit_at(asimov, held, point, Search::Local)
     }
 
-    fn from_point(
+    fn fit_at(
         &mut self,
         asimov: bool,
         held: &[(usize, f64)],
@@ -170,7 +170,7 @@ impl<'a> Reference<'a> {
 
     /// A search from a point, whose end is kept if it is lower.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
-        if let Some(fit) = self.from_point(asimov, held, point, search) {
+        if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
