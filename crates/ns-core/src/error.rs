@@ -38,7 +38,7 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// What a [`SessionError::BadNumber`] is about where the model expects less than nothing.
+/// What a [`SessionError::BadNumber`] is about where the model has a negative expected yield.
 pub const EXPECTED: &str = "the expected data";
 
 /// What makes a whole call impossible.
@@ -75,7 +75,7 @@ pub enum SessionError {
         /// How many there are.
         n_parameters: usize,
     },
-    /// Toys cannot be drawn: a bin or an auxiliary count expects less than nothing, or too much.
+    /// Toys cannot be drawn: a bin or an auxiliary count has a negative expected yield, or one that is too large.
     #[error(
         "cannot draw toys: {what}[{index}] expects {mean} events, and a Poisson mean lies between 0 and 1e15; check for negative \
          yields or factors, and parameters outside their bounds"

@@ -190,7 +190,7 @@ pub trait Session: Send + Sync {
     /// apart from those of other hypotheses.
     ///
     /// # Errors
-    /// If the length does not fit, a bin expects less than nothing, or the device fails.
+    /// If the length does not fit, a bin has a negative expected yield, or the device fails.
     fn toy_source(
         &self,
         parameters: &[f64],

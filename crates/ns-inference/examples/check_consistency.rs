@@ -47,8 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         for violation in &report.violations {
             println!("{} | {} | {}", case.index, violation.property, violation.numbers);
         }
-        for violation in &report.below_nothing {
-            println!("{} | below nothing: {} | {}", case.index, violation.property, violation.numbers);
+        for violation in &report.negative_yield {
+            println!("{} | negative yield: {} | {}", case.index, violation.property, violation.numbers);
         }
         if report.seconds > slow {
             println!("{} | slow | {:.2} s", case.index, report.seconds);
@@ -78,10 +78,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:<52} {n:>9}", format!("refused: {analysis}"));
     }
     println!(
-        "{} of {} models with a violation, {} more with one where a minimum expects less than nothing, {:.1} s",
+        "{} of {} models with a violation, {} more with one where a minimum has a negative expected yield, {:.1} s",
         summary.models_violated,
         summary.models,
-        summary.below_nothing,
+        summary.negative_yield,
         begin.elapsed().as_secs_f64()
     );
     Ok(())

@@ -103,7 +103,7 @@ pub enum InferenceError {
         /// The parameter.
         name: String,
     },
-    /// Neither an Asimov set nor toys can be made where the model expects less than nothing.
+    /// Neither an Asimov set nor toys can be made where the model has a negative expected yield.
     #[error(
         "{purpose}: {place} expects {} events, and an expectation cannot be negative or infinite; check for negative \
          yields or factors there, or bounds that allow them",

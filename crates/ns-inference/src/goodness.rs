@@ -84,7 +84,7 @@ pub fn goodness_of_fit(
 ///
 /// # Errors
 /// As [`goodness_of_fit`]; for a number of toys that cannot be run; if toys cannot be drawn since a bin
-/// expects less than nothing.
+/// has a negative expected yield.
 pub fn goodness_of_fit_toys(
     model: &Model,
     session: &dyn Session,

@@ -236,7 +236,7 @@ fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     close(Some(test(&model, 2.8, TestStatistic::Qtilde).q_asimov), 13.876, 0.02);
 }
 
-/// The lowest minimum at mu = 0 expects less than nothing in a bin where nothing was observed: a sample's template, far
+/// The lowest minimum at mu = 0 has a negative expected yield in a bin where nothing was observed: a sample's template, far
 /// off its nominal one, is negative there. The Asimov set is then that of a minimum that can be drawn.
 #[test]
 fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {

@@ -105,8 +105,8 @@ fn toys_of_a_published_model_with_many_asymmetric_effects() {
 }
 
 /// The conditional fit has the lower minimum, but as soon as the parameter of interest may move, the way down from there
-/// leads to where a bin without counts expects less than nothing, and on without end. At some of these minima that bin
-/// still expects something.
+/// leads to where a bin without counts has a negative expected yield, and on without end. At some of these minima that bin
+/// still has a positive expected yield.
 #[test]
 fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {
     let Some(path) = published() else { return };

@@ -21,7 +21,7 @@ const SCATTERED_BETWEEN_KINKS: u64 = 32;
 /// Keys the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
 
-/// How often the way from the common point to a start point is halved, as long as some bin expects nothing there.
+/// How often the way from the common point to a start point is halved, as long as the expected yield of some bin is zero there.
 const MOST_HALVINGS: usize = 4;
 
 /// Lists of start points.
@@ -95,7 +95,7 @@ impl Starts {
     }
 }
 
-/// Moves `start` towards `point` until every bin expects something. Where many effects are asymmetric, a third of the
+/// Moves `start` towards `point` until every bin has a positive expected yield. Where many effects are asymmetric, a third of the
 /// scattered points would be of no use to toys with counts in the bin concerned.
 fn make_possible(kind: &Kind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
     for _ in 0..MOST_HALVINGS {

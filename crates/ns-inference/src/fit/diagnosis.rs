@@ -65,7 +65,7 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Why neither an Asimov set nor toys can be made at a point: where the model expects less than nothing there.
+/// Why neither an Asimov set nor toys can be made at a point: where the model has a negative expected yield there.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -168,7 +168,7 @@ fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Ve
 
 /// Whether a minimum expects a negative number of events in some bin. Where none are observed there, the likelihood grows
 /// as the expectation falls, and its lowest point is in a corner of the bounds.
-pub(crate) fn is_below_nothing(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
+pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
     !negative_bins(session, data, outcome).is_empty()
 }
 

@@ -74,7 +74,7 @@ pub(super) fn make(
     } else {
         let mut request = FitRequest { start: Start::At(point), ..analysis.base.clone() };
         if inside {
-            // Far away an empty bin may expect less than nothing, as if that were likely: no measure of the signal.
+            // Far away an empty bin may have a negative expected yield, as if that were likely: no measure of the signal.
             request.search = Search::Local;
         }
         analysis.fit(&data, request, WITH_COVARIANCE)?

@@ -173,7 +173,7 @@ impl<'a> Tester<'a> {
         self.made_at = conditional.nll;
         let made = asimov::make(&mut self.analysis, &self.observed, &conditional, value, self.further);
         let Err(InferenceError::FitFailed { reason }) = made else { return made };
-        // The lowest minimum may expect less than nothing in a bin where nothing was observed. Others need not.
+        // The lowest minimum may have a negative expected yield in a bin where nothing was observed. Others need not.
         for other in asimov::other_minima(&mut self.analysis, &self.observed, value)? {
             let Ok(asimov) = asimov::make(&mut self.analysis, &self.observed, &other, value, self.further)
             else {

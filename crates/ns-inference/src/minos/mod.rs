@@ -14,7 +14,7 @@ use ns_core::{
 use serde::Serialize;
 
 use crate::effort::{is_small, is_tiny};
-use crate::fit::diagnosis::is_below_nothing;
+use crate::fit::diagnosis::has_negative_yield;
 use side::{End, MAX_PROBES, Probe, Side};
 
 /// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
@@ -129,7 +129,7 @@ pub(crate) fn crossings(
             }
         }
     }
-    let below_nothing = is_below_nothing(session, parent.data, parent.outcome);
+    let negative_yield = has_negative_yield(session, parent.data, parent.outcome);
     while !open.is_empty() && !parent.control.is_cancelled() {
         let tasks: Vec<FitTask> = open.iter().map(|side| probe_task(parent, side)).collect();
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
@@ -137,7 +137,7 @@ pub(crate) fn crossings(
         if outcomes.len() < tasks.len() || parent.control.is_cancelled() {
             break;
         }
-        if !below_nothing {
+        if !negative_yield {
             bring_back(session, parent, &open, &mut outcomes)?;
         }
         let mut still_open = Vec::with_capacity(open.len());
@@ -291,7 +291,7 @@ fn bring_back(
     open: &[Open],
     outcomes: &mut [TaskOutcome],
 ) -> Result<(), SessionError> {
-    let astray = |fit: &FitOutcome| is_below_nothing(session, parent.data, fit);
+    let astray = |fit: &FitOutcome| has_negative_yield(session, parent.data, fit);
     let chosen: Vec<usize> = (0..outcomes.len())
         .filter(|k| {
             let fits = outcomes.get_mut(*k).map(|outcome| &mut outcome.fits);

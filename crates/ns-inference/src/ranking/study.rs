@@ -42,7 +42,7 @@ pub(super) struct Study<'a> {
     /// The best fit with its covariance.
     pub(super) parent: FitOutcome,
     /// Whether it expects a negative number of events in some bin.
-    below_nothing: bool,
+    negative_yield: bool,
     /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
     intervals: Vec<(usize, Interval)>,
     /// How far below the minimum, in `twice_nll`, a variation may come out without meaning anything.
@@ -64,12 +64,12 @@ impl<'a> Study<'a> {
         let wanted = Wanted { uncertainties: true, covariance: true };
         let parent = analysis.fit(&data, request, wanted)?;
         let tolerance = minos::tolerance(parent.nll);
-        let below_nothing = diagnosis::is_below_nothing(analysis.session, &data, &parent);
+        let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
             target,
             parent,
-            below_nothing,
+            negative_yield,
             intervals: Vec::new(),
             tolerance,
             restarts: 0,
@@ -148,7 +148,7 @@ impl<'a> Study<'a> {
     }
 
     /// Runs variations of the parent, on its own data or others; those without certificate, and those that left the region
-    /// where every bin expects something, once more with a search from scratch, and between kinks all of them.
+    /// where every bin has a positive expected yield, once more with a search from scratch, and between kinks all of them.
     ///
     /// # Errors
     /// With [`Stop::Lower`] if one of them met a lower minimum of the parent.
@@ -170,7 +170,7 @@ impl<'a> Study<'a> {
     /// Whether a variation expects a negative number of events somewhere and its parent does not. What is found there lies
     /// in a corner of the bounds, and says nothing of the parent's minimum.
     fn astray(&self, fit: &FitOutcome) -> bool {
-        !self.below_nothing && diagnosis::is_below_nothing(self.analysis.session, &self.analysis.data, fit)
+        !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
 
     /// Repeats what has no certificate or went astray from the start of the parent, as a fit on its own would. Between
@@ -282,8 +282,8 @@ impl<'a> Study<'a> {
                 "a variation met a minimum lower by {:.3e} in twice_nll; the ranking was restarted there",
                 2.0 * (self.parent.nll - next.nll)
             ));
-            self.below_nothing =
-                diagnosis::is_below_nothing(self.analysis.session, &self.analysis.data, &next);
+            self.negative_yield =
+                diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, &next);
             self.parent = next;
         } else {
             // The free fit does not confirm it: no other minimum, only less exact variations.

@@ -64,7 +64,7 @@ impl<'a> ToyTest<'a> {
     ///
     /// # Errors
     /// As [`crate::hypotest()`]; for a number of toys that cannot be run; if toys cannot be drawn since a bin
-    /// expects less than nothing.
+    /// has a negative expected yield.
     pub fn prepare(
         model: &'a Model,
         session: &'a dyn Session,

@@ -22,9 +22,9 @@ pub struct Finding {
 pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
-    /// The same where a minimum expects less than nothing in some bin: such a likelihood falls towards the corners of
+    /// The same where a minimum has a negative expected yield in some bin: such a likelihood falls towards the corners of
     /// its box, and what is found there says nothing of models that can be drawn.
-    pub below_nothing: Vec<Finding>,
+    pub negative_yield: Vec<Finding>,
     /// Analyses that had a reason to refuse.
     pub refused: Vec<Finding>,
     /// How often each property was looked at.
@@ -163,17 +163,17 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let mut subject = Subject { model: &model, session, reference, report, draw, best, tests: Vec::new() };
     let point = subject.best.bestfit.clone();
     subject.reference.look_at(false, &point);
-    if !subject.reference.below_nothing {
+    if !subject.reference.negative_yield {
         free_fit(&mut subject);
     }
     // What follows would be set aside.
-    if subject.reference.below_nothing {
+    if subject.reference.negative_yield {
         let aside = subject.report.violations.len();
         if depth == Depth::Whole {
             tests::numbers(&mut subject);
         }
         subject.report.violations.drain(..aside);
-        subject.report.below_nothing.push(Finding {
+        subject.report.negative_yield.push(Finding {
             property: "the free fit",
             numbers: "a bin with a negative expected yield".to_owned(),
             size: 0.0,
@@ -196,7 +196,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     }
     tests::limit(&mut subject, turns);
     let Subject { mut report, reference, .. } = subject;
-    let below_nothing = reference.below_nothing;
+    let negative_yield = reference.negative_yield;
     report.looked.extend(std::iter::repeat_n("the thorough search misses nothing", reference.n_fits));
     for missed in reference.missed {
         report.violations.push(Finding {
@@ -216,8 +216,8 @@ pub fn check(case: &Case, depth: Depth) -> Report {
             ),
         });
     }
-    if below_nothing {
-        report.below_nothing = std::mem::take(&mut report.violations);
+    if negative_yield {
+        report.negative_yield = std::mem::take(&mut report.violations);
     }
     report
 }

@@ -40,9 +40,9 @@ pub struct Reference<'a> {
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
     pub n_fits: usize,
-    /// Whether some minimum of the observed data expects less than nothing in a bin. Without an event there the
+    /// Whether some minimum of the observed data has a negative expected yield in a bin. Without an event there the
     /// likelihood rewards that without end, and its lowest point lies wherever the box of the bounds lets it.
-    pub below_nothing: bool,
+    pub negative_yield: bool,
 }
 
 impl<'a> Reference<'a> {
@@ -54,7 +54,7 @@ impl<'a> Reference<'a> {
             known: HashMap::new(),
             missed: Vec::new(),
             n_fits: 0,
-            below_nothing: false,
+            negative_yield: false,
         }
     }
 
@@ -99,11 +99,11 @@ impl<'a> Reference<'a> {
         found
     }
 
-    /// Looks whether a minimum expects less than nothing somewhere.
+    /// Looks whether a minimum has a negative expected yield somewhere.
     pub fn look_at(&mut self, asimov: bool, point: &[f64]) {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         if let Ok(found) = self.session.evaluate(&self.data(asimov), point, request) {
-            self.below_nothing |= found.expected.iter().take(self.model.n_bins()).any(|x| *x < -1e-6);
+            self.negative_yield |= found.expected.iter().take(self.model.n_bins()).any(|x| *x < -1e-6);
         }
     }
 

@@ -24,8 +24,8 @@ pub struct Count {
 pub struct Summary {
     pub models: usize,
     pub models_violated: usize,
-    /// Models in which a minimum expects less than nothing in a bin, and something does not agree.
-    pub below_nothing: usize,
+    /// Models in which a minimum has a negative expected yield in a bin, and something does not agree.
+    pub negative_yield: usize,
     pub properties: BTreeMap<&'static str, Count>,
     pub refused: BTreeMap<&'static str, usize>,
 }
@@ -33,7 +33,7 @@ pub struct Summary {
 impl Summary {
     fn add(&mut self, case: &Case, report: &Report) {
         self.models += 1;
-        self.below_nothing += usize::from(!report.below_nothing.is_empty());
+        self.negative_yield += usize::from(!report.negative_yield.is_empty());
         self.models_violated += usize::from(!report.violations.is_empty());
         for property in &report.looked {
             self.properties.entry(property).or_default().looked += 1;

@@ -29,9 +29,9 @@ fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     result
 }
 
-/// Sets a model aside where an analysis says that a minimum expects less than nothing.
+/// Sets a model aside where an analysis says that a minimum has a negative expected yield.
 fn aside(s: &mut Subject<'_>, warnings: &[String]) {
-    s.reference.below_nothing |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
+    s.reference.negative_yield |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
 
 /// Free, conditional and Asimov fits at two values.
@@ -95,7 +95,7 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     });
 }
 
-/// `-ln L` of the free fit of the Asimov set. Where every bin expects something, nothing describes the set better than the
+/// `-ln L` of the free fit of the Asimov set. Where every bin has a positive expected yield, nothing describes the set better than the
 /// point at which it was made. In a bin without background the likelihood rises towards negative yields, and the
 /// statistic takes the maximum within the bounds that the measurement gives, as in pyhf: a descent from that point finds it.
 fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {

@@ -39,7 +39,7 @@ impl<'a> FitToysTest<'a> {
     ///
     /// # Errors
     /// For options that do not fit the model; if the fit that gives the point has no finite likelihood; if toys
-    /// cannot be drawn since a bin expects less than nothing.
+    /// cannot be drawn since a bin has a negative expected yield.
     pub fn prepare(
         model: &'a Model,
         session: &'a dyn Session,
