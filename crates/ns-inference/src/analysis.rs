@@ -4,18 +4,12 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Parameter,
-    Search, Session, Start, TaskOutcome, Wanted,
+    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Search, Session,
+    Start, TaskOutcome, Wanted,
 };
 
 use crate::fit::diagnosis;
 use crate::{FitOptions, InferenceError};
-
-/// Free parameters up to which thorough searches of what is reported cost little.
-const SMALL: usize = 48;
-
-/// Free parameters up to which a search takes microseconds to a millisecond.
-const TINY: usize = 24;
 
 /// The result of one fit of a batch.
 pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
@@ -67,22 +61,6 @@ impl<'a> Analysis<'a> {
         self.base.fixed.iter().any(|(i, _)| *i == index)
             || (self.model.parameters.get(index).is_some_and(|p| p.fixed)
                 && !self.base.released.contains(&index))
-    }
-
-    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
-    /// neighbours.
-    pub(crate) fn is_small(&self) -> bool {
-        self.base.search != Search::Local && self.n_free() <= SMALL
-    }
-
-    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
-    pub(crate) fn is_tiny(&self) -> bool {
-        self.base.search != Search::Local && self.n_free() <= TINY
-    }
-
-    fn n_free(&self) -> usize {
-        let is_free = |i: usize, p: &Parameter| !self.is_fixed(i) && p.bounds.0 < p.bounds.1;
-        self.model.parameters.iter().enumerate().filter(|(i, p)| is_free(*i, p)).count()
     }
 
     /// True once the caller asked to stop.

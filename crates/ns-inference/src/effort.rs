@@ -4,22 +4,23 @@ use ns_core::{FitRequest, Model, Search};
 
 use crate::analysis::Analysis;
 
-/// Free parameters up to which a search takes a millisecond or a few.
-const SMALL: usize = 120;
+/// Free parameters up to which every fit on the way to a number is searched: that takes microseconds to a millisecond.
+const TINY: usize = 24;
 
-/// Free parameters up to which it takes microseconds.
-const TINY: usize = 48;
+/// Free parameters up to which fits that are reported are searched thoroughly, and every step towards a crossing is searched.
+const SMALL: usize = 48;
 
-/// Whether a search costs so little that every conditional fit gets the one that the free fit had. False where that
-/// had none.
+/// Free parameters up to which conditional fits get the search that the free fit had: a millisecond or a few.
+const MIDDLING: usize = 120;
+
+/// At most [`SMALL`]. False, like the others, where the free fit has no search.
 pub(crate) fn is_small(model: &Model, request: &FitRequest) -> bool {
     has_at_most(SMALL, model, request)
 }
 
-/// Whether so few parameters are free that every step towards a crossing can be searched: there are dozens of them for every
-/// parameter.
-pub(crate) fn is_tiny(model: &Model, request: &FitRequest) -> bool {
-    has_at_most(TINY, model, request)
+/// At most [`MIDDLING`].
+pub(crate) fn is_middling(model: &Model, request: &FitRequest) -> bool {
+    has_at_most(MIDDLING, model, request)
 }
 
 fn has_at_most(most: usize, model: &Model, request: &FitRequest) -> bool {
@@ -32,9 +33,20 @@ fn has_at_most(most: usize, model: &Model, request: &FitRequest) -> bool {
 }
 
 impl Analysis<'_> {
-    /// How far the fits of a scan or a ranking search: in small models as far as the free fit, since a descent from
+    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
+    pub(crate) fn is_tiny(&self) -> bool {
+        has_at_most(TINY, self.model, &self.base)
+    }
+
+    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
+    /// neighbours.
+    pub(crate) fn is_small(&self) -> bool {
+        is_small(self.model, &self.base)
+    }
+
+    /// How far the fits of a scan or a ranking search: in models of middling size as far as the free fit, since a descent from
     /// a neighbour's point may end in a higher valley than a fit of its own; otherwise as [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
-        if is_small(self.model, &self.base) { self.base.search } else { self.nearby_search() }
+        if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
     }
 }

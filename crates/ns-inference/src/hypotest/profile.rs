@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 
 use crate::analysis::{Analysis, Fitted};
-use crate::effort::is_small;
+use crate::effort::is_middling;
 
 /// How hard a conditional fit looks for the lowest minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +73,7 @@ impl Profile {
             None => self.predict(analysis, value),
         };
         let search = if effort == Effort::Follow { Search::Local } else { analysis.base.search };
-        let searched = effort == Effort::Report && is_small(analysis.model, &analysis.base);
+        let searched = effort == Effort::Report && is_middling(analysis.model, &analysis.base);
         let mut request = self.request(analysis, value, start, search);
         if searched {
             // Over the whole box, not as a neighbour of a known fit.

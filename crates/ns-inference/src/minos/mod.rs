@@ -13,7 +13,7 @@ use ns_core::{
 };
 use serde::Serialize;
 
-use crate::effort::{is_small, is_tiny};
+use crate::effort::{is_middling, is_small};
 use crate::fit::diagnosis::has_negative_yield;
 use side::{End, MAX_PROBES, Probe, Side};
 
@@ -208,7 +208,8 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
     let asked = parent.asked.contains(&parameter);
-    let searched = is_tiny(parent.model, parent.request) || (asked && is_small(parent.model, parent.request));
+    let searched =
+        is_small(parent.model, parent.request) || (asked && is_middling(parent.model, parent.request));
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
@@ -217,7 +218,7 @@ fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.request.search != HowHard::Local
         && (parent.asked.contains(&side.parameter)
-            || is_small(parent.model, parent.request)
+            || is_middling(parent.model, parent.request)
             || side.beyond.is_some())
         && !matches!(end, End::Wall(_))
 }
@@ -236,7 +237,7 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let search = if side.searched { parent.request.search } else { HowHard::Local };
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
-    if side.doubted.is_some() && asked && is_small(parent.model, parent.request) {
+    if side.doubted.is_some() && asked && is_middling(parent.model, parent.request) {
         // As a fit on its own, which looks at the whole box.
         first.metric = None;
     }
@@ -283,8 +284,8 @@ fn conditional(
     request
 }
 
-/// Repeats probes that have no minimum with an expectation of 0 or more in every bin, though their parent has one: from where
-/// the parent's fit started, as a fit on its own would.
+/// Repeats probes all of whose fits end with a negative expected yield, where the parent's fit does not: from the parent's start
+/// point, like a fit on its own.
 fn bring_back(
     session: &dyn Session,
     parent: &Parent<'_>,

@@ -16,7 +16,7 @@ use super::profile::{Centre, starting_at};
 use super::result::ScanInterval;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
-use crate::effort::is_small;
+use crate::effort::is_middling;
 use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::significant;
@@ -227,7 +227,7 @@ fn requests(
         FitRequest { search: effort, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
     };
     let mut requests = vec![from(guess, analysis.variation_search())];
-    if is_small(analysis.model, &analysis.base) {
+    if is_middling(analysis.model, &analysis.base) {
         requests.extend(search.side.neighbours().map(|point| from(point.to_vec(), Search::Local)));
     }
     requests
