@@ -129,7 +129,8 @@ impl Additive {
             let row = &metric.values[b * metric.stride..b * metric.stride + n_bins];
             offset[b] = (b..n_bins).map(|a| row[a] * slopes[a]).sum();
         }
-        // What follows a shift s is -C^-1 J^T (U^T U)^-1 s, with y = U^-T s: rows of U^-T J C^-1.
+        // A shift s of the expected yields moves the straight parameters by -C^-1 J^T (U^T U)^-1 s. With the whitened shift
+        // y = U^-T s the matrix is U^-T J C^-1, of which these are the rows.
         for row in follow.chunks_exact_mut(n_bins) {
             metric.whiten(row);
         }

@@ -30,8 +30,8 @@ const MIDDLING: usize = 100;
 /// Parameters that the default search holds on their other side, in models with kinks.
 const FEW_CROSSINGS: usize = 24;
 
-/// Looks for lower minima around the best one, by every means that `effort` allows. Of a `neighbour` of a fit the default
-/// search does not look at the whole box: that fit did.
+/// Looks for lower minima around the best one, by every means that `effort` allows. With `neighbour` the fit is one beside a
+/// known fit, which has looked at the whole box: the default search then does not start again elsewhere.
 pub(super) fn look_around(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -17,7 +17,7 @@ use crate::shared_constants::BELOW_SATURATED;
 pub(super) struct Restarts {
     /// Scattered start points.
     starts: usize,
-    /// Minima higher by more than this are left alone (`-ln L`).
+    /// How far a minimum may lie above the best one for combinations to be drawn around it (`-ln L`).
     most_rise: f64,
     /// Combinations around each minimum.
     combinations: Effort,
