@@ -19,7 +19,7 @@ use criterion::{
     BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main,
 };
 use ns_compute::CpuSession;
-use ns_compute::cuda::CudaSession;
+use ns_compute::device::CudaSession;
 use ns_core::{
     BinnedData, Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome,
     FitRequest, FitTask, Model, Search, Session, SessionError, Start, TaskOutcome, Wanted,
@@ -99,7 +99,7 @@ fn is_there() -> bool {
         eprintln!("the kernels compiled for the processor stand in for a device: these are no times of one");
         return true;
     }
-    let why = match ns_compute::cuda::found() {
+    let why = match ns_compute::device::cuda::found() {
         Ok(devices) if !devices.is_empty() => return true,
         Ok(_) => "NVIDIA's driver shows no CUDA device".into(),
         Err(error) => error.to_string(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_compute::CpuSession;
-use ns_compute::cuda::CudaSession;
+use ns_compute::device::CudaSession;
 use ns_core::random::{Stream, centred_uniform};
 use ns_core::{
     Condition, Control, Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,

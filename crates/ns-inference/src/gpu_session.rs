@@ -104,14 +104,14 @@ fn unavailable(device: Device, reason: &str) -> SessionError {
 mod cuda {
     //! NVIDIA GPUs through `ns_compute::cuda`.
 
-    use ns_compute::cuda::found;
+    use ns_compute::device::cuda::found;
 
     use super::{Card, Execution, Model, Session, SessionError};
 
-    pub(super) use ns_compute::cuda::is_warm;
+    pub(super) use ns_compute::device::cuda::is_warm;
 
     pub(super) fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-        ns_compute::cuda::open(model, execution)
+        ns_compute::device::open(model, execution)
     }
 
     pub(super) fn cards() -> Result<Vec<Card>, SessionError> {

@@ -2,11 +2,11 @@
 
 use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, SessionError};
 
-use super::request::finite;
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
 use crate::eval::{Tangent, forward, hessian_vector, likelihood};
 use crate::optimise::Problem;
+use crate::task::finite;
 
 impl CpuSession {
     pub(super) fn evaluate_points(
@@ -170,7 +170,7 @@ impl CpuSession {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
         let (main, aux) = expected.split_at(plan.n_bins);
-        super::request::check_data(plan, main, aux).map_err(|error| match error {
+        crate::task::check_data(plan, main, aux).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
                 index,

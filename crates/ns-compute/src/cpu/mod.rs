@@ -2,7 +2,6 @@
 
 mod evaluate;
 mod pool;
-pub(crate) mod request;
 mod toys;
 mod unit;
 
@@ -32,13 +31,13 @@ pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
     /// The same physics with smooth interpolation: its minimum is a start point where
     /// the model has kinks.
-    smooth: Option<Arc<Plan>>,
+    pub(crate) smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
     threads: usize,
     pub(crate) pool: Option<Pool>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
-    smooth_workers: Arc<Mutex<Vec<Worker>>>,
+    pub(crate) smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
 
 impl CpuSession {
@@ -62,7 +61,7 @@ impl CpuSession {
         } else {
             None
         };
-        request::check_data(&plan, &model.observed.main, &model.observed.aux)?;
+        crate::task::check_data(&plan, &model.observed.main, &model.observed.aux)?;
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
         Self {
             plan: Arc::new(plan),
@@ -175,7 +174,7 @@ impl Session for CpuSession {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         for task in tasks {
-            request::check_task(&self.plan, task)?;
+            crate::task::check_task(&self.plan, task)?;
         }
         let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
         let done = AtomicUsize::new(0);

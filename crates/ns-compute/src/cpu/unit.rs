@@ -8,11 +8,11 @@ use ns_core::{
     ToySource, Wanted,
 };
 
-use super::request::{Frame, needed};
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::lanes::{Course, End, Toy, WIDTH};
 use crate::optimise::{Worker, fit};
+use crate::task::{Frame, needed};
 
 /// Toys of one unit: enough to keep all lanes busy to the end, few enough to share out among threads. No
 /// result depends on it.

@@ -143,7 +143,7 @@ fn a_kernel_that_meets_an_unknown_code_ends() {
         return;
     }
     for kind in ["normsys", "histosys"] {
-        let name = "cuda::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
+        let name = "device::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let ended = again.args(["--exact", name]).env(CODE, kind).output().unwrap().status;
         // Without an exit code it was ended by a signal.

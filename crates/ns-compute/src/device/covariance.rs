@@ -17,10 +17,10 @@ use super::hessian::{Rooms, Sets};
 use super::layout::CovarianceLaunch;
 use super::session::CudaSession;
 use super::shape::RESERVED;
-use crate::cpu::request::Frame;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
+use crate::task::Frame;
 
 /// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
 /// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.

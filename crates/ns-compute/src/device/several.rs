@@ -156,9 +156,10 @@ impl SeveralCuda {
 
 /// Every device of the kind of the first, by index; no device is an error.
 #[cfg(feature = "cuda")]
-fn alike(found: &[super::CudaDevice]) -> Result<Vec<usize>, SessionError> {
-    let kind =
-        |card: &super::CudaDevice| (card.name.clone(), card.capability, card.multiprocessors, card.memory);
+fn alike(found: &[super::cuda::CudaDevice]) -> Result<Vec<usize>, SessionError> {
+    let kind = |card: &super::cuda::CudaDevice| {
+        (card.name.clone(), card.capability, card.multiprocessors, card.memory)
+    };
     let Some(first) = found.first().map(kind) else {
         return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
     };
@@ -173,11 +174,11 @@ fn alike(found: &[super::CudaDevice]) -> Result<Vec<usize>, SessionError> {
 #[cfg(feature = "cuda")]
 pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     if execution.device == Device::CudaAll {
-        let cards = alike(&super::found()?)?;
+        let cards = alike(&super::cuda::found()?)?;
         if cards.len() > 1 {
             // Making a device ready takes a fifth of a second.
             let backends = std::thread::scope(|scope| {
-                let ready = |index: usize| Ok((Device::Cuda(index), super::driver::open(index)?));
+                let ready = |index: usize| Ok((Device::Cuda(index), super::cuda::open(index)?));
                 let threads: Vec<_> =
                     cards.into_iter().map(|index| scope.spawn(move || ready(index))).collect();
                 threads.into_iter().map(joined).collect::<Result<Vec<_>, SessionError>>()
@@ -210,7 +211,7 @@ impl Session for SeveralCuda {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         for task in tasks {
-            crate::cpu::request::check_task(&self.cpu.plan, task)?;
+            crate::task::check_task(&self.cpu.plan, task)?;
         }
         let few = |tasks: &[FitTask]| {
             let count = tasks.iter().fold(0_u64, |count, task| count.saturating_add(task.data.count()));

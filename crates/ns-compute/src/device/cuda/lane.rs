@@ -7,7 +7,7 @@ use cudarc::driver::result::{self, DriverError, stream::StreamKind};
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 use ns_core::SessionError;
 
-use super::backend::{Kernel, Lane, Shape};
+use super::super::backend::{Kernel, Lane, Shape};
 use super::driver::CudaDriver;
 use super::failure::Doing;
 

@@ -29,7 +29,7 @@ macro_rules! answered_by_host {
 
         fn occupancy(
             &self,
-            kernel: $crate::cuda::backend::Kernel,
+            kernel: $crate::device::backend::Kernel,
             threads: u32,
             shared: u32,
         ) -> Result<usize, ns_core::SessionError> {
@@ -38,8 +38,8 @@ macro_rules! answered_by_host {
 
         fn lane(
             self: std::sync::Arc<Self>,
-        ) -> Result<Box<dyn $crate::cuda::backend::Lane>, ns_core::SessionError> {
-            Ok(Box::new($crate::cuda::host::AtOnce::new(self)))
+        ) -> Result<Box<dyn $crate::device::backend::Lane>, ns_core::SessionError> {
+            Ok(Box::new($crate::device::host::AtOnce::new(self)))
         }
     };
 }

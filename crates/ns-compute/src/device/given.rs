@@ -15,8 +15,8 @@ use super::layout;
 use super::session::{CudaSession, MOST_GIVEN};
 use super::settle::Settling;
 use super::shape;
-use crate::cpu::request::Frame;
 use crate::eval::Dataset;
+use crate::task::Frame;
 
 /// The data of tasks, each set with its constants computed once and when first needed.
 struct Sets<'a> {

@@ -22,9 +22,9 @@ pub(super) struct Image {
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../kernels/built/ns_sm90.cubin"));
-static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../kernels/built/ns_sm80.cubin"));
-static PTX: &str = concat!(include_str!("../../kernels/built/ns_sm70.ptx"), "\0");
+static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm90.cubin"));
+static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm80.cubin"));
+static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "\0");
 
 /// The code that a card and a driver take, best first. Machine code runs on cards of the same major and the same or
 /// a higher minor capability; PTX on all, once the driver has compiled it, which it keeps for the next time.
@@ -60,7 +60,7 @@ pub(super) fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::backend::Kernel;
+    use crate::device::backend::Kernel;
 
     fn names(capability: (u32, u32), driver: u32) -> Result<Vec<&'static str>, SessionError> {
         Ok(choose(0, "card", capability, driver)?.iter().map(|image| image.name).collect())

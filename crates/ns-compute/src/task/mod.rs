@@ -5,7 +5,7 @@ use ns_core::{
     SessionError, Start, TaskOutcome, Wanted,
 };
 
-use super::{CpuSession, put, take};
+use crate::cpu::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker, fit};
 use crate::plan::Plan;

@@ -15,7 +15,7 @@ use cudarc::driver::sys::{
 };
 use ns_core::{Device, SessionError};
 
-use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::super::backend::{Backend, Kernel, Lane, Properties, Shape};
 use super::failure::{Doing, explain, name};
 use super::images::{self, Image};
 use super::lane::CudaLane;

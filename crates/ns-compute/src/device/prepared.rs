@@ -7,8 +7,8 @@ use ns_core::{FitRequest, SessionError, ToySource};
 use super::draws;
 use super::kind::{Kind, Size};
 use super::session::CudaSession;
-use crate::cpu::request::Frame;
 use crate::lanes::Course;
+use crate::task::Frame;
 
 /// Sources and requests that are kept: those of two hypotheses, and of what goes on beside.
 const KEPT: usize = 4;

@@ -15,11 +15,11 @@ use ns_core::{
 use super::batch::Landed;
 use super::layout;
 use crate::cpu::CpuSession;
-use crate::cpu::request::{Frame, needed};
 use crate::eval::Dataset;
 use crate::lanes::{Course, Toy, suit_lanes};
 use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
+use crate::task::{Frame, needed};
 
 /// One fit that came back.
 pub(super) struct Arrived<'a> {

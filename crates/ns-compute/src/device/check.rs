@@ -10,13 +10,13 @@ use ns_core::{Control, DeviceCheck, FitRequest, Session, SessionError};
 
 use super::batch::{Input, Landed, Probe};
 use super::session::CudaSession;
-use crate::cpu::request::Frame;
 use crate::cpu::{put, take};
 use crate::eval::Dataset;
 use crate::lanes::jacobian;
 use crate::optimise::{EDM_TOLERANCE, classify};
 use crate::plan::Plan;
 use crate::shared_constants::{CONVERGED, FEWEST};
+use crate::task::Frame;
 
 /// Fits of one launch that are checked.
 pub(super) const CHECKED: usize = 2;

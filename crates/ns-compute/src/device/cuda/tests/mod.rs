@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{Device, SessionError};
 
-use super::backend::{Buffer, Kernel, Shape};
+use super::super::backend::{Buffer, Kernel, Shape};
 use super::{driver, loading};
 
 /// Set in the process that is to run a test's body.
@@ -19,7 +19,7 @@ const BEHAVIOUR: &str = "FAKE_CUDA";
 fn library() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/cuda/tests/fake_driver.c");
+        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/device/cuda/tests/fake_driver.c");
         let folder = std::env::current_exe().unwrap().with_extension("fake-driver");
         std::fs::create_dir_all(&folder).unwrap();
         // Under another name first: a second run beside this one never sees half a library.
@@ -42,7 +42,7 @@ fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
         return body();
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("cuda::tests::{test}"), "--nocapture", "--test-threads=1"])
+        .args(["--exact", &format!("device::cuda::tests::{test}"), "--nocapture", "--test-threads=1"])
         .env(BEHAVIOUR, behaviour)
         .env("LD_LIBRARY_PATH", library())
         .output()

@@ -1,4 +1,4 @@
-//! NVIDIA GPUs.
+//! GPUs. What all of them share is here; `cuda` holds what is NVIDIA's, and `host` runs the kernels on the CPU, for tests.
 
 mod address;
 mod arena;
@@ -9,50 +9,30 @@ mod batch;
 mod beside;
 mod check;
 mod covariance;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod dealing;
 mod declare;
 mod draws;
-#[cfg(feature = "cuda")]
-mod driver;
 mod evaluate;
-#[cfg(feature = "cuda")]
-mod failure;
 mod given;
 #[cfg(test)]
 pub(crate) mod header;
 mod hessian;
 #[cfg(feature = "cuda-on-host")]
 mod host;
-#[cfg(feature = "cuda")]
-mod images;
 mod kind;
-#[cfg(feature = "cuda")]
-mod lane;
 mod layout;
-#[cfg(feature = "cuda")]
-mod loading;
 mod part;
-#[cfg(feature = "cuda")]
-mod pool;
 mod prepared;
 mod session;
 mod settle;
 mod several;
 mod shape;
-#[cfg(feature = "cuda")]
-mod staging;
 mod toys;
 mod upload;
 
-#[cfg(feature = "cuda")]
-pub use driver::is_warm;
-#[cfg(feature = "cuda")]
-pub use loading::{CudaDevice, found};
 pub use session::CudaSession;
 pub use several::SeveralCuda;
 #[cfg(feature = "cuda")]
 pub use several::open;
-
-#[cfg(all(test, feature = "cuda", target_os = "linux"))]
-#[allow(clippy::unwrap_used)]
-mod tests;

@@ -183,7 +183,7 @@ mod tests {
     #[test]
     #[allow(clippy::print_stderr)]
     fn a_card_draws_the_same_bits() {
-        match super::super::driver::open(0) {
+        match super::super::cuda::open(0) {
             Ok(backend) => compare(&backend, 128),
             Err(error) => eprintln!("SKIPPED, no card: {error}"),
         }

@@ -18,10 +18,10 @@ use super::kind::{Kind, Size};
 use super::part::{Deliver, Made, Sort, in_parts};
 use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
-use crate::cpu::request::{Frame, check_task};
 use crate::cpu::{CpuSession, put, take};
 use crate::lanes::Course;
 use crate::optimise::Worker;
+use crate::task::{Frame, check_task};
 
 /// Tasks with given data of one launch at most.
 pub(super) const MOST_GIVEN: usize = 8192;
@@ -63,7 +63,7 @@ impl CudaSession {
             Device::Cuda(index) => index,
             _ => 0,
         };
-        let backend = super::driver::open(index)?;
+        let backend = super::cuda::open(index)?;
         Self::on(CpuSession::open(model, execution)?, backend, Device::Cuda(index))
     }
 

@@ -10,8 +10,8 @@ use super::kind::Size;
 use super::layout::{EvaluateLaunch, N_EXTRA};
 use super::session::CudaSession;
 use super::shape;
-use crate::cpu::request::finite;
 use crate::eval::Dataset;
+use crate::task::finite;
 
 /// Values from the saturated model and gradients, point after point.
 #[derive(Debug, Default)]

@@ -1,0 +1,18 @@
+//! What is NVIDIA's: the driver, its errors, its memory and streams, and the code for its GPUs.
+
+mod driver;
+mod failure;
+mod images;
+mod lane;
+mod loading;
+mod pool;
+mod staging;
+
+pub use driver::is_warm;
+pub use loading::{CudaDevice, found};
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub(super) use driver::open;
