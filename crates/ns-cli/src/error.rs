@@ -123,7 +123,9 @@ impl CliError {
             Self::Inference(error) => match error {
                 InferenceError::Session(error) if error.is_of_device() => Exit::Device,
                 InferenceError::Session(
-                    SessionError::TooLarge { .. } | SessionError::DeviceDisagrees { .. },
+                    SessionError::TooLarge { .. }
+                    | SessionError::MemoryLimit { .. }
+                    | SessionError::DeviceDisagrees { .. },
                 )
                 | InferenceError::FitFailed { .. } => Exit::Failed,
                 InferenceError::Cancelled => Exit::Interrupted,

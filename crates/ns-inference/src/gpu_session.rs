@@ -102,7 +102,7 @@ fn unavailable(device: Device, reason: &str) -> SessionError {
 
 #[cfg(feature = "cuda")]
 mod cuda {
-    //! NVIDIA GPUs through `ns_compute::cuda`.
+    //! NVIDIA GPUs through `ns_compute::device::cuda`.
 
     use ns_compute::device::cuda::found;
 
@@ -111,7 +111,7 @@ mod cuda {
     pub(super) use ns_compute::device::cuda::is_warm;
 
     pub(super) fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-        ns_compute::device::open(model, execution)
+        ns_compute::device::cuda::open(model, execution)
     }
 
     pub(super) fn cards() -> Result<Vec<Card>, SessionError> {

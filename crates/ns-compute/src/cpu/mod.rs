@@ -1,6 +1,8 @@
 //! The CPU session: a plan, observed data, and threads that fit.
 
 mod evaluate;
+mod fit;
+mod memory;
 mod pool;
 mod toys;
 mod unit;
@@ -9,35 +11,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, ParameterTable, Session,
-    SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, ParameterTable,
+    Precision, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 
 use crate::eval::Dataset;
 use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
+use crate::task::{check_data, check_task};
 use pool::Pool;
 use unit::Unit;
-
-/// Outcomes that may wait in memory before they go to the sink, per thread: so many, and more of small models, whose
-/// fits are so short that threads would often wait for each other.
-const FEWEST_WAITING: usize = 512;
-const MOST_WAITING: usize = 8192;
-const NUMBERS_WAITING: usize = 1 << 18;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
     /// The same physics with smooth interpolation: its minimum is a start point where
     /// the model has kinks.
-    pub(crate) smooth: Option<Arc<Plan>>,
+    smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
     threads: usize,
+    pub(crate) memory_limit: Option<u64>,
     pub(crate) pool: Option<Pool>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
-    pub(crate) smooth_workers: Arc<Mutex<Vec<Worker>>>,
+    smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
 
 impl CpuSession {
@@ -61,7 +59,7 @@ impl CpuSession {
         } else {
             None
         };
-        crate::task::check_data(&plan, &model.observed.main, &model.observed.aux)?;
+        check_data(&plan, &model.observed.main, &model.observed.aux)?;
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
         Self {
             plan: Arc::new(plan),
@@ -69,31 +67,39 @@ impl CpuSession {
             observed: Arc::new(observed),
             level,
             threads: 1,
+            memory_limit: None,
             pool: None,
             workers: Arc::default(),
             smooth_workers: Arc::default(),
         }
-        .with_threads(execution.threads)
+        .sharing(execution)
     }
 
-    /// The same compiled model and data with another number of threads (0: all cores).
+    /// The same compiled model and data, with the threads, precision and memory limit of another execution.
     ///
     /// # Errors
-    /// If the threads cannot be started.
-    pub fn with_threads(&self, threads: usize) -> Result<Self, SessionError> {
-        let threads = Execution { threads, ..Execution::default() }.resolved_threads();
-        // The calling thread works too.
-        let pool = if threads > 1 { Some(Pool::new(threads - 1)?) } else { None };
-        Ok(Self {
+    /// [`SessionError::UnsupportedPrecision`] unless it is f64; [`SessionError::MemoryLimit`] if the model and the working memory of
+    /// the threads take more; if the threads cannot be started.
+    pub fn sharing(&self, execution: &Execution) -> Result<Self, SessionError> {
+        execution.check_precision(Device::Cpu, Precision::F64)?;
+        let threads = execution.resolved_threads();
+        let mut session = Self {
             plan: Arc::clone(&self.plan),
             smooth: self.smooth.clone(),
             observed: Arc::clone(&self.observed),
             level: self.level,
             threads,
-            pool,
+            memory_limit: execution.memory_limit,
+            pool: None,
             workers: Arc::clone(&self.workers),
             smooth_workers: Arc::clone(&self.smooth_workers),
-        })
+        };
+        session.memory_for_batches()?;
+        if threads > 1 {
+            // The calling thread works too.
+            session.pool = Some(Pool::new(threads - 1)?);
+        }
+        Ok(session)
     }
 
     /// Makes the working memory of a fit ready, by walking once through an evaluation and a
@@ -174,8 +180,9 @@ impl Session for CpuSession {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         for task in tasks {
-            crate::task::check_task(&self.plan, task)?;
+            check_task(&self.plan, task)?;
         }
+        let (waiting, toys_per_unit) = self.batch(tasks, wanted)?;
         let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
         let done = AtomicUsize::new(0);
         let finished = |count: usize| {
@@ -191,10 +198,8 @@ impl Session for CpuSession {
             put(&self.workers, worker);
             outcomes
         };
-        let each = NUMBERS_WAITING / self.plan.n_parameters().max(1);
-        let waiting = each.clamp(FEWEST_WAITING, MOST_WAITING) * self.threads.max(1);
         let mut index = 0;
-        let mut units = tasks.iter().flat_map(|task| Unit::of(self, task)).peekable();
+        let mut units = tasks.iter().flat_map(|task| Unit::of(self, task, toys_per_unit)).peekable();
         while units.peek().is_some() {
             let mut chunk: Vec<Unit<'_>> = Vec::new();
             let mut size = 0;

@@ -12,11 +12,11 @@ use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::lanes::{Course, End, Toy, WIDTH};
 use crate::optimise::{Worker, fit};
-use crate::task::{Frame, needed};
+use crate::task::{Frame, needed, start_of};
 
 /// Toys of one unit: enough to keep all lanes busy to the end, few enough to share out among threads. No
 /// result depends on it.
-const TOYS_PER_UNIT: u64 = 128;
+pub(super) const TOYS_PER_UNIT: u64 = 128;
 
 /// What one thread does in one go.
 pub(super) struct Unit<'a> {
@@ -34,16 +34,20 @@ pub(super) struct Toys<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// The units of a task, in order.
-    pub(super) fn of(session: &CpuSession, task: &'a FitTask) -> Box<dyn Iterator<Item = Self> + 'a> {
+    /// The units of a task, in order, with so many toys each.
+    pub(super) fn of(
+        session: &CpuSession,
+        task: &'a FitTask,
+        most: u64,
+    ) -> Box<dyn Iterator<Item = Self> + 'a> {
         let Data::Drawn(drawn) = &task.data else {
             return Box::new(std::iter::once(Self { task, toys: None }));
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
         let source = drawn.source.as_ref();
         let courses = Arc::new(session.courses(source, &task.fits, false));
-        Box::new((first..end).step_by(TOYS_PER_UNIT as usize).map(move |start| {
-            let range = start..end.min(start.saturating_add(TOYS_PER_UNIT));
+        Box::new((first..end).step_by(most as usize).map(move |start| {
+            let range = start..end.min(start.saturating_add(most));
             Self { task, toys: Some(Toys { source, range, courses: Arc::clone(&courses) }) }
         }))
     }
@@ -147,7 +151,7 @@ impl CpuSession {
                 }
                 None => {
                     for (data, outcome) in data.iter().zip(&mut outcomes) {
-                        let start = self.start_of(&task.fits, index, &outcome.fits);
+                        let start = start_of(&self.plan.table, &task.fits, index, &outcome.fits);
                         let fit = task.fits.get(index).map(|request| {
                             self.one(request, start, data, wanted, control, worker, &outcome.fits)
                         });
@@ -199,7 +203,7 @@ impl CpuSession {
         let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
         let starts: Vec<Vec<f64>> = chosen()
             .map(|((_, _), outcome)| {
-                self.begin(request, &frame, self.start_of(requests, index, &outcome.fits))
+                frame.begin(request, start_of(&plan.table, requests, index, &outcome.fits))
             })
             .collect();
         let jobs: Vec<Toy<'_>> = chosen()
@@ -219,7 +223,7 @@ impl CpuSession {
                 outcome.fits.push(Err(FitFailure::NotNeeded));
                 continue;
             }
-            let start = || self.start_of(requests, index, &outcome.fits);
+            let start = || start_of(&plan.table, requests, index, &outcome.fits);
             let fit = match ends.next().filter(|_| !cut_short) {
                 Some(end) => self.settle_end(request, course, end, &start, data, wanted, control, worker),
                 None => Err(FitFailure::Cancelled),
@@ -253,15 +257,6 @@ impl CpuSession {
                 self.again(request, &reached, &further, data, wanted, control, worker)
             }
         }
-    }
-
-    /// Where a request's fit begins: all parameters, inside the box.
-    pub(crate) fn begin(&self, request: &FitRequest, frame: &Frame, mut start: Vec<f64>) -> Vec<f64> {
-        frame.place(request, &mut start);
-        for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !frame.fixed[*p]) {
-            *x = x.clamp(frame.lower[p], frame.upper[p]);
-        }
-        start
     }
 
     /// A request that lanes have begun, by the scalar optimiser from `start` and, where there may be several

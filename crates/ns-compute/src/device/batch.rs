@@ -1,18 +1,14 @@
 //! One launch of fits on a lane: what goes up, what comes back.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use ns_core::{Condition, FitRequest, ParameterTable, SessionError, Start};
+use ns_core::SessionError;
 
-use super::address::{DeviceAddress, DeviceAddressMut};
-use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
-use super::declare::Field;
-use super::kind::Kind;
-use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
+use super::input::{Input, starts_of};
+use super::layout::{self, EvaluateLaunch, FitLaunch};
+use super::offset::{Offset, OffsetMut};
 use super::shape::Rooms;
-use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
@@ -68,7 +64,7 @@ fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
 }
 
 /// A buffer of at least this size, the old one if it is large enough.
-pub(super) fn at_least<'a>(
+fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
     bytes: usize,
@@ -83,133 +79,11 @@ pub(super) fn at_least<'a>(
     }
 }
 
-/// Requests, items and all they point to, laid out for one copy. Addresses are offsets until the end.
-#[derive(Default)]
-pub(super) struct Input {
-    arena: Arena,
-    requests: Vec<layout::Request>,
-    items: Vec<layout::Item>,
-    points: HashMap<(*const f64, usize), DeviceAddress<f64>>,
-    n_outcomes: usize,
-    /// Counters of the queue.
-    queue: DeviceAddress<i32>,
-}
-
-impl Input {
-    /// Begins with the queue's counters.
-    pub(super) fn new() -> Self {
-        let mut input = Self::default();
-        input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
-        input
-    }
-
-    /// An array that several may refer to; it must outlive this input.
-    pub(super) fn shared(&mut self, values: &[f64]) -> DeviceAddress<f64> {
-        let arena = &mut self.arena;
-        *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))
-    }
-
-    /// Main counts, then auxiliary data.
-    pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> DeviceAddress<f64> {
-        let arena = &mut self.arena;
-        *self.points.entry((main.as_ptr(), main.len())).or_insert_with(|| {
-            let both: Vec<f64> = main.iter().chain(aux).copied().collect();
-            arena.put(&both)
-        })
-    }
-
-    /// Adds a request of kind `kind`; `looks`: it also starts from elsewhere.
-    pub(super) fn request(&mut self, table: &ParameterTable, request: &FitRequest, kind: &Kind, looks: bool) {
-        let count = |n: usize| if looks { n as i32 } else { 0 };
-        let overrides = overrides(table, request);
-        let (start, earlier, point) = match &request.start {
-            Start::Init => (START_AT, 0, self.shared(&table.init)),
-            Start::At(point) => (START_AT, 0, self.shared(point)),
-            Start::Earlier(i) => (START_EARLIER, *i as i32, DeviceAddress::NULL),
-            Start::Along(i, direction) => (START_ALONG, *i as i32, self.shared(direction)),
-        };
-        let (held_param, held_value) = request.fixed.first().map_or((-1, 0.0), |&(p, x)| (p as i32, x));
-        let n_overrides = overrides.len() as i32;
-        let overrides = self.arena.put(&overrides);
-        let (condition_fit, condition_param, range) = match request.only_if {
-            Some(Condition { fit, parameter, range }) => (fit as i32, parameter as i32, range),
-            None => (-1, 0, (0.0, 0.0)),
-        };
-        self.requests.push(layout::Request {
-            start,
-            earlier,
-            point,
-            held_param,
-            n_overrides,
-            held_value,
-            overrides,
-            condition_fit,
-            condition_param,
-            condition_low: range.0,
-            condition_high: range.1,
-            metric: kind.metric,
-            n_first: count(kind.first.1),
-            n_second: count(kind.second.1),
-            n_bendable: count(kind.bendable.1),
-            n_directions: count(kind.directions.1),
-            first: kind.first.0,
-            second: kind.second.0,
-            bendable: kind.bendable.0,
-            directions: kind.directions.0,
-        });
-    }
-
-    /// Adds an item whose requests are the last `n_requests` added; `data` from [`Self::data`].
-    pub(super) fn item(&mut self, n_requests: usize, data: DeviceAddress<f64>) {
-        self.items.push(layout::Item {
-            first_request: (self.requests.len() - n_requests) as i32,
-            n_requests: n_requests as i32,
-            first_outcome: self.n_outcomes as i32,
-            padding: 0,
-            data,
-        });
-        self.n_outcomes += n_requests;
-    }
-}
-
-/// The most starts of a fit that can be under way at a time: those of its largest round (`starts_of` and `choose_flips` in
-/// `kernels/search.cuh`). 0 if it has none but its own.
-fn starts_of(request: &layout::Request) -> usize {
-    let count = |n: i32| usize::try_from(n).unwrap_or(0);
-    let bendable = count(request.n_bendable);
-    let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
-    (shared + usize::from(bendable > 0)).max(bendable.min(MOST_FLIPS))
-}
-
-/// Where a request's box differs from the model's, by parameter.
-fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
-    let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
-    let mut named: Vec<usize> = named.collect();
-    named.sort_unstable();
-    named.dedup();
-    let differing = named.into_iter().filter_map(|p| {
-        let (init, bounds, fixed) = (*table.init.get(p)?, *table.bounds.get(p)?, *table.fixed.get(p)?);
-        let model = if fixed { (init, init) } else { bounds };
-        // The last of several counts.
-        let held = request.fixed.iter().rev().find(|(q, _)| *q == p).map(|(_, value)| *value);
-        let own = request.bounds.iter().rev().find(|(q, _)| *q == p).map_or(bounds, |(_, own)| *own);
-        let (lower, upper) = match held {
-            Some(value) => (value, value),
-            None if fixed => model,
-            None => own,
-        };
-        let held = held.is_some() || fixed || own.0 == own.1;
-        let differs = (lower, upper) != model;
-        differs.then_some(layout::Override { param: p as i32, held: i32::from(held), lower, upper })
-    });
-    differing.collect()
-}
-
 /// Toys of one launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToyRange {
     /// Their sources.
-    pub(super) draws: DeviceAddress<layout::Draws>,
+    pub(super) draws: Offset<layout::Draws>,
     pub(super) first: u64,
     pub(super) count: usize,
     pub(super) help: Help,
@@ -235,7 +109,7 @@ pub(super) struct Probe {
     pub(super) first: usize,
     pub(super) count: usize,
     /// From [`Input::data`].
-    pub(super) data: DeviceAddress<f64>,
+    pub(super) data: Offset<f64>,
 }
 
 /// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
@@ -255,13 +129,38 @@ pub(super) struct Program {
     pub(super) kernel: Kernel,
     pub(super) rooms: Rooms,
     pub(super) blocks: usize,
+    pub(super) threads: u32,
+}
+
+impl Program {
+    /// Of a launch with so many blocks.
+    pub(super) fn shape(&self, blocks: usize) -> Shape {
+        Shape { blocks: blocks as u32, threads: self.threads, shared: self.rooms.shared as u32 }
+    }
+
+    /// A launch that evaluates `count` points of `plan`, with `slab` for its blocks; where data and points lie and results go is
+    /// still to be said.
+    pub(super) fn evaluation(
+        &self,
+        plan: &layout::Plan,
+        slab: OffsetMut<f64>,
+        count: usize,
+    ) -> EvaluateLaunch {
+        EvaluateLaunch {
+            plan: *plan,
+            offset: self.rooms.offset,
+            n_points: count as i32,
+            slab,
+            slab_stride: self.rooms.slab as u64,
+            ..EvaluateLaunch::default()
+        }
+    }
 }
 
 /// The device side of a session.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,
-    pub(super) threads: u32,
     pub(super) fit: Program,
     pub(super) evaluate: Program,
 }
@@ -273,49 +172,45 @@ impl Launcher<'_> {
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    fn shape(&self, program: &Program, blocks: usize) -> Shape {
-        Shape { blocks: blocks as u32, threads: self.threads, shared: program.rooms.shared as u32 }
+    /// Blocks of a launch of so many items, and how many of them wait for further starts to take.
+    fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
+        let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
+        let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
+        let few = self.fit.blocks.min(n_items).max(1);
+        // More could only wait.
+        let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
+        match help {
+            Help::No => (few, 0, help),
+            Help::Few => (few, few.div_ceil(ONE_WAITS_OF), help),
+            Help::All => (useful, useful, help),
+        }
     }
 
     /// Starts everything in `input`, or the toys with its requests, and the gradients of `probes`.
     pub(super) fn start(
         &self,
         slot: &mut Slot,
-        input: Input,
+        mut input: Input,
         toys: Option<ToyRange>,
         probes: &[Probe],
     ) -> Result<(), SessionError> {
-        let Input { mut arena, mut requests, mut items, n_outcomes, queue, .. } = input;
         let (n_items, fits) = match toys {
-            Some(toys) => (toys.count, toys.count * requests.len()),
-            None => (items.len(), n_outcomes),
+            Some(toys) => (toys.count, toys.count * input.requests.len()),
+            None => (input.items.len(), input.n_outcomes),
         };
-        let starts =
-            requests.iter().map(starts_of).max().filter(|_| !self.plan.kinked.is_some()).unwrap_or(0);
-        let help = toys.filter(|_| starts > 0).map_or(Help::No, |toys| toys.help);
-        let few = self.fit.blocks.min(n_items).max(1);
-        // More could only wait.
-        let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
-        let (blocks, waiting) = match help {
-            Help::No => (few, 0),
-            Help::Few => (few, few.div_ceil(ONE_WAITS_OF)),
-            Help::All => (useful, useful),
+        let (blocks, waiting, help) = self.blocks(&input, n_items, toys.map(|toys| toys.help));
+        let arena = &mut input.arena;
+        let rounds = match help {
+            Help::No => Offset::NULL,
+            _ => arena.put(&vec![layout::Round::default(); blocks]),
         };
-        let rounds = (help != Help::No).then(|| arena.put(&vec![layout::Round::default(); blocks]));
-        let total = arena.bytes() + size_of_val(requests.as_slice()) + size_of_val(items.as_slice()) + 64;
-        let base = at_least(self.backend, &mut slot.input, total)?.address();
-        for request in &mut requests {
-            request.relocate(base);
-        }
-        for item in &mut items {
-            item.relocate(base);
-        }
-        let request_address = arena.put(&requests).at(base);
-        let item_address = if toys.is_some() { DeviceAddress::NULL } else { arena.put(&items).at(base) };
+        let requests = arena.put(&input.requests);
+        let items = if toys.is_some() { Offset::NULL } else { arena.put(&input.items) };
+        let base = at_least(self.backend, &mut slot.input, arena.bytes())?.start();
         let probed: usize = probes.iter().map(|probe| probe.count).sum();
         let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
         let room = (self.fit.rooms.slab * blocks).max(self.evaluate.rooms.slab * most);
-        let slab = at_least(self.backend, &mut slot.slab, 8 * room)?.address();
+        let slab: OffsetMut<f64> = at_least(self.backend, &mut slot.slab, 8 * room)?.at();
         let (n, bins) = (self.plan.n_params as usize, self.plan.n_bins as usize);
         let parts = Parts {
             outcomes: fits * size_of::<layout::Outcome>(),
@@ -325,81 +220,44 @@ impl Launcher<'_> {
             flags: fits * (n + bins),
         };
         let behind = parts.outcomes + parts.parameters + parts.values + parts.gradients;
-        let output = at_least(self.backend, &mut slot.output, behind + parts.flags)?.address();
+        let output = at_least(self.backend, &mut slot.output, behind + parts.flags)?.start();
         let launch = FitLaunch {
             plan: *self.plan,
             offset: self.fit.rooms.offset,
             n_items: n_items as i32,
-            n_requests: requests.len() as i32,
-            slab: slab.into(),
+            n_requests: input.requests.len() as i32,
+            slab,
             slab_stride: self.fit.rooms.slab as u64,
-            queue: queue.at(base).cast(),
-            rounds: rounds.map_or(DeviceAddressMut::NULL, |rounds| rounds.at(base).cast()),
+            queue: input.queue.moved(base).cast(),
+            rounds: rounds.moved(base).cast(),
             n_blocks: blocks as i32,
             n_waiting: waiting as i32,
-            requests: request_address,
-            items: item_address,
-            draws: toys.map_or(DeviceAddress::NULL, |toys| toys.draws),
+            requests: requests.moved(base),
+            items: items.moved(base),
+            draws: toys.map_or(Offset::NULL, |toys| toys.draws),
             first_toy: toys.map_or(0, |toys| toys.first),
-            outcomes: output.into(),
-            parameters: (output + parts.outcomes as u64).into(),
-            flags: (output + behind as u64).into(),
+            outcomes: output.cast(),
+            parameters: output.plus(parts.outcomes).cast(),
+            flags: output.plus(behind),
         };
         slot.parts = parts;
-        slot.lane.write(base, arena.content())?;
-        slot.lane.launch(self.fit.kernel, self.shape(&self.fit, blocks), bytemuck::bytes_of(&launch))?;
-        let mut values: DeviceAddressMut<f64> = launch.parameters.plus(fits * n);
-        let mut gradients = values.plus(2 * probed);
+        slot.lane.write(base, arena.content(base))?;
+        slot.lane.launch(self.fit.kernel, self.fit.shape(blocks), bytemuck::bytes_of(&launch))?;
+        let mut values: OffsetMut<[f64; 2]> = launch.parameters.plus(fits * n).cast();
+        let mut gradients: OffsetMut<f64> = values.plus(probed).cast();
         for probe in probes {
             let launch = EvaluateLaunch {
-                plan: *self.plan,
-                offset: self.evaluate.rooms.offset,
-                n_points: probe.count as i32,
-                extra: [0; N_EXTRA],
-                row: 0,
-                slab: slab.into(),
-                slab_stride: self.evaluate.rooms.slab as u64,
-                data: probe.data.at(base),
-                data_stride: 0,
-                data_of: DeviceAddress::NULL,
+                data: probe.data.moved(base),
                 points: launch.parameters.plus(probe.first * n).cast(),
-                values,
+                values: values.cast(),
                 gradients,
-                hessians: DeviceAddressMut::NULL,
-                usable: DeviceAddressMut::NULL,
+                ..self.evaluate.evaluation(self.plan, slab, probe.count)
             };
-            values = values.plus(2 * probe.count);
+            values = values.plus(probe.count);
             gradients = gradients.plus(probe.count * n);
-            let shape = self.shape(&self.evaluate, probe.count);
+            let shape = self.evaluate.shape(probe.count);
             slot.lane.launch(self.evaluate.kernel, shape, bytemuck::bytes_of(&launch))?;
         }
         slot.lane.fetch(output, behind + parts.flags)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_many_blocks_help_as_the_largest_round_has_starts() {
-        let starts = |n_first, n_second, n_directions, n_bendable| {
-            starts_of(&layout::Request {
-                n_first,
-                n_second,
-                n_directions,
-                n_bendable,
-                ..layout::Request::default()
-            })
-        };
-        assert_eq!(starts(0, 0, 0, 0), 0);
-        // Both places of a direction, and points that all fits share.
-        assert_eq!(starts(3, 4, 2, 0), 7);
-        assert_eq!(starts(3, 9, 1, 0), 9);
-        // The mirror image, or up to eight parameters one by one.
-        assert_eq!(starts(0, 0, 0, 1), 1);
-        assert_eq!(starts(9, 2, 0, 3), 10);
-        assert_eq!(starts(0, 1, 1, 5), 5);
-        assert_eq!(starts(0, 1, 1, 50), 8);
     }
 }

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Control, DeviceCheck, FitRequest, Session, SessionError};
 
-use super::batch::{Input, Landed, Probe};
-use super::session::CudaSession;
+use super::batch::{Landed, Probe};
+use super::input::Input;
+use super::session::GpuSession;
 use crate::cpu::{put, take};
 use crate::eval::Dataset;
 use crate::lanes::jacobian;
@@ -55,7 +56,7 @@ impl<'a> Sample<'a> {
 
 /// What is found out about the samples of a launch, fit by fit and by several threads.
 pub(super) struct Checking<'a> {
-    session: &'a CudaSession,
+    session: &'a GpuSession,
     landed: Landed<'a>,
     /// Sample, number in the launch and request of each fit, in the order of the probes.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
@@ -66,7 +67,7 @@ pub(super) struct Checking<'a> {
 
 impl<'a> Checking<'a> {
     /// The samples are those of the launch's probes, in their order.
-    pub(super) fn new(session: &'a CudaSession, landed: Landed<'a>, samples: &'a [Sample<'a>]) -> Self {
+    pub(super) fn new(session: &'a GpuSession, landed: Landed<'a>, samples: &'a [Sample<'a>]) -> Self {
         let fits = samples.iter().flat_map(|sample| {
             sample.requests.iter().enumerate().map(move |(k, request)| (sample, sample.first + k, request))
         });
@@ -111,7 +112,7 @@ impl<'a> Checking<'a> {
     }
 }
 
-impl CudaSession {
+impl GpuSession {
     /// Whether the certificate of a fit holds. The metric that it is taken with knows the reactions of expectations at one
     /// point that all fits share: where they are much smaller at the minimum (of a product of free factors, say), what is
     /// next to nothing in that metric may be more.

@@ -11,11 +11,11 @@ use ns_core::{
     Control, Covariance, FitFailure, FitOutcome, Inactive, Search, SessionError, TaskOutcome, Wanted,
 };
 
-use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
 use super::hessian::{Rooms, Sets};
 use super::layout::CovarianceLaunch;
-use super::session::CudaSession;
+use super::offset::Offset;
+use super::session::GpuSession;
 use super::shape::RESERVED;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
@@ -37,7 +37,7 @@ pub(super) struct Fitted<'a> {
     /// The box of a request, by task and request.
     pub(super) frame: &'a (dyn Fn(usize, usize) -> Cow<'a, Frame> + Sync),
     /// Sets of data on the device, and which of them a task has.
-    pub(super) sets: DeviceAddress<f64>,
+    pub(super) sets: Offset<f64>,
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
     /// The data, for the processor.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
@@ -57,7 +57,7 @@ struct Found<'a> {
     variances: &'a [f64],
 }
 
-impl CudaSession {
+impl GpuSession {
     /// The means to compute what is `wanted` for fits after they were made, if the device has them.
     pub(super) fn covers(&self, wanted: Wanted) -> Option<&Rooms> {
         let asked = wanted.uncertainties || wanted.covariance;
@@ -200,13 +200,12 @@ impl CudaSession {
     fn solve(
         &self,
         rooms: &Rooms,
-        sets: DeviceAddress<f64>,
+        sets: Offset<f64>,
         problems: &Problems,
         wanted: Wanted,
     ) -> Result<Solved, SessionError> {
         let (n, count, backend) = (self.cpu.plan.n_parameters(), problems.sets.len(), &self.backend);
-        let made =
-            self.start_hessians(rooms, Sets { address: sets, of: &problems.sets }, &problems.points)?;
+        let made = self.start_hessians(rooms, Sets { data: sets, of: &problems.sets }, &problems.points)?;
         let rests = Buffer::holding(backend, &problems.rests)?;
         let variances = Buffer::new(backend, 8 * n * count)?;
         let steps = Buffer::new(backend, 8 * n * count)?;
@@ -218,38 +217,32 @@ impl CudaSession {
         let near = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
         let shared = 8 * if near { table + matrix } else { table };
         let threads = threads(n);
-        let resident = backend.occupancy(Kernel::Covariance, threads, shared as u32)?;
-        let blocks = (resident.max(1) * backend.properties().multiprocessors).min(count).max(1);
+        let blocks = backend.resident(Kernel::Covariance, threads, shared)?.min(count).max(1);
         let slab = Buffer::new(backend, if near { 0 } else { 8 * matrix * blocks })?;
         let launch = CovarianceLaunch {
             n: n as i32,
             n_matrices: count as i32,
             near: i32::from(near),
-            padding: 0,
             slab: slab.at(),
             slab_stride: matrix as u64,
             hessians: made.hessians.at(),
             wanted: i32::from(wanted.covariance),
-            unused: 0,
             gradients: made.gradients.at(),
             rests: rests.at(),
             usable: made.usable.at(),
             variances: variances.at(),
             steps: steps.at(),
             found: found.at(),
+            ..CovarianceLaunch::default()
         };
         let shape = Shape { blocks: blocks as u32, threads, shared: shared as u32 };
         backend.launch(Kernel::Covariance, shape, bytemuck::bytes_of(&launch))?;
 
-        let fetch = |from: &Buffer, numbers: usize| {
-            let mut to = vec![0.0_f64; numbers];
-            backend.read(from.address(), bytemuck::cast_slice_mut(&mut to)).map(|()| to)
-        };
         Ok(Solved {
-            found: fetch(&found, 2 * count)?,
-            slopes: fetch(&made.gradients, n * count)?,
-            variances: fetch(&variances, n * count)?,
-            steps: fetch(&steps, n * count)?,
+            found: found.read(2 * count)?,
+            slopes: made.gradients.read(n * count)?,
+            variances: variances.read(n * count)?,
+            steps: steps.read(n * count)?,
             covariances: wanted.covariance.then_some(made.hessians),
         })
     }
@@ -259,8 +252,7 @@ impl CudaSession {
         let Some(covariances) = &solved.covariances else { return Ok(None) };
         let n = self.cpu.plan.n_parameters();
         let mut values = vec![0.0_f64; n * n];
-        let from = covariances.address() + (8 * n * n * m) as u64;
-        self.backend.read(from, bytemuck::cast_slice_mut(&mut values))?;
+        covariances.read_into(n * n * m, &mut values)?;
         Ok(Some(Arc::new(Covariance { n, values })))
     }
 }
@@ -315,7 +307,7 @@ impl Found<'_> {
     }
 }
 
-impl CudaSession {
+impl GpuSession {
     /// The fits at `places` by the processor: from where they are, with uncertainties.
     fn leave(
         &self,

@@ -1,18 +1,21 @@
 //! How structures and enums that kernels share are declared: once, in Rust, with their C++ beside.
 
-use super::address::{DeviceAddress, DeviceAddressMut};
+use super::offset::Offset;
 
 /// A type that fields of structures have.
 pub(super) trait Field {
-    /// Turns the offsets in it into addresses.
-    fn relocate(&mut self, _base: u64) {}
+    /// Whether there are offsets in it.
+    const HAS_OFFSETS: bool = false;
+
+    /// Adds the places of the offsets in it, which begins `at` so many bytes.
+    fn offsets(_at: usize, _places: &mut Vec<usize>) {}
 
     /// Its declaration in C++, as a field of this name.
     #[cfg(test)]
     fn declare(name: &str) -> String;
 }
 
-/// A type that addresses lead to.
+/// A type that offsets lead to.
 pub(super) trait Element {
     /// Its name in C++.
     #[cfg_attr(not(test), allow(dead_code))]
@@ -59,25 +62,17 @@ impl<T: Element, const N: usize> Field for [T; N] {
     }
 }
 
-impl<T: Element> Field for DeviceAddress<T> {
-    fn relocate(&mut self, base: u64) {
-        DeviceAddress::relocate(self, base);
+impl<T: Element, const WRITTEN: bool> Field for Offset<T, WRITTEN> {
+    const HAS_OFFSETS: bool = true;
+
+    fn offsets(at: usize, places: &mut Vec<usize>) {
+        places.push(at);
     }
 
     #[cfg(test)]
     fn declare(name: &str) -> String {
-        format!("const {}* {name}", T::NAME)
-    }
-}
-
-impl<T: Element> Field for DeviceAddressMut<T> {
-    fn relocate(&mut self, base: u64) {
-        DeviceAddressMut::relocate(self, base);
-    }
-
-    #[cfg(test)]
-    fn declare(name: &str) -> String {
-        format!("{}* {name}", T::NAME)
+        let kind = if WRITTEN { "" } else { "const " };
+        format!("{kind}{}* {name}", T::NAME)
     }
 }
 
@@ -92,7 +87,7 @@ pub(crate) struct Declaration {
     pub(crate) size: usize,
 }
 
-/// Declares structures that kernels share: all fields are numbers or addresses, or structures of these.
+/// Declares structures that kernels share: all fields are numbers or offsets, or structures of these.
 macro_rules! structures {
     ($($(#[doc = $doc:literal])+ $name:ident {
         $($(#[doc = $field_doc:literal])* $field:ident: $kind:ty,)*
@@ -118,8 +113,10 @@ macro_rules! structures {
             }
 
             impl Field for $name {
-                fn relocate(&mut self, base: u64) {
-                    $(Field::relocate(&mut self.$field, base);)*
+                const HAS_OFFSETS: bool = $(<$kind as Field>::HAS_OFFSETS)||*;
+
+                fn offsets(at: usize, places: &mut Vec<usize>) {
+                    $(<$kind as Field>::offsets(at + std::mem::offset_of!(Self, $field), places);)*
                 }
 
                 #[cfg(test)]

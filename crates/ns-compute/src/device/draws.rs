@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, SessionError, ToySource};
 
-use super::address::DeviceAddress;
 use super::backend::{Backend, Buffer};
 use super::layout::{DatumSource, Draws, PoissonRejection};
+use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
 /// The distributions of all data, and the tables of those drawn by inversion one after another.
@@ -81,9 +81,9 @@ impl Uploaded {
     /// Copies the source to the device.
     pub(super) fn new(backend: &Arc<dyn Backend>, source: &ToySource) -> Result<Self, SessionError> {
         let tables = Tables::new(source);
-        let sources = Buffer::holding(backend, bytemuck::cast_slice(&tables.sources))?;
-        let thresholds = Buffer::holding(backend, bytemuck::cast_slice(&tables.thresholds))?;
-        let guides = Buffer::holding(backend, bytemuck::cast_slice(&tables.guides))?;
+        let sources = Buffer::holding(backend, &tables.sources)?;
+        let thresholds = Buffer::holding(backend, &tables.thresholds)?;
+        let guides = Buffer::holding(backend, &tables.guides)?;
         let draws = Draws {
             sources: sources.at(),
             thresholds: thresholds.at(),
@@ -92,12 +92,12 @@ impl Uploaded {
             hypothesis: u32::from(source.hypothesis),
             slots: tables.sources.len() as u32,
         };
-        let draws = Buffer::holding(backend, bytemuck::bytes_of(&draws))?;
+        let draws = Buffer::holding(backend, &[draws])?;
         Ok(Self { draws, _tables: [sources, thresholds, guides] })
     }
 
     /// Where the kernels find it.
-    pub(super) fn address(&self) -> DeviceAddress<Draws> {
+    pub(super) fn at(&self) -> Offset<Draws> {
         self.draws.at()
     }
 }
@@ -151,7 +151,7 @@ mod tests {
         // The upper half of the index counts too.
         for first in (0..launches).map(|i| i * n_toys as u64 + (i % 2) * 0x1_0000_0000) {
             let launch = DrawLaunch {
-                draws: uploaded.address(),
+                draws: uploaded.at(),
                 first_toy: first,
                 n_toys: n_toys as i32,
                 n_data: n_data as i32,
@@ -159,7 +159,7 @@ mod tests {
             };
             let shape = Shape { blocks: 500, threads, shared: 0 };
             backend.launch(Kernel::Draw, shape, bytemuck::bytes_of(&launch)).unwrap();
-            backend.read(data.address(), bytemuck::cast_slice_mut(&mut got)).unwrap();
+            data.read_into(0, &mut got).unwrap();
             for (toy, drawn) in got.chunks(n_data).enumerate() {
                 source.draw_into(first + toy as u64, &mut main, &mut aux);
                 for (slot, (device, processor)) in drawn.iter().zip(main.iter().chain(&aux)).enumerate() {
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     #[allow(clippy::print_stderr)]
     fn a_card_draws_the_same_bits() {
-        match super::super::cuda::open(0) {
+        match super::super::cuda::backend(0) {
             Ok(backend) => compare(&backend, 128),
             Err(error) => eprintln!("SKIPPED, no card: {error}"),
         }

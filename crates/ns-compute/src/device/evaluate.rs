@@ -1,17 +1,14 @@
-//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the processor.
-
-use std::sync::Arc;
+//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the CPU.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
-use super::address::{DeviceAddress, DeviceAddressMut};
-use super::backend::{Backend, Buffer, Kernel, Shape};
+use super::backend::{Buffer, Kernel};
 use super::kind::Size;
-use super::layout::{EvaluateLaunch, N_EXTRA};
-use super::session::CudaSession;
+use super::layout::EvaluateLaunch;
+use super::offset::OffsetMut;
+use super::session::GpuSession;
 use super::shape;
-use crate::eval::Dataset;
-use crate::task::finite;
+use crate::task::check_points;
 
 /// Values from the saturated model and gradients, point after point.
 #[derive(Debug, Default)]
@@ -21,18 +18,14 @@ pub(super) struct Points {
     pub(super) gradients: Vec<f64>,
 }
 
-impl CudaSession {
+impl GpuSession {
     pub(super) fn evaluate_points(
         &self,
         data: &Data,
         points: &[f64],
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
-        let n = self.cpu.plan.n_parameters();
-        if n == 0 || !points.len().is_multiple_of(n) {
-            return Err(SessionError::WrongLength { what: "points", actual: points.len(), expected: n });
-        }
-        finite("points", points)?;
+        check_points(&self.cpu.plan, points)?;
         let mut out = Evaluation::default();
         let rooms = self.hessians.as_ref().filter(|_| request.hessian);
         let left = EvaluationRequest {
@@ -44,98 +37,59 @@ impl CudaSession {
         if left != EvaluationRequest::default() {
             out = self.cpu.evaluate(data, points, left)?;
         }
-        let of = data;
+        if !(rooms.is_some() || request.nll || request.gradient) {
+            return Ok(out);
+        }
         let own = self.cpu.dataset(data)?;
-        let data = own.as_ref().unwrap_or(&self.cpu.observed);
+        let known = own.as_ref().unwrap_or(&self.cpu.observed);
+        let numbers = Buffer::holding(&self.backend, &[known.main.as_slice(), &known.aux].concat())?;
         if let Some(rooms) = rooms {
-            let numbers: Vec<f64> = data.main.iter().chain(&data.aux).copied().collect();
-            let numbers = hold(&self.backend, &numbers)?;
             let alone = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
-            let other = |point: &[f64]| Ok(self.cpu.evaluate(of, point, alone)?.hessian);
+            let other = |point: &[f64]| Ok(self.cpu.evaluate(data, point, alone)?.hessian);
             out.hessian = self.hessians_at(rooms, numbers.at(), points, &other)?;
         }
         if !(request.nll || request.gradient) {
             return Ok(out);
         }
-        let found = self.at_points(data, points, request.gradient)?;
+        let found = self.at_points(&numbers, points, request.gradient)?;
         if request.nll {
             for [main, constraint] in found.values {
-                out.nll_main.push(main + data.saturated_main);
-                out.nll_constraint.push(constraint + data.saturated_constraint);
-                out.nll.push(main + constraint + data.saturated_main + data.saturated_constraint);
+                out.nll_main.push(main + known.saturated_main);
+                out.nll_constraint.push(constraint + known.saturated_constraint);
+                out.nll.push(main + constraint + known.saturated_main + known.saturated_constraint);
             }
         }
         out.gradient = found.gradients;
         Ok(out)
     }
 
-    /// Evaluates all points with one set of data.
-    fn at_points(&self, data: &Dataset, points: &[f64], gradient: bool) -> Result<Points, SessionError> {
+    /// Evaluates all points with one set of data, as many at a time as there is room for.
+    fn at_points(&self, data: &Buffer, points: &[f64], gradient: bool) -> Result<Points, SessionError> {
         let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
-        let numbers: Vec<f64> = data.main.iter().chain(&data.aux).copied().collect();
-        let data = hold(backend, &numbers)?;
+        let program = self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?;
         let per_point = 8 * (1 + usize::from(gradient)) * n + 16;
-        let at_a_time = n * shape::at_a_time(backend.properties(), per_point);
+        let at_a_time = shape::at_a_time(backend.properties(), per_point);
         let mut found = Points::default();
-        for points in points.chunks(at_a_time) {
-            self.at_once(&data, points, gradient, &mut found)?;
+        for points in points.chunks(n * at_a_time) {
+            let count = points.len() / n;
+            let blocks = program.blocks.min(count).max(1);
+            let points = Buffer::holding(backend, points)?;
+            let slab = Buffer::new(backend, 8 * program.rooms.slab * blocks)?;
+            let values = Buffer::new(backend, 16 * count)?;
+            let gradients = gradient.then(|| Buffer::new(backend, 8 * n * count)).transpose()?;
+            let launch = EvaluateLaunch {
+                data: data.at(),
+                points: points.at(),
+                values: values.at(),
+                gradients: gradients.as_ref().map_or(OffsetMut::NULL, Buffer::at),
+                ..program.evaluation(&self.plan, slab.at(), count)
+            };
+            backend.launch(program.kernel, program.shape(blocks), bytemuck::bytes_of(&launch))?;
+            values.append_to(count, &mut found.values)?;
+            if let Some(gradients) = gradients {
+                gradients.append_to(n * count, &mut found.gradients)?;
+            }
         }
         Ok(found)
     }
-
-    /// Evaluates points in one launch, and adds what it finds to `found`.
-    fn at_once(
-        &self,
-        data: &Buffer,
-        points: &[f64],
-        gradient: bool,
-        found: &mut Points,
-    ) -> Result<(), SessionError> {
-        let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
-        let count = points.len() / n.max(1);
-        let properties = backend.properties();
-        let rooms = shape::rooms(&self.plan, Size::default(), false, properties);
-        let kernel = if rooms.near { Kernel::Evaluate } else { Kernel::EvaluateFar };
-        let resident = backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
-        let room = shape::most_slabs(properties, rooms.slab);
-        let blocks = (resident.max(1) * properties.multiprocessors).min(count).min(room).max(1);
-        let points = hold(backend, points)?;
-        let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
-        let values = Buffer::new(backend, 16 * count)?;
-        let gradients = if gradient { Some(Buffer::new(backend, 8 * n * count)?) } else { None };
-        let launch = EvaluateLaunch {
-            plan: self.plan,
-            offset: rooms.offset,
-            n_points: count as i32,
-            extra: [0; N_EXTRA],
-            row: 0,
-            slab: slab.at(),
-            slab_stride: rooms.slab as u64,
-            data: data.at(),
-            data_stride: 0,
-            data_of: DeviceAddress::NULL,
-            points: points.at(),
-            values: values.at(),
-            gradients: gradients.as_ref().map_or(DeviceAddressMut::NULL, Buffer::at),
-            hessians: DeviceAddressMut::NULL,
-            usable: DeviceAddressMut::NULL,
-        };
-        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
-        backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;
-        let before = found.values.len();
-        found.values.resize(before + count, [0.0; 2]);
-        let to = found.values.get_mut(before..).unwrap_or_default();
-        backend.read(values.address(), bytemuck::cast_slice_mut(to))?;
-        if let Some(gradients) = gradients {
-            let before = found.gradients.len();
-            found.gradients.resize(before + n * count, 0.0);
-            let to = found.gradients.get_mut(before..).unwrap_or_default();
-            backend.read(gradients.address(), bytemuck::cast_slice_mut(to))?;
-        }
-        Ok(())
-    }
-}
-
-fn hold(backend: &Arc<dyn Backend>, numbers: &[f64]) -> Result<Buffer, SessionError> {
-    Buffer::holding(backend, bytemuck::cast_slice(numbers))
 }

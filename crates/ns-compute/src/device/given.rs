@@ -8,11 +8,12 @@ use std::sync::{Arc, OnceLock};
 use ns_core::{BinnedData, Control, Data, FitTask, SessionError, TaskOutcome, Wanted};
 
 use super::backend::{Backend, Buffer};
-use super::batch::{Input, Landed, Launcher};
+use super::batch::{Landed, Launcher};
 use super::check::{Checking, Sample, chosen};
 use super::covariance::Fitted;
+use super::input::Input;
 use super::layout;
-use super::session::{CudaSession, MOST_GIVEN};
+use super::session::{GpuSession, MOST_GIVEN};
 use super::settle::Settling;
 use super::shape;
 use crate::eval::Dataset;
@@ -54,7 +55,7 @@ impl<'a> Sets<'a> {
         let own = self.own.iter().map(|(binned, _)| (&binned.main, &binned.aux));
         let all = std::iter::once((&self.observed.main, &self.observed.aux)).chain(own);
         let numbers: Vec<f64> = all.flat_map(|(main, aux)| main.iter().chain(aux)).copied().collect();
-        Buffer::holding(backend, bytemuck::cast_slice(&numbers))
+        Buffer::holding(backend, &numbers)
     }
 
     /// Number of a task's set among these.
@@ -67,12 +68,14 @@ impl<'a> Sets<'a> {
     }
 }
 
-impl CudaSession {
+impl GpuSession {
     /// How many of the first tasks one launch takes: as many as there is room for, one at least.
-    pub(super) fn given_at_a_time(&self, tasks: &[FitTask]) -> usize {
+    pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: Wanted) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
-        let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>();
+        // Covariances of all fits of a launch wait on the host.
+        let covariance = if wanted.covariance && self.cpu.memory_limit.is_some() { 8 * n * n } else { 0 };
+        let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>() + covariance;
         let mut room = shape::at_a_time(self.backend.properties(), 1);
         let fits = |task: &&FitTask| {
             let left = room.checked_sub(per_task + per_fit * task.fits.len());

@@ -2,16 +2,14 @@
 
 use ns_core::SessionError;
 
-use super::address::{DeviceAddress, DeviceAddressMut};
-use super::backend::{Buffer, Kernel, Properties, Shape};
+use super::backend::{Buffer, Kernel, Shape};
 use super::layout::{self, EvaluateLaunch, Extra, N_EXTRA, N_OFFSETS};
-use super::session::CudaSession;
+use super::offset::Offset;
+use super::session::GpuSession;
 use super::shape;
 use crate::plan::{Block, Plan};
 use crate::shared_constants::TILE;
 
-/// What Hessians of one launch may take, bytes.
-const MOST_HESSIANS: usize = 256 << 20;
 /// What the slabs of its blocks may take, bytes.
 const MOST_SLABS: usize = 512 << 20;
 
@@ -92,7 +90,7 @@ fn is_regular(plan: &Plan) -> bool {
 /// Sets of data on the device: main counts, then auxiliary data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets<'a> {
-    pub(super) address: DeviceAddress<f64>,
+    pub(super) data: Offset<f64>,
     /// Which of them each point takes; empty: all take the first.
     pub(super) of: &'a [i32],
 }
@@ -107,11 +105,12 @@ pub(super) struct Made {
     pub(super) usable: Buffer,
 }
 
-impl CudaSession {
+impl GpuSession {
     /// Points of one launch.
     pub(super) fn at_a_time(&self) -> usize {
-        let n = self.cpu.plan.n_parameters().max(1);
-        (MOST_HESSIANS / (8 * n * n)).max(1)
+        let n = self.cpu.plan.n_parameters();
+        // A Hessian, and vectors by parameter.
+        shape::at_a_time(self.backend.properties(), 8 * n * (n + 5))
     }
 
     /// Starts Hessians at `points`.
@@ -124,13 +123,12 @@ impl CudaSession {
         let (plan, backend) = (&self.cpu.plan, &self.backend);
         let n = plan.n_parameters();
         let count = points.len() / n.max(1);
-        let resident = backend.occupancy(Kernel::EvaluateFar, self.threads, rooms.shared as u32)?;
-        let Properties { multiprocessors, .. } = *backend.properties();
-        let room = (MOST_SLABS / (8 * rooms.slab)).max(1);
-        let blocks = (resident.max(1) * multiprocessors).min(count).min(room).max(1);
+        let resident = backend.resident(Kernel::EvaluateFar, self.threads, rooms.shared)?;
+        let room = shape::most_slabs(backend.properties(), rooms.slab, MOST_SLABS);
+        let blocks = resident.min(count).min(room).max(1);
         let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
-        let points = Buffer::holding(backend, bytemuck::cast_slice(points))?;
-        let data_of = Buffer::holding(backend, bytemuck::cast_slice(sets.of))?;
+        let points = Buffer::holding(backend, points)?;
+        let data_of = Buffer::holding(backend, sets.of)?;
         let made = Made {
             hessians: Buffer::new(backend, 8 * n * n * count)?,
             gradients: Buffer::new(backend, 8 * n * count)?,
@@ -145,14 +143,14 @@ impl CudaSession {
             row: rooms.row as i32,
             slab: slab.at(),
             slab_stride: rooms.slab as u64,
-            data: sets.address,
+            data: sets.data,
             data_stride: if alone { 0 } else { (plan.n_bins + plan.n_aux) as u64 },
-            data_of: if alone { DeviceAddress::NULL } else { data_of.at() },
+            data_of: if alone { Offset::NULL } else { data_of.at() },
             points: points.at(),
-            values: DeviceAddressMut::NULL,
             gradients: made.gradients.at(),
             hessians: made.hessians.at(),
             usable: made.usable.at(),
+            ..EvaluateLaunch::default()
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
         backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
@@ -163,7 +161,7 @@ impl CudaSession {
     pub(super) fn hessians_at(
         &self,
         rooms: &Rooms,
-        data: DeviceAddress<f64>,
+        data: Offset<f64>,
         points: &[f64],
         other: &Other<'_>,
     ) -> Result<Vec<f64>, SessionError> {
@@ -171,10 +169,9 @@ impl CudaSession {
         let mut hessians = vec![0.0; points.len() * n];
         let at_a_time = self.at_a_time() * n;
         for (points, to) in points.chunks(at_a_time).zip(hessians.chunks_mut(at_a_time * n)) {
-            let made = self.start_hessians(rooms, Sets { address: data, of: &[] }, points)?;
-            self.backend.read(made.hessians.address(), bytemuck::cast_slice_mut(to))?;
-            let mut usable = vec![0_i32; points.len() / n];
-            self.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable))?;
+            let made = self.start_hessians(rooms, Sets { data, of: &[] }, points)?;
+            made.hessians.read_into(0, to)?;
+            let usable = made.usable.read::<i32>(points.len() / n)?;
             let each = points.chunks_exact(n).zip(to.chunks_exact_mut(n * n));
             for ((point, hessian), _) in each.zip(usable).filter(|(_, usable)| *usable == 0) {
                 hessian.copy_from_slice(&other(point)?);

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use ns_core::SessionError;
 
-use super::address::DeviceAddress;
 use super::arena::Arena;
 use super::backend::{Backend, Buffer};
-use super::declare::Field;
 use super::layout;
+use super::offset::Offset;
 use crate::lanes::Course;
 use crate::lanes::directions::Direction;
 use crate::lanes::metric::Metric;
@@ -16,12 +15,12 @@ use crate::lanes::metric::Metric;
 /// A [`Course`] on the device.
 pub(super) struct Kind {
     _memory: Buffer,
-    pub(super) metric: DeviceAddress<layout::Metric>,
+    pub(super) metric: Offset<layout::Metric>,
     /// Where lists lie, and how many there are in each.
-    pub(super) first: (DeviceAddress<f64>, usize),
-    pub(super) second: (DeviceAddress<f64>, usize),
-    pub(super) bendable: (DeviceAddress<i32>, usize),
-    pub(super) directions: (DeviceAddress<layout::Direction>, usize),
+    pub(super) first: (Offset<f64>, usize),
+    pub(super) second: (Offset<f64>, usize),
+    pub(super) bendable: (Offset<i32>, usize),
+    pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
@@ -53,8 +52,8 @@ impl Kind {
         search: bool,
     ) -> Result<Self, SessionError> {
         let mut arena = Arena::default();
-        let mut metric = metric(course.metric(), n_bins, &mut arena);
-        let metric_at = arena.put(&[metric]);
+        let metric = metric(course.metric(), n_bins, &mut arena);
+        let metric = arena.put(&[metric]);
         let (first, second) = if search { course.starts() } else { (&[][..], &[][..]) };
         let bendable = if search { course.bendable() } else { &[] };
         let starts = |starts: &[Vec<f64>], arena: &mut Arena| {
@@ -64,32 +63,25 @@ impl Kind {
         let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
         let bendable = (arena.put_indices(bendable.iter().copied()), bendable.len());
         let found = if search { course.directions() } else { &[] };
-        let mut directions: Vec<layout::Direction> =
+        let directions: Vec<layout::Direction> =
             found.iter().map(|direction| of_direction(direction, &mut arena)).collect();
-        let directions_at = arena.put(&directions);
-        let memory = Buffer::new(backend, arena.bytes())?;
-        let base = memory.address();
-        metric.relocate(base);
-        arena.set(metric_at, &metric);
-        for (i, direction) in directions.iter_mut().enumerate() {
-            direction.relocate(base);
-            arena.set(directions_at.plus(i), direction);
-        }
-        arena.upload_into(backend, &memory)?;
+        let directions = arena.put(&directions);
+        let memory = arena.upload(backend)?;
+        let base = memory.start();
         let shared = course.metric();
         Ok(Self {
-            metric: metric_at.at(base),
-            first: (first.0.at(base), first.1),
-            second: (second.0.at(base), second.1),
-            bendable: (bendable.0.at(base), bendable.1),
-            directions: (directions_at.at(base), found.len()),
+            metric: metric.moved(base),
+            first: (first.0.moved(base), first.1),
+            second: (second.0.moved(base), second.1),
+            bendable: (bendable.0.moved(base), bendable.1),
+            directions: (directions.moved(base), found.len()),
             size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
             _memory: memory,
         })
     }
 }
 
-/// Adds a direction; addresses are offsets.
+/// Adds what a direction refers to.
 fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     layout::Direction {
         n: direction.params.len() as i32,
@@ -101,7 +93,7 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     }
 }
 
-/// Adds the shared part of a metric to `arena`; addresses are offsets.
+/// Adds what the shared part of a metric refers to.
 fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
     locals.sort_by_key(|local| local.bin);
@@ -141,49 +133,5 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         primal_param: arena.put_indices(metric.primal.iter().copied()),
         primal_stiffness: arena.put(&metric.primal_stiffness),
         primal_rows: arena.put(&metric.primal_rows),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::address::DeviceAddress;
-    use super::{Field, layout};
-
-    const BASE: u64 = 0x7f00_0000_0000;
-
-    /// Relocation once counted one word too few, and added the address of the buffer to the bits of the tolerance.
-    #[test]
-    fn relocation_changes_the_addresses_of_a_plan_and_nothing_else() {
-        let before = layout::Plan {
-            n_params: 3,
-            normsys: 4,
-            n_scaled: 7,
-            bent: 1,
-            edm_tolerance: 1e-9,
-            block: DeviceAddress::pending(8),
-            upper: DeviceAddress::pending(16),
-            ..layout::Plan::default()
-        };
-        let mut after = before;
-        after.relocate(BASE);
-        assert_eq!(after.edm_tolerance.to_bits(), before.edm_tolerance.to_bits());
-        assert_eq!((after.n_params, after.normsys, after.n_scaled, after.bent), (3, 4, 7, 1));
-        let words = [after.block, after.upper.cast(), after.factor_param.cast(), after.kinked.cast()];
-        assert_eq!(words.map(u64::from), [BASE + 8, BASE + 16, 0, 0]);
-    }
-
-    #[test]
-    fn relocation_changes_the_addresses_of_a_metric_and_nothing_else() {
-        let mut metric = layout::Metric {
-            n_local: 1,
-            n_dual: 2,
-            n_primal: 3,
-            local_start: DeviceAddress::pending(0),
-            primal_rows: DeviceAddress::pending(256),
-            ..layout::Metric::default()
-        };
-        metric.relocate(BASE);
-        assert_eq!((metric.n_local, metric.n_dual, metric.n_primal, metric.padding), (1, 2, 3, 0));
-        assert_eq!((u64::from(metric.local_start), u64::from(metric.primal_rows)), (BASE, BASE + 256));
     }
 }

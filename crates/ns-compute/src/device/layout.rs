@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::address::{DeviceAddress, DeviceAddressMut};
 #[cfg(test)]
 use super::declare::Declaration;
 use super::declare::{Element, Field, enumeration, structures};
+use super::offset::{Offset, OffsetMut};
 use crate::shared_constants::{MEMORY_AT, METRIC_AT, PLACES, TICKET_AT};
 
 enumeration! {
@@ -72,49 +72,49 @@ structures! {
         edm_tolerance: f64,
         /// Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
         /// cells from and to; scalar factors from and to, per-bin factors from and to; the channel's first bin.
-        block: DeviceAddress<[i32; 4]>,
-        factor_param: DeviceAddress<i32>,
+        block: Offset<[i32; 4]>,
+        factor_param: Offset<i32>,
         /// Parameter of the channel's first bin, per per-bin factor.
-        binwise_first: DeviceAddress<i32>,
+        binwise_first: Offset<i32>,
         /// normsys terms, parameter after parameter, so that neighbouring threads take the same branch; coefficients 5 and 4
         /// of term i at [i], 3 and 2 at [n_terms + i], 1 and 0 at [2 n_terms + i]; rates of hi and lo beyond.
-        norm_param: DeviceAddress<i32>,
-        norm_coefficient: DeviceAddress<[f64; 2]>,
-        norm_rate: DeviceAddress<[f64; 2]>,
-        norm_block: DeviceAddress<i32>,
+        norm_param: Offset<i32>,
+        norm_coefficient: Offset<[f64; 2]>,
+        norm_rate: Offset<[f64; 2]>,
+        norm_block: Offset<i32>,
         /// Position of each term when they are sorted by block.
-        norm_place: DeviceAddress<i32>,
+        norm_place: Offset<i32>,
         /// Cells (one bin of one block), block after block. The one per-bin factor of a cell, NO_FACTOR or SEVERAL_FACTORS.
-        cell_block: DeviceAddress<i32>,
-        cell_factor: DeviceAddress<i32>,
-        nominal: DeviceAddress<f64>,
+        cell_block: Offset<i32>,
+        cell_factor: Offset<i32>,
+        nominal: Offset<f64>,
         /// histosys for the forward sum: slices of cells from and to, then term after term, a cell per place.
-        slice: DeviceAddress<[i32; 2]>,
-        slice_param: DeviceAddress<i32>,
+        slice: Offset<[i32; 2]>,
+        slice_param: Offset<i32>,
         /// Slope and curve.
-        slice_template: DeviceAddress<[f64; 2]>,
+        slice_template: Offset<[f64; 2]>,
         /// Of each bin, from and to; cell and block.
-        bin: DeviceAddress<[i32; 2]>,
-        bin_cell: DeviceAddress<[i32; 2]>,
+        bin: Offset<[i32; 2]>,
+        bin_cell: Offset<[i32; 2]>,
         /// Scalar parameters that act on yields, most work first. Two vectors each: cells with a template from and to, terms from
         /// and to; scalar factors from and to, the parameter.
-        reacting: DeviceAddress<[i32; 4]>,
-        hist_cell: DeviceAddress<i32>,
-        hist_template: DeviceAddress<[f64; 2]>,
-        factor_place: DeviceAddress<i32>,
+        reacting: Offset<[i32; 4]>,
+        hist_cell: Offset<i32>,
+        hist_template: Offset<[f64; 2]>,
+        factor_place: Offset<i32>,
         /// Per-bin factors by parameter: from, to, the parameter; cell, block, bin, and the place of the factor within its
         /// block's list, -1 if it is the only one.
-        binwise: DeviceAddress<[i32; 4]>,
-        binwise_cell: DeviceAddress<[i32; 4]>,
+        binwise: Offset<[i32; 4]>,
+        binwise_cell: Offset<[i32; 4]>,
         /// Constraints by parameter: kind and auxiliary datum; 1/sigma or tau.
-        constraint: DeviceAddress<[i32; 2]>,
-        constraint_scale: DeviceAddress<f64>,
+        constraint: Offset<[i32; 2]>,
+        constraint_scale: Offset<f64>,
         /// Box, and width of the constraint (0: none).
-        lower: DeviceAddress<f64>,
-        upper: DeviceAddress<f64>,
-        width: DeviceAddress<f64>,
+        lower: Offset<f64>,
+        upper: Offset<f64>,
+        width: Offset<f64>,
         /// 1 for parameters with a kink at 0; null if there are none.
-        kinked: DeviceAddress<i32>,
+        kinked: Offset<i32>,
     }
 
     /// The shared part of the Gauss-Newton metric of one kind of fit (see lanes/metric.rs).
@@ -126,22 +126,22 @@ structures! {
         /// Parameters that act on one bin: derivative there, curvature of the constraint, auxiliary count or -1;
         /// `local_factor` where they are per-bin factors and nothing else.
         /// They are sorted by bin; `local_start` has one more entry than bins.
-        local_start: DeviceAddress<i32>,
-        local_param: DeviceAddress<i32>,
-        local_bin: DeviceAddress<i32>,
-        local_factor: DeviceAddress<i32>,
-        local_count: DeviceAddress<i32>,
-        local_reaction: DeviceAddress<f64>,
-        local_stiffness: DeviceAddress<f64>,
-        dual_param: DeviceAddress<i32>,
-        dual_inverse: DeviceAddress<f64>,
-        dual_rows: DeviceAddress<f64>,
-        dual_columns: DeviceAddress<f64>,
+        local_start: Offset<i32>,
+        local_param: Offset<i32>,
+        local_bin: Offset<i32>,
+        local_factor: Offset<i32>,
+        local_count: Offset<i32>,
+        local_reaction: Offset<f64>,
+        local_stiffness: Offset<f64>,
+        dual_param: Offset<i32>,
+        dual_inverse: Offset<f64>,
+        dual_rows: Offset<f64>,
+        dual_columns: Offset<f64>,
         /// J D^-1 J' over dual parameters, n_bins x n_bins.
-        kernel: DeviceAddress<f64>,
-        primal_param: DeviceAddress<i32>,
-        primal_stiffness: DeviceAddress<f64>,
-        primal_rows: DeviceAddress<f64>,
+        kernel: Offset<f64>,
+        primal_param: Offset<i32>,
+        primal_stiffness: Offset<f64>,
+        primal_rows: Offset<f64>,
     }
 
     /// A parameter that a request treats unlike the model: its box, and where it is held (lower = upper).
@@ -157,9 +157,9 @@ structures! {
     Direction {
         n: i32,
         padding: i32,
-        params: DeviceAddress<i32>,
-        parts: DeviceAddress<f64>,
-        widths: DeviceAddress<f64>,
+        params: Offset<i32>,
+        parts: Offset<f64>,
+        widths: Offset<f64>,
         places: [f64; PLACES],
     }
 
@@ -168,26 +168,26 @@ structures! {
         start: i32,
         earlier: i32,
         /// Start point, or direction from an earlier fit; the first held parameter and its value.
-        point: DeviceAddress<f64>,
+        point: Offset<f64>,
         held_param: i32,
         n_overrides: i32,
         held_value: f64,
-        overrides: DeviceAddress<Override>,
+        overrides: Offset<Override>,
         /// Done only if parameter `condition_param` of fit `condition_fit` lies within the range; -1: always.
         condition_fit: i32,
         condition_param: i32,
         condition_low: f64,
         condition_high: f64,
-        metric: DeviceAddress<Metric>,
+        metric: Offset<Metric>,
         /// Further start points, and the parameters whose mirror image may hide another minimum.
         n_first: i32,
         n_second: i32,
         n_bendable: i32,
         n_directions: i32,
-        first: DeviceAddress<f64>,
-        second: DeviceAddress<f64>,
-        bendable: DeviceAddress<i32>,
-        directions: DeviceAddress<Direction>,
+        first: Offset<f64>,
+        second: Offset<f64>,
+        bendable: Offset<i32>,
+        directions: Offset<Direction>,
     }
 
     /// Fits that share one set of data.
@@ -197,7 +197,7 @@ structures! {
         first_outcome: i32,
         padding: i32,
         /// Main counts, then auxiliary data.
-        data: DeviceAddress<f64>,
+        data: Offset<f64>,
     }
 
     /// What is known of a fit besides its parameters.
@@ -278,9 +278,9 @@ structures! {
 
     /// The distributions of all data of a toy: main counts, then auxiliary data; the slot is the index.
     Draws {
-        sources: DeviceAddress<DatumSource>,
-        thresholds: DeviceAddress<u64>,
-        guides: DeviceAddress<u16>,
+        sources: Offset<DatumSource>,
+        thresholds: Offset<u64>,
+        guides: Offset<u16>,
         seed: u64,
         hypothesis: u32,
         slots: u32,
@@ -292,24 +292,24 @@ structures! {
         offset: [u32; N_OFFSETS],
         n_items: i32,
         n_requests: i32,
-        slab: DeviceAddressMut<f64>,
+        slab: OffsetMut<f64>,
         slab_stride: u64,
         /// The next item, items that are done, and rounds with starts to take.
-        queue: DeviceAddressMut<i32>,
+        queue: OffsetMut<i32>,
         /// One per block, zero; null if blocks do not help each other.
-        rounds: DeviceAddressMut<Round>,
+        rounds: OffsetMut<Round>,
         /// Blocks, and how many of them wait for starts to take until all items are done; others go when there is none.
         n_blocks: i32,
         n_waiting: i32,
-        requests: DeviceAddress<Request>,
+        requests: Offset<Request>,
         /// Null for toys: then item `i` is toy `first_toy + i`, with all requests.
-        items: DeviceAddress<Item>,
-        draws: DeviceAddress<Draws>,
+        items: Offset<Item>,
+        draws: Offset<Draws>,
         first_toy: u64,
-        outcomes: DeviceAddressMut<Outcome>,
+        outcomes: OffsetMut<Outcome>,
         /// n_params per outcome; flags: n_params (held) + n_bins (nothing expected) bytes per outcome.
-        parameters: DeviceAddressMut<f64>,
-        flags: DeviceAddressMut<u8>,
+        parameters: OffsetMut<f64>,
+        flags: OffsetMut<u8>,
     }
 
     /// The parameter of `ns_evaluate`.
@@ -320,21 +320,21 @@ structures! {
         n_points: i32,
         /// Row length of JACOBIAN: parameters, filled up to whole tiles.
         row: i32,
-        slab: DeviceAddressMut<f64>,
+        slab: OffsetMut<f64>,
         slab_stride: u64,
         /// Main counts, then auxiliary data; numbers from one point's data to the next one's (0: the same for all), or between
         /// sets of which each point takes the one that `data_of` says (null: in order).
-        data: DeviceAddress<f64>,
+        data: Offset<f64>,
         data_stride: u64,
-        data_of: DeviceAddress<i32>,
-        points: DeviceAddress<f64>,
+        data_of: Offset<i32>,
+        points: Offset<f64>,
         /// Null, or main part and constraint part from the saturated value, per point.
-        values: DeviceAddressMut<f64>,
+        values: OffsetMut<f64>,
         /// Null, or n_params per point.
-        gradients: DeviceAddressMut<f64>,
+        gradients: OffsetMut<f64>,
         /// Null, or n_params x n_params per point; then `usable` says 0 where there is none. Only of `ns_evaluate_far`.
-        hessians: DeviceAddressMut<f64>,
-        usable: DeviceAddressMut<i32>,
+        hessians: OffsetMut<f64>,
+        usable: OffsetMut<i32>,
     }
 
     /// The parameter of `ns_covariance`.
@@ -344,30 +344,30 @@ structures! {
         /// Whether tiles are in shared memory; else in the block's slab.
         near: i32,
         padding: i32,
-        slab: DeviceAddressMut<f64>,
+        slab: OffsetMut<f64>,
         slab_stride: u64,
         /// n x n numbers per matrix, both triangles; covariances take their place if they are wanted.
-        hessians: DeviceAddressMut<f64>,
+        hessians: OffsetMut<f64>,
         wanted: i32,
         unused: i32,
-        gradients: DeviceAddress<f64>,
+        gradients: Offset<f64>,
         /// By parameter: what it does. 0 per matrix where there is no Hessian.
-        rests: DeviceAddress<u8>,
-        usable: DeviceAddress<i32>,
+        rests: Offset<u8>,
+        usable: Offset<i32>,
         /// n numbers per matrix; the least part of its curvature that the other parameters leave to one (not above 0: the matrix
         /// is not positive, there is none, or a bound hardly holds) and the EDM.
-        variances: DeviceAddressMut<f64>,
+        variances: OffsetMut<f64>,
         /// The step to the minimum of the quadratic form, n numbers per matrix.
-        steps: DeviceAddressMut<f64>,
-        found: DeviceAddressMut<[f64; 2]>,
+        steps: OffsetMut<f64>,
+        found: OffsetMut<[f64; 2]>,
     }
 
     /// The parameter of `ns_draw`.
     DrawLaunch {
-        draws: DeviceAddress<Draws>,
+        draws: Offset<Draws>,
         first_toy: u64,
         n_toys: i32,
         n_data: i32,
-        data: DeviceAddressMut<f64>,
+        data: OffsetMut<f64>,
     }
 }

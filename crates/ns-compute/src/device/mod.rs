@@ -1,12 +1,12 @@
-//! GPUs. What all of them share is here; `cuda` holds what is NVIDIA's, and `host` runs the kernels on the CPU, for tests.
+//! Compiled models on GPUs.
+//!
+//! Everything here is for GPUs of all makers: what goes up, in which batches, what comes back, how several devices share work. A
+//! maker's own part is a [`Backend`](backend::Backend), in a folder of its own: `cuda` for NVIDIA, and `host` for the kernels compiled
+//! for the CPU, which tests use.
 
-mod address;
 mod arena;
 mod backend;
 mod batch;
-#[cfg(all(test, feature = "cuda-on-host"))]
-#[allow(clippy::unwrap_used)]
-mod beside;
 mod check;
 mod covariance;
 #[cfg(feature = "cuda")]
@@ -20,19 +20,23 @@ mod given;
 pub(crate) mod header;
 mod hessian;
 #[cfg(feature = "cuda-on-host")]
-mod host;
+pub mod host;
+mod input;
 mod kind;
 mod layout;
+mod limit;
+mod offset;
 mod part;
 mod prepared;
 mod session;
 mod settle;
 mod several;
 mod shape;
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used)]
+mod testing;
 mod toys;
 mod upload;
 
-pub use session::CudaSession;
-pub use several::SeveralCuda;
-#[cfg(feature = "cuda")]
-pub use several::open;
+pub use session::GpuSession;
+pub use several::MultiGpuSession;

@@ -6,7 +6,7 @@ use ns_core::{FitRequest, SessionError, ToySource};
 
 use super::draws;
 use super::kind::{Kind, Size};
-use super::session::CudaSession;
+use super::session::GpuSession;
 use crate::lanes::Course;
 use crate::task::Frame;
 
@@ -74,7 +74,7 @@ pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesi
     (source.seed, source.hypothesis) == (seed, hypothesis) && same_bits(&source.parameters, parameters)
 }
 
-impl CudaSession {
+impl GpuSession {
     /// What `requests` need on toys of `source`: from an earlier batch, or made now.
     ///
     /// # Errors

@@ -1,20 +1,20 @@
-//! A compiled model on an NVIDIA GPU.
+//! A compiled model on a GPU.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitRequest, FitTask, Model,
-    ParameterTable, Search, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    ParameterTable, Precision, Search, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
 };
 
-use super::arena::Arena;
+use super::arena::{Arena, moved};
 use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Launcher, Program, Slot};
 use super::dealing::{Grain, Queue};
-use super::declare::Field;
 use super::hessian::Rooms;
 use super::kind::{Kind, Size};
+use super::limit::Limited;
 use super::part::{Deliver, Made, Sort, in_parts};
 use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
@@ -31,9 +31,9 @@ const BLOCKS: usize = 32;
 /// Threads that read outcomes which are as the device left them.
 const READERS: usize = 8;
 
-/// A compiled model on one CUDA device, with a session of the processor beside it that finishes what the device
+/// A compiled model on one GPU, with a session of the CPU beside it that finishes what the device
 /// leaves, searches where a request asks for it, and checks.
-pub struct CudaSession {
+pub struct GpuSession {
     pub(super) cpu: CpuSession,
     pub(super) backend: Arc<dyn Backend>,
     device: Device,
@@ -52,40 +52,33 @@ pub struct CudaSession {
     pub(super) check: Mutex<DeviceCheck>,
 }
 
-impl CudaSession {
-    /// Compiles `model` and uploads it to the device that `execution` names (`cuda`: the first one).
+impl GpuSession {
+    /// Compiles `model` and uploads it to `device`, which `backend` is.
     ///
     /// # Errors
-    /// If there is no driver, no such device, or not enough of its memory; if the model is inconsistent.
-    #[cfg(feature = "cuda")]
-    pub fn open(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
-        let index = match execution.device {
-            Device::Cuda(index) => index,
-            _ => 0,
-        };
-        let backend = super::cuda::open(index)?;
-        Self::on(CpuSession::open(model, execution)?, backend, Device::Cuda(index))
+    /// If the model is inconsistent, the device or its part that `execution` allows has not enough memory, or the precision is another
+    /// than f64.
+    pub(super) fn open(
+        model: &Model,
+        execution: &Execution,
+        device: Device,
+        backend: Arc<dyn Backend>,
+    ) -> Result<Self, SessionError> {
+        execution.check_precision(device, Precision::F64)?;
+        Self::on(CpuSession::open(model, execution)?, backend, device)
     }
 
-    /// The same kernels compiled for the processor: slow, for tests of their numbers.
-    ///
-    /// # Errors
-    /// If the model is inconsistent.
-    #[cfg(feature = "cuda-on-host")]
-    pub fn open_on_host(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
-        let backend: Arc<dyn Backend> = Arc::new(super::host::Host::new());
-        Self::on(CpuSession::open(model, execution)?, backend, Device::Cuda(0))
-    }
-
+    /// The same for a model that `cpu` has compiled.
     pub(super) fn on(
         cpu: CpuSession,
         backend: Arc<dyn Backend>,
         device: Device,
     ) -> Result<Self, SessionError> {
+        let backend = Limited::new(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
-        let mut plan = upload::plan(&cpu.plan, &mut arena);
+        let plan = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;
-        plan.relocate(memory.address());
+        let plan = moved(plan, memory.start());
         let threads = shape::threads(&plan);
         let hessians = Rooms::new(&cpu.plan, &plan);
         let mut session = Self {
@@ -133,23 +126,29 @@ impl CudaSession {
         !self.cpu.plan.has_kinks || request.search != Search::Local
     }
 
+    /// A kernel, `near` or `far`, whose arrays fit: for a whole fit of this size, or an evaluation.
+    pub(super) fn program(
+        &self,
+        size: Size,
+        whole_fit: bool,
+        near: Kernel,
+        far: Kernel,
+    ) -> Result<Program, SessionError> {
+        let (properties, threads) = (self.backend.properties(), self.threads);
+        let rooms = shape::rooms(&self.plan, size, whole_fit, properties);
+        let kernel = if rooms.near { near } else { far };
+        let resident = self.backend.resident(kernel, threads, rooms.shared)?;
+        let blocks = resident.min(shape::most_slabs(properties, rooms.slab, usize::MAX));
+        Ok(Program { kernel, rooms, blocks, threads })
+    }
+
     /// A launcher for fits of this size.
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
-        let properties = self.backend.properties();
-        let program = |size: Size, whole_fit: bool, near: Kernel, far: Kernel| {
-            let rooms = shape::rooms(&self.plan, size, whole_fit, properties);
-            let kernel = if rooms.near { near } else { far };
-            let resident = self.backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
-            let blocks = resident.max(1) * properties.multiprocessors;
-            let room = shape::most_slabs(properties, rooms.slab);
-            Ok(Program { kernel, rooms, blocks: blocks.min(room) })
-        };
         Ok(Launcher {
             backend: &self.backend,
             plan: &self.plan,
-            threads: self.threads,
-            fit: program(size, true, Kernel::Fit, Kernel::FitFar)?,
-            evaluate: program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?,
+            fit: self.program(size, true, Kernel::Fit, Kernel::FitFar)?,
+            evaluate: self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?,
         })
     }
 
@@ -237,7 +236,7 @@ impl CudaSession {
     }
 }
 
-impl Session for CudaSession {
+impl Session for GpuSession {
     fn device(&self) -> Device {
         self.device
     }
@@ -269,7 +268,7 @@ impl Session for CudaSession {
                 Ok(Made { done, left: 1 })
             }
             Sort::Given => {
-                let now = now.get(..self.given_at_a_time(now)).unwrap_or(now);
+                let now = now.get(..self.given_at_a_time(now, wanted)).unwrap_or(now);
                 let Some(outcomes) = self.run_given(now, wanted, control)? else {
                     return Ok(Made { done: 0, left: now.len() });
                 };

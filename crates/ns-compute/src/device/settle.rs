@@ -19,7 +19,7 @@ use crate::eval::Dataset;
 use crate::lanes::{Course, Toy, suit_lanes};
 use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
-use crate::task::{Frame, needed};
+use crate::task::{Frame, needed, start_of};
 
 /// One fit that came back.
 pub(super) struct Arrived<'a> {
@@ -211,7 +211,7 @@ impl<'a> Settling<'a> {
         wanted: Wanted,
         fits: &[Result<FitOutcome, FitFailure>],
     ) -> Result<FitOutcome, FitFailure> {
-        let start = || self.cpu.start_of(&self.task.fits, index, fits);
+        let start = || start_of(self.cpu.table(), &self.task.fits, index, fits);
         let converged = arrived.filter(|a| a.outcome.status == CONVERGED);
         if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
             let Some(found) = converged else {
@@ -251,7 +251,7 @@ impl<'a> Settling<'a> {
         wanted: Wanted,
     ) -> Result<FitOutcome, FitFailure> {
         let cpu = self.cpu;
-        let start = cpu.begin(request, &Frame::new(cpu.table(), request), start);
+        let start = Frame::new(cpu.table(), request).begin(request, start);
         let saturated = data.saturated_main + data.saturated_constraint;
         let toy = Toy { main: &data.main, aux: &data.aux, start: &start, saturated };
         let end = course.run(cpu.level, &cpu.plan, &[toy], self.control.cancel).pop();

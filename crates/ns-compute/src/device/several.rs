@@ -1,4 +1,4 @@
-//! A compiled model on several CUDA devices of one host: batches are shared out, with the results of one device.
+//! A compiled model on several GPUs of one host: batches are shared out, with the results of one device.
 //!
 //! A fit is a function of its task, and a toy of its index, so that it does not matter which of several cards of one
 //! kind makes it, nor in which company. Cards of different kinds may differ in the last bits; they are never mixed.
@@ -8,14 +8,15 @@ use std::sync::mpsc::Sender;
 
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
-    ParameterTable, Session, SessionError, Sink, ToySource, Wanted,
+    ParameterTable, Precision, Session, SessionError, Sink, ToySource, Wanted,
 };
 
 use super::backend::Backend;
 use super::dealing::{Finished, Grain, Queue, Taken, deal};
 use super::part::{Deliver, Made, Sort, in_parts};
-use super::session::{CudaSession, MOST_GIVEN};
+use super::session::{GpuSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
+use crate::task::check_task;
 
 /// When and in which portions work is shared out.
 #[derive(Debug, Clone, Copy)]
@@ -36,35 +37,29 @@ impl Default for Sizes {
     }
 }
 
-/// A compiled model on several CUDA devices of one kind.
-pub struct SeveralCuda {
+/// A compiled model on several GPUs of one kind.
+pub struct MultiGpuSession {
     /// For what all of them leave.
     cpu: CpuSession,
-    cards: Vec<CudaSession>,
+    cards: Vec<GpuSession>,
     sizes: Sizes,
 }
 
-impl SeveralCuda {
-    /// The same kernels compiled for the processor, as `n` devices: slow, for tests.
+impl MultiGpuSession {
+    /// One session per device; they share what was compiled for the CPU, and its threads.
     ///
     /// # Errors
-    /// If the model is inconsistent.
-    #[cfg(feature = "cuda-on-host")]
-    pub fn on_host(model: &Model, execution: &Execution, n: usize) -> Result<Self, SessionError> {
-        let open = |index| (Device::Cuda(index), Arc::new(super::host::Host::new()) as Arc<dyn Backend>);
-        let backends = (0..n).map(open).collect();
-        Self::on(model, execution, backends)
-    }
-
-    /// One session per device; they share what was compiled for the processor, and its threads.
-    pub(super) fn on(
+    /// As [`GpuSession::open`], for any of the devices.
+    pub(super) fn open(
         model: &Model,
         execution: &Execution,
         backends: Vec<(Device, Arc<dyn Backend>)>,
     ) -> Result<Self, SessionError> {
+        execution.check_precision(Device::CudaAll, Precision::F64)?;
         let cpu = CpuSession::open(model, execution)?;
         let threads = execution.resolved_threads().div_ceil(backends.len().max(1));
-        let open = |(device, backend)| CudaSession::on(cpu.with_threads(threads)?, backend, device);
+        let share = Execution { threads, ..execution.clone() };
+        let open = |(device, backend)| GpuSession::on(cpu.sharing(&share)?, backend, device);
         let cards = backends.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { cpu, cards, sizes: Sizes::default() })
     }
@@ -87,7 +82,7 @@ impl SeveralCuda {
         let (n, (fewest, most)) = (self.cards.len(), self.sizes.toys);
         let grain = |toys| Grain::shrinking(toys, n, fewest, most);
         let queue = Queue::new(tasks.iter().map(|task| task.data.count()), n, grain, control);
-        let work = |card: &CudaSession, to: &Sender<Finished>| {
+        let work = |card: &GpuSession, to: &Sender<Finished>| {
             let mut deliver = |finished| {
                 // The receiver outlives all cards.
                 let _ = to.send(finished);
@@ -108,12 +103,12 @@ impl SeveralCuda {
         let n = tasks.len() as u64;
         let grain = |n| Grain::parts(n, self.cards.len(), self.sizes.given);
         let queue = Queue::new([n], self.cards.len(), grain, control);
-        let work = |card: &CudaSession, to: &Sender<Finished>| {
+        let work = |card: &GpuSession, to: &Sender<Finished>| {
             while let Some(Taken { items, .. }) = queue.take(0, n, true) {
                 let mut next = items.start;
                 while next < items.end {
                     let mine = tasks.get(next as usize..items.end as usize).unwrap_or_default();
-                    let mine = mine.get(..card.given_at_a_time(mine)).unwrap_or(mine);
+                    let mine = mine.get(..card.given_at_a_time(mine, wanted)).unwrap_or(mine);
                     let Some(outcomes) = card.run_given(mine, wanted, control)? else { return Ok(0) };
                     let made = next..next + mine.len().max(1) as u64;
                     next = made.end;
@@ -154,47 +149,12 @@ impl SeveralCuda {
     }
 }
 
-/// Every device of the kind of the first, by index; no device is an error.
-#[cfg(feature = "cuda")]
-fn alike(found: &[super::cuda::CudaDevice]) -> Result<Vec<usize>, SessionError> {
-    let kind = |card: &super::cuda::CudaDevice| {
-        (card.name.clone(), card.capability, card.multiprocessors, card.memory)
-    };
-    let Some(first) = found.first().map(kind) else {
-        return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
-    };
-    Ok(found.iter().filter(|card| kind(card) == first).map(|card| card.index).collect())
-}
-
-/// A session on the CUDA device that `execution` names: [`Device::CudaAll`] takes all of the kind of the first,
-/// everything else but an index the first.
-///
-/// # Errors
-/// As [`CudaSession::open`], for any of the devices.
-#[cfg(feature = "cuda")]
-pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-    if execution.device == Device::CudaAll {
-        let cards = alike(&super::cuda::found()?)?;
-        if cards.len() > 1 {
-            // Making a device ready takes a fifth of a second.
-            let backends = std::thread::scope(|scope| {
-                let ready = |index: usize| Ok((Device::Cuda(index), super::cuda::open(index)?));
-                let threads: Vec<_> =
-                    cards.into_iter().map(|index| scope.spawn(move || ready(index))).collect();
-                threads.into_iter().map(joined).collect::<Result<Vec<_>, SessionError>>()
-            })?;
-            return Ok(Box::new(SeveralCuda::on(model, execution, backends)?));
-        }
-    }
-    Ok(Box::new(CudaSession::open(model, execution)?))
-}
-
 /// What a thread returned; its panic goes on here.
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+pub(super) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-impl Session for SeveralCuda {
+impl Session for MultiGpuSession {
     fn device(&self) -> Device {
         Device::CudaAll
     }
@@ -211,7 +171,7 @@ impl Session for SeveralCuda {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         for task in tasks {
-            crate::task::check_task(&self.cpu.plan, task)?;
+            check_task(&self.cpu.plan, task)?;
         }
         let few = |tasks: &[FitTask]| {
             let count = tasks.iter().fold(0_u64, |count, task| count.saturating_add(task.data.count()));

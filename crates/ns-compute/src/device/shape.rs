@@ -14,20 +14,26 @@ pub(super) const RESERVED: usize = 1024;
 /// The part of a device's memory that the slabs of one launch may take: two launches are under way, and there are
 /// other things.
 const PART_FOR_SLABS: u64 = 8;
-
-/// What the arrays of one launch that grow with its work may take at most, bytes, and as a part of a device's memory.
-const MOST_ARRAYS: u64 = 256 << 20;
+/// The part that the arrays of one launch may take which grow with its work.
 const PART_FOR_ARRAYS: u64 = 16;
+/// What these arrays may take at most, bytes.
+const MOST_ARRAYS: usize = 256 << 20;
 
-/// Blocks whose slabs, of so many numbers each, there is room for; one at least. No result depends on how many work.
-pub(super) fn most_slabs(properties: &Properties, slab: usize) -> usize {
-    let bytes = 8 * slab.max(1) as u64;
-    usize::try_from(properties.memory / PART_FOR_SLABS / bytes).unwrap_or(usize::MAX).max(1)
+/// Blocks whose slabs, of so many numbers each and of so many bytes together at most, there is room for; one at least. No result
+/// depends on how many work.
+pub(super) fn most_slabs(properties: &Properties, slab: usize, most: usize) -> usize {
+    let room = (most as u64).min(properties.memory / PART_FOR_SLABS);
+    usize::try_from(room / (8 * slab.max(1)) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Fits or points of one launch that take so many bytes each; one at least.
+/// Fits or points of one launch that take so many bytes each; one at least. No result depends on how many they are.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
-    let room = MOST_ARRAYS.min(properties.memory / PART_FOR_ARRAYS);
+    within(properties, bytes, MOST_ARRAYS)
+}
+
+/// The same where all of them may take `most` bytes.
+pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usize {
+    let room = (most as u64).min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
 }
 

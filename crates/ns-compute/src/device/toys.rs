@@ -12,16 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
 
-use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
-use super::batch::{Help, Input, Landed, Launcher, Slot, ToyRange};
+use super::batch::{Help, Landed, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
 use super::covariance::Fitted;
 use super::dealing::{Finished, Queue, Taken};
-use super::layout::DrawLaunch;
+use super::input::Input;
+use super::layout::{self, DrawLaunch};
+use super::offset::Offset;
 use super::prepared::{Prepared, Shared};
-use super::session::CudaSession;
+use super::session::GpuSession;
 use super::settle::Settling;
+use super::shape;
 use crate::eval::Dataset;
 
 /// Toys of a chunk for each that the device works on at a time: its end, when some of the device is idle unless
@@ -80,7 +82,7 @@ struct Line<'a> {
 
 /// What the chunks of a batch share.
 struct Batch<'a> {
-    session: &'a CudaSession,
+    session: &'a GpuSession,
     tasks: &'a [FitTask],
     wanted: Wanted,
     control: Control<'a>,
@@ -88,19 +90,28 @@ struct Batch<'a> {
 
 impl<'a> Turn<'a> {
     /// Toys of a chunk.
-    fn chunk(&self, session: &CudaSession, wanted: Wanted) -> u64 {
-        let fits = self.task.fits.len().max(1);
-        let mut most = MOST_BROUGHT / (Launcher::bytes_per_fit(&session.plan) * fits);
-        if wanted.covariance {
-            let n = session.cpu.plan.n_parameters();
-            most = most.min(MOST_COVARIANCES / (8 * n * n * fits).max(1));
+    fn chunk(&self, session: &GpuSession, wanted: Wanted) -> u64 {
+        let (plan, properties) = (&session.cpu.plan, session.backend.properties());
+        let (n, fits) = (plan.n_parameters(), self.task.fits.len().max(1));
+        let per_toy = Launcher::bytes_per_fit(&session.plan) * fits;
+        let mut most = shape::within(properties, per_toy, MOST_BROUGHT);
+        if session.covers(wanted).is_some() {
+            // Their data are drawn once more.
+            most = most.min(shape::within(properties, 8 * (plan.n_bins() + plan.n_aux()), usize::MAX));
         }
-        let most = most.max(1);
+        if wanted.covariance {
+            most = most.min(shape::within(properties, 8 * n * n * fits, MOST_COVARIANCES));
+        }
         (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
     }
 
+    /// What its toys are drawn from, on the device.
+    fn draws(&self) -> Offset<layout::Draws> {
+        self.prepared.on_device.as_ref().map_or(Offset::NULL, |(_, sources)| sources.at())
+    }
+
     /// The data of a toy.
-    fn data(&self, session: &CudaSession, toy: u64) -> Dataset {
+    fn data(&self, session: &GpuSession, toy: u64) -> Dataset {
         let plan = &session.cpu.plan;
         let mut data = Dataset::empty(plan);
         self.drawn.source.draw_into(toy, &mut data.main, &mut data.aux);
@@ -182,9 +193,7 @@ impl<'a> Batch<'a> {
             left if left <= turn.chunk(session, self.wanted) => Help::Few,
             _ => Help::No,
         };
-        let draws =
-            turn.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address());
-        let range = ToyRange { draws, first: toys.start, count, help };
+        let range = ToyRange { draws: turn.draws(), first: toys.start, count, help };
         let mut slot = session.take_slot()?;
         turn.launcher.start(&mut slot, input, Some(range), &probes)?;
         Ok(Chunk { slot, turn, items, toys, samples })
@@ -268,12 +277,12 @@ impl<'a> Batch<'a> {
 }
 
 /// The data of toys on the device, drawn there once more.
-fn draw(session: &CudaSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buffer, SessionError> {
+fn draw(session: &GpuSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buffer, SessionError> {
     let (backend, plan) = (&session.backend, &session.cpu.plan);
     let (n_toys, n_data) = ((toys.end - toys.start) as usize, plan.n_bins() + plan.n_aux());
     let data = Buffer::new(backend, 8 * n_data * n_toys)?;
     let launch = DrawLaunch {
-        draws: turn.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address()),
+        draws: turn.draws(),
         first_toy: toys.start,
         n_toys: n_toys as i32,
         n_data: n_data as i32,
@@ -285,7 +294,7 @@ fn draw(session: &CudaSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buff
     Ok(data)
 }
 
-impl CudaSession {
+impl GpuSession {
     /// Fits of toys: `tasks` are the queue's. Returns how many of the first tasks are done with: all, unless it came to
     /// one that the processor makes.
     ///

@@ -4,9 +4,9 @@
 //! terms parameter after parameter, histosys templates once by cell (in slices of 32 cells, those with many
 //! terms first) and once by parameter. Where a thread needs several indices to begin with, they lie in one vector.
 
-use super::address::DeviceAddress;
 use super::arena::Arena;
 use super::layout;
+use super::offset::Offset;
 use crate::plan::{Block, LANES, Plan};
 use crate::shared_constants::{
     AT_A_TIME, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
@@ -43,7 +43,7 @@ struct Ranges {
     bin: usize,
 }
 
-/// Adds `plan` to `arena`; addresses are offsets.
+/// Adds `plan` to `arena`.
 pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
     let mut reactions = vec![Reactions::default(); plan.n_parameters()];
     let mut out = layout::Plan {
@@ -252,7 +252,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.kinked = if plan.has_kinks {
         arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k)))
     } else {
-        DeviceAddress::NULL
+        Offset::NULL
     };
 }
 
@@ -291,7 +291,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
 }
 
 /// From and to of lists that are laid end to end.
-fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> DeviceAddress<[i32; 2]> {
+fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists
         .iter()

@@ -5,8 +5,8 @@ use ns_core::{
     ParameterSet, Search, Session, Start,
 };
 
-use super::super::SeveralCuda;
-use super::super::beside::{both, execution};
+use super::super::host;
+use super::super::testing::{both, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -79,12 +79,12 @@ struct Confirmed {
 }
 
 /// Hands what fits of given data were made of to `work`.
-fn with_fitted(gpu: &CudaSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
+fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
     let set = |task: &FitTask| gpu.cpu.dataset(&task.data).unwrap();
     let sets: Vec<Dataset> =
         tasks.iter().map(|task| set(task).unwrap_or_else(|| gpu.cpu.observed.as_ref().clone())).collect();
     let numbers: Vec<f64> = sets.iter().flat_map(|data| data.main.iter().chain(&data.aux).copied()).collect();
-    let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
+    let data = Buffer::holding(&gpu.backend, &numbers).unwrap();
     work(&Fitted {
         frame: &|i, k| Cow::Owned(Frame::new(gpu.cpu.table(), &tasks[i].fits[k])),
         sets: data.at(),
@@ -95,7 +95,7 @@ fn with_fitted(gpu: &CudaSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'
 }
 
 /// Fits a batch and has the device alone compute covariances.
-fn confirm(gpu: &CudaSession, tasks: &[FitTask], all: &mut Confirmed) {
+fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     let mut outcomes = run(gpu, tasks, Wanted::default());
     let (mut places, mut left) = (Vec::new(), Vec::new());
     for (i, task) in outcomes.iter().enumerate() {
@@ -124,7 +124,7 @@ fn confirm(gpu: &CudaSession, tasks: &[FitTask], all: &mut Confirmed) {
 }
 
 /// How far a covariance is from the inverse of the processor's Hessian at the same point, over `sqrt(C_ii C_jj)`.
-fn apart(gpu: &CudaSession, data: &Data, frame: &Frame, fit: &FitOutcome, covariance: &Covariance) -> f64 {
+fn apart(gpu: &GpuSession, data: &Data, frame: &Frame, fit: &FitOutcome, covariance: &Covariance) -> f64 {
     let hessian = gpu.cpu.evaluate(data, &fit.parameters, HESSIAN).unwrap().hessian;
     let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
     let expected = inverse(&hessian, covariance.n, &rests);
@@ -210,7 +210,7 @@ fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
 fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
     let model = fitted_model(13);
     let (_, gpu) = both(&model);
-    let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+    let several = host::open_several(&model, &execution(), 2).unwrap();
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let source = gpu.toy_source(&point, 9, 1).unwrap();
     let near = FitRequest { start: Start::At(point.into()), ..local(&[]) };

@@ -4,20 +4,19 @@
 //! made when first needed and kept until the process ends: making them takes a fifth of a second.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::result::{self, DriverError, stream::StreamKind};
-use cudarc::driver::sys::{
-    self, CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute, CUresult,
-};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use ns_core::{Device, SessionError};
 
 use super::super::backend::{Backend, Kernel, Lane, Properties, Shape};
-use super::failure::{Doing, explain, name};
-use super::images::{self, Image};
+use super::super::offset::{Memory, Offset};
+use super::failure::{Doing, explain};
+use super::functions::Functions;
+use super::images;
 use super::lane::CudaLane;
 use super::loading::{self, attribute, guarded};
 use super::pool::Pool;
@@ -29,47 +28,32 @@ const SMALL: usize = 64 << 10;
 const KEPT: usize = 1 << 30;
 /// Bytes of a kernel's parameters that every card takes.
 const MOST_PARAMETERS: usize = 4096;
-/// Dynamic shared memory that a kernel has without asking for more.
-const PLAIN_SHARED: u32 = 48 << 10;
-/// "As much shared memory as there is" in percent of what L1 cache and shared memory divide.
-const ALL_SHARED: i32 = 100;
 
 /// A device.
-pub(crate) struct CudaDriver {
-    device: Device,
-    properties: Properties,
+pub(super) struct CudaDriver {
+    pub(super) device: Device,
+    pub(super) properties: Properties,
     context: Handle<sys::CUctx_st>,
     stream: Handle<sys::CUstream_st>,
-    /// What the driver may load, best first.
-    images: Vec<Image>,
-    functions: OnceLock<Vec<Function>>,
-    /// Held while the code is loaded: why the card will not take any of it, once that is known.
-    refused: Mutex<Option<SessionError>>,
+    pub(super) functions: Functions,
     pool: Mutex<Pool>,
     staging: Mutex<Option<Staging>>,
     lost: AtomicBool,
 }
 
 /// A handle of the driver.
-struct Handle<T>(*mut T);
+pub(super) struct Handle<T>(pub(super) *mut T);
 
 // SAFETY: handles of the driver are good on any thread.
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: as above; the driver locks what it must.
 unsafe impl<T> Sync for Handle<T> {}
 
-/// A kernel, and the dynamic shared memory that it has been allowed.
-struct Function {
-    handle: Handle<sys::CUfunc_st>,
-    /// Held while it is changed: of two changes side by side the lesser may come last.
-    allowed: Mutex<u32>,
-}
-
 /// The device of this index. The first call makes it ready; later ones get the same.
 ///
 /// # Errors
 /// Whatever is missing, each with its remedy: the driver, the device, code for the card.
-pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
+pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     // A lock for each device: several are made ready side by side.
     type Place = Arc<Mutex<Option<Arc<CudaDriver>>>>;
     static OPEN: Mutex<BTreeMap<usize, Place>> = Mutex::new(BTreeMap::new());
@@ -80,7 +64,7 @@ pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
         *open = None;
     }
     if let Some(device) = open.as_ref() {
-        return Ok(Arc::clone(device) as Arc<dyn Backend>);
+        return Ok(Arc::clone(device));
     }
     let device = Arc::new(guarded(Device::Cuda(index), || CudaDriver::new(index))?);
     *open = Some(Arc::clone(&device));
@@ -106,9 +90,6 @@ impl CudaDriver {
         let images = images::choose(index, &found.name, found.capability, driver.version)?;
         let number = |which| attribute(index, handle, which);
         let properties = Properties {
-            name: found.name,
-            capability: found.capability,
-            driver: driver.version,
             multiprocessors: found.multiprocessors,
             shared_per_block: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
                 as usize,
@@ -125,9 +106,7 @@ impl CudaDriver {
             properties,
             context: Handle(context),
             stream: Handle(std::ptr::null_mut()),
-            images,
-            functions: OnceLock::new(),
-            refused: Mutex::new(None),
+            functions: Functions::new(images),
             pool: Mutex::new(Pool::new(KEPT.min(usize::try_from(found.memory / 8).unwrap_or(KEPT)))),
             staging: Mutex::new(None),
             lost: AtomicBool::new(false),
@@ -148,7 +127,7 @@ impl CudaDriver {
     }
 
     /// The error for one of the driver; remembers the loss of the device.
-    fn failed(&self, doing: Doing, code: CUresult) -> SessionError {
+    pub(super) fn failed(&self, doing: Doing, code: CUresult) -> SessionError {
         let error = explain(self.device, doing, code);
         if matches!(error, SessionError::DeviceLost { .. }) {
             self.lost.store(true, Ordering::Relaxed);
@@ -156,7 +135,8 @@ impl CudaDriver {
         error
     }
 
-    fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
+    /// Calls the driver with the device's context current.
+    pub(super) fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { sys::cuCtxPushCurrent_v2(self.context.0) }.result()?;
         let result = call();
@@ -166,101 +146,14 @@ impl CudaDriver {
         result.and_then(|value| restored.map(|()| value))
     }
 
-    /// Loads the code, once, and finds the kernels in it.
-    fn function(&self, kernel: Kernel) -> Result<&Function, SessionError> {
-        let functions = match self.functions.get() {
-            Some(functions) => functions,
-            None => self.load_once()?,
-        };
-        let place = Kernel::ALL.iter().position(|&other| other == kernel);
-        place
-            .and_then(|place| functions.get(place))
-            .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
-    }
-
-    /// What the card says of the code is its last word; other errors, of memory that others held, may pass.
-    fn load_once(&self) -> Result<&[Function], SessionError> {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = refused.as_ref() {
-            return Err(error.clone());
-        }
-        if let Some(functions) = self.functions.get() {
-            return Ok(functions);
-        }
-        let functions = self.load().inspect_err(|error| {
-            if matches!(error, SessionError::KernelImage { .. }) {
-                *refused = Some(error.clone());
-            }
-        })?;
-        Ok(self.functions.get_or_init(|| functions))
-    }
-
-    fn load(&self) -> Result<Vec<Function>, SessionError> {
-        let mut reasons = Vec::new();
-        for image in &self.images {
-            let loaded = guarded(self.device, || {
-                Ok(self.current(|| {
-                    // SAFETY: the image is machine code or text with a zero at its end, and lives for ever.
-                    let module = unsafe { result::module::load_data(image.code.as_ptr().cast::<c_void>()) }?;
-                    Kernel::ALL.iter().map(|kernel| find(module, *kernel)).collect::<Result<Vec<_>, _>>()
-                }))
-            })?;
-            match loaded {
-                Ok(functions) => return Ok(functions),
-                Err(DriverError(code)) if is_about_code(code) => {
-                    reasons.push(format!("{}: {}", image.name, name(code)));
-                }
-                Err(DriverError(code)) => return Err(self.failed(Doing::Opening, code)),
-            }
-        }
-        Err(self.no_image(reasons.join("; ")))
-    }
-
-    fn no_image(&self, error: String) -> SessionError {
-        SessionError::KernelImage {
-            device: self.device,
-            error,
-            remedy: "Update NVIDIA's driver (its package with the PTX compiler, libnvidia-ptxjitcompiler, included), or \
-                     choose the device cpu",
-        }
-    }
-
-    /// Lets a kernel have this much dynamic shared memory.
-    fn allow(&self, function: &Function, shared: u32) -> Result<(), SessionError> {
-        if shared as usize > self.properties.shared_per_block {
-            return Err(SessionError::TooLarge {
-                what: format!("the working memory of a block on {}", self.device),
-                needed: u64::from(shared),
-                limit: self.properties.shared_per_block as u64,
-            });
-        }
-        let mut allowed = function.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared <= *allowed {
-            return Ok(());
-        }
-        self.inside(Doing::Launching, || {
-            // SAFETY: the function is of a module that stays loaded.
-            unsafe {
-                if shared > PLAIN_SHARED {
-                    result::function::set_function_attribute(
-                        function.handle.0,
-                        FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                        i32::try_from(shared).unwrap_or(i32::MAX),
-                    )?;
-                }
-                result::function::set_function_attribute(
-                    function.handle.0,
-                    FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                    ALL_SHARED,
-                )
-            }
-        })?;
-        *allowed = shared;
-        Ok(())
-    }
-
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Free memory now, bytes.
+    pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
+        let (free, _) = self.inside(Doing::Asking, result::mem_get_info)?;
+        Ok((free + self.pool().held()) as u64)
     }
 
     /// Gives memory back to the driver. After a failure of the device there is nothing to give back to.
@@ -304,7 +197,7 @@ impl CudaDriver {
         let mut parameters = [(&raw mut bytes).cast::<c_void>()];
         self.inside(Doing::Launching, || {
             // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
-            // returns; the addresses in them are the session's to answer for.
+            // returns; the offsets in them are addresses and the session's to answer for.
             unsafe {
                 result::launch_kernel(
                     function.handle.0,
@@ -352,45 +245,18 @@ impl CudaDriver {
     }
 }
 
-fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> {
-    let symbol = CString::new(kernel.symbol()).map_err(|_| DriverError(CUresult::CUDA_ERROR_NOT_FOUND))?;
-    // SAFETY: the module was loaded just now and stays loaded.
-    let handle = unsafe { result::module::get_function(module, symbol) }?;
-    Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
-}
-
-/// Errors that another piece of code may not have.
-fn is_about_code(code: CUresult) -> bool {
-    matches!(
-        code,
-        CUresult::CUDA_ERROR_INVALID_IMAGE
-            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
-            | CUresult::CUDA_ERROR_INVALID_PTX
-            | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-            | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-            | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED
-            | CUresult::CUDA_ERROR_INVALID_SOURCE
-            | CUresult::CUDA_ERROR_NOT_FOUND
-    )
-}
-
 impl Backend for CudaDriver {
     fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    fn free_memory(&self) -> Result<u64, SessionError> {
-        let (free, _) = self.inside(Doing::Asking, result::mem_get_info)?;
-        Ok((free + self.pool().held()) as u64)
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<u64, SessionError> {
+    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Offset::NULL);
         }
         let size = Pool::size(bytes);
         if let Some(address) = self.pool().take(size) {
-            return Ok(address);
+            return Ok(Offset::new(address));
         }
         let ask = || {
             self.inside(Doing::Allocating, || {
@@ -402,51 +268,53 @@ impl Backend for CudaDriver {
                 }
             })
         };
-        if let Some(address) = ask()? {
-            return Ok(address);
+        let mut given = ask()?;
+        if given.is_none() {
+            // What the pool keeps may be what is missing.
+            let kept = self.pool().empty();
+            self.free(kept);
+            given = ask()?;
         }
-        // What the pool keeps may be what is missing.
-        let kept = self.pool().empty();
-        self.free(kept);
-        ask()?.map_or_else(
-            || {
+        match given {
+            Some(address) => Ok(Offset::new(address)),
+            None => {
                 let free = self.free_memory()?;
                 Err(SessionError::OutOfDeviceMemory { device: self.device, needed: size as u64, free })
-            },
-            Ok,
-        )
+            }
+        }
     }
 
-    fn release(&self, address: u64, bytes: usize) {
+    fn release(&self, memory: Memory, bytes: usize) {
         if bytes == 0 || self.lost.load(Ordering::Relaxed) {
             return;
         }
-        if !self.pool().keep(address, Pool::size(bytes)) {
-            self.free(vec![address]);
+        if !self.pool().keep(memory.bytes(), Pool::size(bytes)) {
+            self.free(vec![memory.bytes()]);
         }
     }
 
-    fn write(&self, to: u64, from: &[u8]) -> Result<(), SessionError> {
+    fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
         if from.is_empty() {
             return Ok(());
         }
         if from.len() <= SMALL {
             // SAFETY: `to` is device memory of that size; from pageable memory the driver has read all of it when
             // the call returns.
-            return self
-                .inside(Doing::Copying, || unsafe { result::memcpy_htod_async(to, from, self.stream.0) });
+            return self.inside(Doing::Copying, || unsafe {
+                result::memcpy_htod_async(to.bytes(), from, self.stream.0)
+            });
         }
         // SAFETY: as above.
-        self.staged(Doing::Copying, |staging, stream| unsafe { staging.write(stream, to, from) })
+        self.staged(Doing::Copying, |staging, stream| unsafe { staging.write(stream, to.bytes(), from) })
     }
 
-    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError> {
+    fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
         if to.is_empty() {
             return Ok(());
         }
         // Errors of kernels started before come to light here.
         // SAFETY: `from` is device memory of that size.
-        self.staged(Doing::Waiting, |staging, stream| unsafe { staging.read(stream, from, to) })
+        self.staged(Doing::Waiting, |staging, stream| unsafe { staging.read(stream, from.bytes(), to) })
     }
 
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {

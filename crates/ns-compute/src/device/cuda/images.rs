@@ -4,6 +4,8 @@
 
 use ns_core::SessionError;
 
+use super::super::backend::Kernel;
+
 /// The least driver: CUDA 12.0, of December 2022. Older ones reject the PTX and the machine code.
 pub(super) const LEAST_DRIVER: u32 = 12_000;
 /// The least compute capability: Volta. The PTX is written for it.
@@ -16,6 +18,24 @@ pub(super) struct Image {
     pub(super) name: &'static str,
     /// Machine code, or text that ends with a zero byte.
     pub(super) code: &'static [u8],
+}
+
+impl Kernel {
+    /// All of them.
+    pub(super) const ALL: [Self; 6] =
+        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Covariance, Self::Draw];
+
+    /// The symbol.
+    pub(super) const fn symbol(self) -> &'static str {
+        match self {
+            Self::Fit => "ns_fit",
+            Self::FitFar => "ns_fit_far",
+            Self::Evaluate => "ns_evaluate",
+            Self::EvaluateFar => "ns_evaluate_far",
+            Self::Covariance => "ns_covariance",
+            Self::Draw => "ns_draw",
+        }
+    }
 }
 
 /// Bytes at an address that suits the headers in them.
@@ -60,7 +80,6 @@ pub(super) fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::backend::Kernel;
 
     fn names(capability: (u32, u32), driver: u32) -> Result<Vec<&'static str>, SessionError> {
         Ok(choose(0, "card", capability, driver)?.iter().map(|image| image.name).collect())

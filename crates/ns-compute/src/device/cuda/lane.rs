@@ -8,6 +8,7 @@ use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 use ns_core::SessionError;
 
 use super::super::backend::{Kernel, Lane, Shape};
+use super::super::offset::Memory;
 use super::driver::CudaDriver;
 use super::failure::Doing;
 
@@ -116,7 +117,7 @@ impl CudaLane {
 }
 
 impl Lane for CudaLane {
-    fn write(&mut self, to: u64, from: &[u8]) -> Result<(), SessionError> {
+    fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
         if from.is_empty() {
             return Ok(());
         }
@@ -126,7 +127,7 @@ impl Lane for CudaLane {
             up.reserve(from.len())?;
             up.content_mut(from.len()).copy_from_slice(from);
             // SAFETY: `to` is device memory of that size; the page-locked memory is left alone until the wait.
-            unsafe { result::memcpy_htod_async(to, up.content(from.len()), stream) }
+            unsafe { result::memcpy_htod_async(to.bytes(), up.content(from.len()), stream) }
         })
     }
 
@@ -135,7 +136,7 @@ impl Lane for CudaLane {
         self.driver.launch_on(self.stream, kernel, shape, parameter)
     }
 
-    fn fetch(&mut self, from: u64, bytes: usize) -> Result<(), SessionError> {
+    fn fetch(&mut self, from: Memory, bytes: usize) -> Result<(), SessionError> {
         self.begin()?;
         self.coming = bytes;
         if bytes == 0 {
@@ -145,7 +146,7 @@ impl Lane for CudaLane {
         self.driver.inside(Doing::Copying, || {
             down.reserve(bytes)?;
             // SAFETY: `from` is device memory of that size; the page-locked memory is left alone until the wait.
-            unsafe { result::memcpy_dtoh_async(down.content_mut(bytes), from, stream) }
+            unsafe { result::memcpy_dtoh_async(down.content_mut(bytes), from.bytes(), stream) }
         })
     }
 

@@ -2,17 +2,21 @@
 
 mod driver;
 mod failure;
+mod functions;
 mod images;
 mod lane;
 mod loading;
+mod open;
 mod pool;
 mod staging;
 
 pub use driver::is_warm;
 pub use loading::{CudaDevice, found};
+pub use open::open;
 
 #[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub(super) use driver::open;
+#[cfg(test)]
+pub(super) use open::backend;

@@ -6,6 +6,7 @@ use ns_core::{
     Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
 };
 
+use super::super::host;
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -15,7 +16,7 @@ use crate::cpu::CpuSession;
 mod models;
 
 /// Models with kinks among random ones.
-fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, CudaSession)> {
+fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
     let of = |seed| {
         let mut model = Model { interpolation: Interpolation::PIECEWISE, ..models::random_model(seed) };
         let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -27,7 +28,7 @@ fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, CudaSession)> {
     let opened = models.map(|(seed, model)| {
         let execution = Execution { threads: 2, ..Execution::default() };
         let cpu = CpuSession::open(&model, &execution).unwrap();
-        let gpu = CudaSession::open_on_host(&model, &execution).unwrap();
+        let gpu = host::open(&model, &execution).unwrap();
         (seed, model, cpu, gpu)
     });
     opened.filter(|(_, _, cpu, _)| cpu.plan.has_kinks)
@@ -111,7 +112,7 @@ fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
 fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
     let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
     let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
-    let gpu = CudaSession::open_on_host(&model, &Execution::default()).unwrap();
+    let gpu = host::open(&model, &Execution::default()).unwrap();
     let of = |start| FitRequest { start, ..FitRequest::default() };
     let direction: Arc<[f64]> = vec![1.0; model.parameters.len()].into();
     let condition = |fit| Some(Condition { fit, parameter: 0, range: (0.0, 1.0) });
@@ -181,7 +182,7 @@ fn a_ridge_between_two_minima_is_no_minimum() {
         let channels = vec![vec![bent], vec![straight]];
         let model = model_of(parameters, channels, vec![180.0, 90.0, 100.0], vec![0.0]);
         let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
-        let gpu = CudaSession::open_on_host(&model, &Execution::default()).unwrap();
+        let gpu = host::open(&model, &Execution::default()).unwrap();
         for search in [Search::Local, Search::Standard] {
             let request = FitRequest { search, ..FitRequest::default() };
             let here = fits(&cpu, std::slice::from_ref(&request));
@@ -209,7 +210,7 @@ fn a_certificate_of_a_metric_from_far_away_is_the_processor_s_to_give() {
     ];
     let model = model_of(parameters, channels, vec![150.0, 85.0, 1e4], vec![1.0]);
     let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
-    let gpu = CudaSession::open_on_host(&model, &Execution::default()).unwrap();
+    let gpu = host::open(&model, &Execution::default()).unwrap();
     let best = fits(&cpu, &[FitRequest::default()]).remove(0);
     let uncertainty = 0.1;
     for step in [1e-6, 1e-5, 1e-4] {

@@ -2,8 +2,8 @@
 
 use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
 
-use super::super::SeveralCuda;
-use super::super::beside::{both, execution};
+use super::super::host;
+use super::super::testing::{both, execution};
 use super::*;
 
 // Its functions are for the module above it alone, so that others cannot share it.
@@ -23,15 +23,12 @@ fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
 }
 
 /// Whether the device leaves the Hessian at a point to the processor.
-fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
+fn is_left(gpu: &GpuSession, point: &[f64]) -> bool {
     let observed = &gpu.cpu.observed;
-    let numbers: Vec<f64> = observed.main.iter().chain(&observed.aux).copied().collect();
-    let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
-    let sets = Sets { address: data.at(), of: &[] };
+    let data = Buffer::holding(&gpu.backend, &[observed.main.as_slice(), &observed.aux].concat()).unwrap();
+    let sets = Sets { data: data.at(), of: &[] };
     let made = gpu.start_hessians(gpu.hessians.as_ref().unwrap(), sets, point).unwrap();
-    let mut usable = [7_i32];
-    gpu.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable)).unwrap();
-    usable == [0]
+    made.usable.read::<i32>(1).unwrap() == [0]
 }
 
 #[test]
@@ -115,7 +112,7 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     for seed in [3, 8, 13, 21] {
         let model = models::random_model(seed);
         let (_, gpu) = both(&model);
-        let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+        let several = host::open_several(&model, &execution(), 2).unwrap();
         let n = model.parameters.len();
         let mut random = models::Random(seed);
         let points: Vec<f64> = (0..9).flat_map(|_| models::random_point(&model, &mut random)).collect();

@@ -1,12 +1,15 @@
-//! The kernels compiled for the processor: what they compute, without a card. Blocks have one thread; or, slowly, as many as
-//! on a card where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
+//! The kernels compiled for the CPU: what they compute, without a GPU. Blocks have one thread; or, slowly, as many as on a GPU
+//! where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, Mutex};
 
-use ns_core::{Device, SessionError};
+use ns_core::{Device, Execution, Model, SessionError};
 
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::offset::{Memory, Offset};
+use super::session::GpuSession;
+use super::several::MultiGpuSession;
 
 unsafe extern "C" {
     fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
@@ -51,15 +54,29 @@ pub(super) struct Host {
     running: Mutex<()>,
 }
 
+/// A session whose device are the kernels compiled for the CPU: slow, for tests of their numbers.
+///
+/// # Errors
+/// As [`GpuSession::open`].
+pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionError> {
+    GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
+}
+
+/// The same with `n` devices.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_several(model: &Model, execution: &Execution, n: usize) -> Result<MultiGpuSession, SessionError> {
+    let backend = |index| (Device::Cuda(index), Arc::new(Host::new()) as Arc<dyn Backend>);
+    MultiGpuSession::open(model, execution, (0..n).map(backend).collect())
+}
+
 /// Alignment of allocations.
 const ALIGNMENT: usize = 256;
 
 impl Host {
     pub(super) fn new() -> Self {
         let properties = Properties {
-            name: "processor".into(),
-            capability: (0, 0),
-            driver: 0,
             multiprocessors: 2,
             // Little, so that models that do not fit are tested too.
             shared_per_block: 16 << 10,
@@ -76,16 +93,17 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
 }
 
+/// Offsets are addresses of the host.
+fn pointer(at: Memory) -> *mut u8 {
+    at.bytes() as *mut u8
+}
+
 impl Backend for Host {
     fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    fn free_memory(&self) -> Result<u64, SessionError> {
-        Ok(u64::MAX)
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<u64, SessionError> {
+    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
         let refused = || SessionError::DeviceUnavailable {
             device: Device::Cpu,
             reason: format!("no memory for {bytes} bytes"),
@@ -100,25 +118,25 @@ impl Backend for Host {
         // NaN everywhere: who reads what nobody wrote is found out.
         // SAFETY: the allocation has this many bytes.
         unsafe { address.write_bytes(0xff, bytes) };
-        Ok(address as u64)
+        Ok(Offset::new(address as u64))
     }
 
-    fn release(&self, address: u64, bytes: usize) {
+    fn release(&self, memory: Memory, bytes: usize) {
         if let Some(layout) = layout(bytes) {
             // SAFETY: `allocate` made it with this layout.
-            unsafe { dealloc(address as *mut u8, layout) };
+            unsafe { dealloc(pointer(memory), layout) };
         }
     }
 
-    fn write(&self, to: u64, from: &[u8]) -> Result<(), SessionError> {
+    fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
         // SAFETY: buffers write within themselves.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), pointer(to), from.len()) };
         Ok(())
     }
 
-    fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError> {
+    fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
         // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(pointer(from), to.as_mut_ptr(), to.len()) };
         Ok(())
     }
 
@@ -166,7 +184,7 @@ impl AtOnce {
 }
 
 impl Lane for AtOnce {
-    fn write(&mut self, to: u64, from: &[u8]) -> Result<(), SessionError> {
+    fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
         self.backend.write(to, from)
     }
 
@@ -174,7 +192,7 @@ impl Lane for AtOnce {
         self.backend.launch(kernel, shape, parameter)
     }
 
-    fn fetch(&mut self, from: u64, bytes: usize) -> Result<(), SessionError> {
+    fn fetch(&mut self, from: Memory, bytes: usize) -> Result<(), SessionError> {
         self.fetched.resize(bytes.div_ceil(8), 0);
         self.bytes = bytes;
         let to: &mut [u8] = bytemuck::cast_slice_mut(&mut self.fetched);

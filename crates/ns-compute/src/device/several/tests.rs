@@ -8,10 +8,11 @@ use ns_core::{
 };
 
 use super::super::backend::{Kernel, Properties, Shape};
-use super::super::beside::{answered_by_host, execution};
-use super::super::host::Host;
+use super::super::host::{self, Host};
+use super::super::offset::Memory;
 use super::super::part::fits_of;
 use super::super::prepared::Prepared;
+use super::super::testing::{answered_by_host, execution};
 use super::*;
 
 // Its functions are for the module above it alone, so that others cannot share it.
@@ -25,7 +26,7 @@ const RELEASED: usize = 1;
 /// A model that devices take, one of them alone, and what toys are drawn from.
 struct Study {
     model: Model,
-    one: CudaSession,
+    one: GpuSession,
     source: Arc<ToySource>,
     fits: Vec<FitRequest>,
 }
@@ -37,7 +38,7 @@ impl Study {
         let session = CpuSession::open(&model, &execution()).unwrap();
         models::hold_idle(&mut model, &session, &point);
         model.parameters[RELEASED].fixed = true;
-        let one = CudaSession::open_on_host(&model, &execution()).unwrap();
+        let one = host::open(&model, &execution()).unwrap();
         let source = one.toy_source(&point, 9, 1).unwrap();
         let free =
             FitRequest { start: Start::At(point.into()), search: Search::Local, ..FitRequest::default() };
@@ -45,8 +46,8 @@ impl Study {
         Self { model, one, source, fits: vec![free, conditional] }
     }
 
-    fn several(&self, n: usize, sizes: Sizes) -> SeveralCuda {
-        SeveralCuda::on_host(&self.model, &execution(), n).unwrap().with_sizes(sizes)
+    fn several(&self, n: usize, sizes: Sizes) -> MultiGpuSession {
+        host::open_several(&self.model, &execution(), n).unwrap().with_sizes(sizes)
     }
 
     fn toys(&self, toys: std::ops::Range<u64>) -> FitTask {
@@ -162,7 +163,7 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     assert_eq!(text(&together), text(&apart));
     assert_eq!(text(&run(&study.several(2, sizes(50, 90)), &tasks)), text(&apart));
     // Fits that are the device's own are counted once, whatever pieces they come in.
-    let one = CudaSession::open_on_host(&study.model, &execution()).unwrap();
+    let one = host::open(&study.model, &execution()).unwrap();
     run(&one, &tasks[..1]);
     let made = together[..600].iter().flat_map(|outcome| &outcome.fits).filter(|fit| fit.is_ok()).count();
     let counted = one.check().unwrap().n_fits as usize;
@@ -174,7 +175,7 @@ fn a_device_lost_amid_a_line_of_tasks_has_what_was_under_way_delivered() {
     let study = Study::new();
     let backend = Arc::new(Failing { host: Host::new(), launches: AtomicUsize::new(0) });
     let cpu = CpuSession::open(&study.model, &execution()).unwrap();
-    let session = CudaSession::on(cpu, backend, Device::Cuda(1)).unwrap();
+    let session = GpuSession::on(cpu, backend, Device::Cuda(1)).unwrap();
     let tasks = [study.toys(0..20), study.toys(50..61), study.toys(0..9), study.toys(9..12)];
     let mut out = InOrder::default();
     let result = session.fit_batch(&tasks, Wanted::default(), Control::default(), &mut out);
@@ -198,7 +199,7 @@ fn progress_counts_what_the_processor_makes_in_the_middle_of_a_batch() {
     let mut tasks = study.given(9);
     tasks[4].fits[0].released = vec![RELEASED];
     let all = fits_of(&tasks);
-    let one = CudaSession::open_on_host(&study.model, &execution()).unwrap();
+    let one = host::open(&study.model, &execution()).unwrap();
     for session in [&one as &dyn Session, &study.several(2, sizes(1, 4))] {
         let heard = Heard::default();
         let control = Control { observer: Some(&heard), cancel: None };
@@ -338,16 +339,12 @@ impl Backend for Failing {
         self.host.properties()
     }
 
-    fn free_memory(&self) -> Result<u64, SessionError> {
-        self.host.free_memory()
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<u64, SessionError> {
+    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
         self.host.allocate(bytes)
     }
 
-    fn release(&self, address: u64, bytes: usize) {
-        self.host.release(address, bytes);
+    fn release(&self, memory: Memory, bytes: usize) {
+        self.host.release(memory, bytes);
     }
 
     answered_by_host!();
@@ -376,7 +373,8 @@ fn a_lost_device_ends_the_batch_and_what_was_delivered_stays() {
     let good: Arc<dyn Backend> = Arc::new(Host::new());
     let bad: Arc<dyn Backend> = Arc::new(Failing { host: Host::new(), launches: AtomicUsize::new(0) });
     let backends = vec![(Device::Cuda(0), good), (Device::Cuda(1), bad)];
-    let several = SeveralCuda::on(&study.model, &execution(), backends).unwrap().with_sizes(sizes(2, 2));
+    let several =
+        MultiGpuSession::open(&study.model, &execution(), backends).unwrap().with_sizes(sizes(2, 2));
     for tasks in [vec![study.toys(0..400)], study.given(200)] {
         let mut out = InOrder::default();
         let result = several.fit_batch(&tasks, Wanted::default(), Control::default(), &mut out);
@@ -385,21 +383,4 @@ fn a_lost_device_ends_the_batch_and_what_was_delivered_stays() {
         assert!(out.0.len() < whole.len());
         assert_eq!(text(&out.0), text(&whole)[..out.0.len()]);
     }
-}
-
-#[cfg(feature = "cuda")]
-#[test]
-fn cards_of_the_kind_of_the_first_are_taken() {
-    let card = |index, name: &str| super::super::CudaDevice {
-        index,
-        name: name.into(),
-        capability: (9, 0),
-        memory: 1 << 37,
-        multiprocessors: 132,
-        driver: 13_000,
-    };
-    assert_eq!(alike(&[]), Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 }));
-    let found = [card(0, "NVIDIA H200"), card(1, "NVIDIA T4"), card(2, "NVIDIA H200")];
-    assert_eq!(alike(&found), Ok(vec![0, 2]));
-    assert_eq!(alike(&found[1..]), Ok(vec![1]));
 }

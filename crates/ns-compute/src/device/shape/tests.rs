@@ -3,14 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use ns_core::{
-    BinnedData, Control, Data, Device, Drawn, EvaluationRequest, FitRequest, FitTask, Interpolation, Model,
-    Search, Session, SessionError, Start, TaskOutcome, ToySource, Wanted,
+    BinnedData, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitRequest, FitTask,
+    Interpolation, Model, Precision, Search, Session, SessionError, Start, TaskOutcome, ToySource, Wanted,
 };
 
-use super::super::CudaSession;
-use super::super::backend::{Backend, Kernel, Shape};
-use super::super::beside::{answered_by_host, execution};
-use super::super::host::Host;
+use super::super::GpuSession;
+use super::super::backend::{Backend, Buffer, Kernel, Shape};
+use super::super::host::{self, Host};
+use super::super::offset::Memory;
+use super::super::testing::{answered_by_host, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -43,11 +44,7 @@ impl Backend for Little {
         &self.properties
     }
 
-    fn free_memory(&self) -> Result<u64, SessionError> {
-        Ok((MEMORY - *self.taken.lock().unwrap()) as u64)
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<u64, SessionError> {
+    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
         let mut taken = self.taken.lock().unwrap();
         if *taken + bytes > MEMORY {
             let (needed, free) = (bytes as u64, (MEMORY - *taken) as u64);
@@ -57,9 +54,9 @@ impl Backend for Little {
         self.host.allocate(bytes)
     }
 
-    fn release(&self, address: u64, bytes: usize) {
+    fn release(&self, memory: Memory, bytes: usize) {
         *self.taken.lock().unwrap() -= bytes;
-        self.host.release(address, bytes);
+        self.host.release(memory, bytes);
     }
 
     answered_by_host!();
@@ -72,8 +69,8 @@ impl Backend for Little {
 /// A model that devices take, on one with enough memory and on one with little.
 struct Study {
     model: Model,
-    much: CudaSession,
-    little: CudaSession,
+    much: GpuSession,
+    little: GpuSession,
     source: Arc<ToySource>,
 }
 
@@ -83,9 +80,9 @@ impl Study {
         let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         let session = CpuSession::open(&model, &execution()).unwrap();
         models::hold_idle(&mut model, &session, &point);
-        let much = CudaSession::open_on_host(&model, &execution()).unwrap();
+        let much = host::open(&model, &execution()).unwrap();
         let cpu = CpuSession::open(&model, &execution()).unwrap();
-        let little = CudaSession::on(cpu, Little::backend(), Device::Cuda(0)).unwrap();
+        let little = GpuSession::on(cpu, Little::backend(), Device::Cuda(0)).unwrap();
         let source = much.toy_source(&point, 9, 1).unwrap();
         Self { model, much, little, source }
     }
@@ -100,7 +97,7 @@ impl Study {
 }
 
 /// What a session delivers; the shortest text of a number stands for its bits.
-fn run(session: &CudaSession, tasks: &[FitTask]) -> Vec<String> {
+fn run(session: &GpuSession, tasks: &[FitTask]) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes).unwrap();
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
@@ -136,7 +133,47 @@ fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
     let data = |toy| -> BinnedData { study.source.draw(toy) };
     let tasks: Vec<FitTask> =
         (0..5000).map(|toy| FitTask { data: data(toy).into(), fits: study.fits() }).collect();
-    assert!(study.little.given_at_a_time(&tasks) < 500);
-    assert_eq!(study.much.given_at_a_time(&tasks), 5000);
+    assert!(study.little.given_at_a_time(&tasks, Wanted::default()) < 500);
+    assert_eq!(study.much.given_at_a_time(&tasks, Wanted::default()), 5000);
     assert_eq!(run(&study.much, &tasks), run(&study.little, &tasks));
+}
+
+#[test]
+fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
+    let study = Study::new();
+    let open = |limit| host::open(&study.model, &Execution { memory_limit: Some(limit), ..execution() });
+    // The host takes some of its own.
+    let limit = 32 << 20;
+    let limited = open(limit).unwrap();
+    let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..600 };
+    let tasks: Vec<FitTask> = std::iter::once(Data::Drawn(drawn))
+        .chain((0..500).map(|toy| study.source.draw(toy).into()))
+        .map(|data| FitTask { data, fits: study.fits() })
+        .collect();
+    let wanted = Wanted { uncertainties: true, covariance: true };
+    let outcomes = |session: &GpuSession| {
+        let mut outcomes: Vec<TaskOutcome> = Vec::new();
+        session.fit_batch(&tasks, wanted, Control::default(), &mut outcomes).unwrap();
+        outcomes.iter().map(|outcome| format!("{outcome:?}")).collect::<Vec<_>>()
+    };
+    assert!(limited.backend.properties().memory == limit);
+    assert_eq!(outcomes(&study.much), outcomes(&limited));
+    let error = Buffer::new(&limited.backend, 33 << 20).err().unwrap();
+    assert!(matches!(error, SessionError::MemoryLimit { device: Device::Cuda(0), .. }), "{error}");
+    assert!(Buffer::new(&limited.backend, 1 << 20).is_ok(), "what was refused is not counted");
+    assert!(matches!(open(1000).err(), Some(SessionError::MemoryLimit { .. })));
+}
+
+#[test]
+fn a_precision_that_the_kernels_lack_is_refused() {
+    for precision in [Precision::F32, Precision::Mixed] {
+        let execution = Execution { precision, ..execution() };
+        let study = Study::new();
+        for error in [
+            host::open(&study.model, &execution).err().unwrap(),
+            host::open_several(&study.model, &execution, 2).err().unwrap(),
+        ] {
+            assert!(matches!(error, SessionError::UnsupportedPrecision { .. }), "{error}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use ns_core::{Execution, Session};
 
-use super::*;
+use super::super::host;
 use crate::cpu::CpuSession;
 
 // Its functions are for the module above it alone, so that others cannot share it.
@@ -14,7 +14,7 @@ mod bent;
 fn flips_of_single_parameters_find_the_lowest_minimum() {
     let (model, execution) = (bent::model(), Execution { threads: 2, ..Execution::default() });
     let cpu = CpuSession::open(&model, &execution).unwrap();
-    let gpu = CudaSession::open_on_host(&model, &execution).unwrap();
+    let gpu = host::open(&model, &execution).unwrap();
     assert!(cpu.plan.bent);
     let missed = bent::missed(&gpu, &cpu);
     assert!(missed.above.len() * 100 <= missed.toys, "{} missed: {:?}", missed.above.len(), missed.above);

@@ -22,7 +22,7 @@ enum Stop {
 fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let model = fitted_model(13);
     // One thread: the fits that are left go one by one.
-    let gpu = CudaSession::open_on_host(&model, &Execution { threads: 1, ..execution() }).unwrap();
+    let gpu = host::open(&model, &Execution { threads: 1, ..execution() }).unwrap();
     let tasks: Vec<FitTask> =
         (0..CONFIRMED + LEFT + 2).map(|i| task(local(&[(0, 0.8 + 0.1 * i as f64)]))).collect();
     let mut outcomes = run(&gpu, &tasks, Wanted::default());

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{Device, SessionError};
 
-use super::super::backend::{Buffer, Kernel, Shape};
+use super::super::backend::{Backend, Buffer, Kernel, Shape};
 use super::{driver, loading};
 
 /// Set in the process that is to run a test's body.
@@ -62,12 +62,12 @@ fn bytes(n: usize) -> Vec<u8> {
 #[test]
 fn copies_of_every_size_arrive() {
     with_driver("copies_of_every_size_arrive", "", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         for n in [0, 1, 7, 65_536, 65_537, 2 << 20, (2 << 20) + 1, 9_999_999] {
             let content = bytes(n);
             let buffer = Buffer::holding(&backend, &content).unwrap();
             let mut back = vec![0; n];
-            backend.read(buffer.address(), &mut back).unwrap();
+            backend.read(buffer.start(), &mut back).unwrap();
             assert_eq!(back, content, "{n} bytes");
         }
     });
@@ -76,7 +76,7 @@ fn copies_of_every_size_arrive() {
 #[test]
 fn kernels_run_in_order_with_copies() {
     with_driver("kernels_run_in_order_with_copies", "", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let buffer = Buffer::holding(&backend, &bytes(3_000_000)).unwrap();
         let parameter = filling(&buffer, 3_000_000, 0xAB);
         for shared in [0, 40_000, 100_000, 60_000] {
@@ -85,7 +85,7 @@ fn kernels_run_in_order_with_copies() {
             backend.launch(Kernel::Fit, shape, &parameter).unwrap();
         }
         let mut back = vec![0; 3_000_000];
-        backend.read(buffer.address(), &mut back).unwrap();
+        backend.read(buffer.start(), &mut back).unwrap();
         assert!(back.iter().all(|&byte| byte == 0xAB));
         let too_much = Shape { blocks: 1, threads: 128, shared: 300_000 };
         let error = backend.launch(Kernel::Fit, too_much, &parameter).unwrap_err();
@@ -97,22 +97,22 @@ fn kernels_run_in_order_with_copies() {
 
 /// The parameter of the stand-in's kernels: a byte, written many times.
 fn filling(buffer: &Buffer, bytes: u64, byte: u64) -> Vec<u8> {
-    [buffer.address(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
+    [buffer.start().bytes(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 #[test]
 fn lanes_bring_back_what_their_kernels_wrote() {
     with_driver("lanes_bring_back_what_their_kernels_wrote", "", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let shape = Shape { blocks: 7, threads: 128, shared: 0 };
         let mut lanes: Vec<_> = (0..3).map(|_| Arc::clone(&backend).lane().unwrap()).collect();
         // Larger ones come later: memory grows with nothing under way.
         for n in [0, 24, 1000, 3_000_000, 100] {
             let buffers: Vec<Buffer> = lanes.iter().map(|_| Buffer::new(&backend, n).unwrap()).collect();
             for (i, (lane, buffer)) in lanes.iter_mut().zip(&buffers).enumerate() {
-                lane.write(buffer.address(), &bytes(n)).unwrap();
+                lane.write(buffer.start(), &bytes(n)).unwrap();
                 lane.launch(Kernel::Fit, shape, &filling(buffer, n as u64 / 2, i as u64)).unwrap();
-                lane.fetch(buffer.address(), n).unwrap();
+                lane.fetch(buffer.start(), n).unwrap();
                 assert_eq!(lane.fetched(), b"", "before the wait");
             }
             for (i, lane) in lanes.iter_mut().enumerate().rev() {
@@ -129,8 +129,8 @@ fn lanes_bring_back_what_their_kernels_wrote() {
         for _ in 0..100 {
             let buffer = Buffer::new(&backend, 1000).unwrap();
             let mut lane = Arc::clone(&backend).lane().unwrap();
-            lane.write(buffer.address(), &bytes(1000)).unwrap();
-            lane.fetch(buffer.address(), 1000).unwrap();
+            lane.write(buffer.start(), &bytes(1000)).unwrap();
+            lane.fetch(buffer.start(), 1000).unwrap();
         }
     });
 }
@@ -139,17 +139,18 @@ fn lanes_bring_back_what_their_kernels_wrote() {
 fn a_device_is_opened_once_and_memory_is_used_again() {
     with_driver("a_device_is_opened_once_and_memory_is_used_again", "", || {
         assert!(!driver::is_warm());
-        let backend = driver::open(0).unwrap();
+        let device = driver::open(0).unwrap();
         assert!(driver::is_warm());
-        assert!(Arc::ptr_eq(&backend, &driver::open(0).unwrap()));
-        let before = backend.free_memory().unwrap();
+        assert!(Arc::ptr_eq(&device, &driver::open(0).unwrap()));
+        let backend: Arc<dyn Backend> = device.clone();
+        let before = device.free_memory().unwrap();
         let first = Buffer::new(&backend, 100_000).unwrap();
-        let address = first.address();
+        let address = first.start().bytes();
         assert_eq!(address % 256, 0);
-        assert!(backend.free_memory().unwrap() < before);
+        assert!(device.free_memory().unwrap() < before);
         drop(first);
-        assert_eq!(backend.free_memory().unwrap(), before);
-        assert_eq!(Buffer::new(&backend, 99_999).unwrap().address(), address);
+        assert_eq!(device.free_memory().unwrap(), before);
+        assert_eq!(Buffer::new(&backend, 99_999).unwrap().start().bytes(), address);
         let threads: Vec<_> = (0..4)
             .map(|i| {
                 let backend = Arc::clone(&backend);
@@ -158,7 +159,7 @@ fn a_device_is_opened_once_and_memory_is_used_again() {
                     for _ in 0..5 {
                         let buffer = Buffer::holding(&backend, &content).unwrap();
                         let mut back = vec![0; content.len()];
-                        backend.read(buffer.address(), &mut back).unwrap();
+                        backend.read(buffer.start(), &mut back).unwrap();
                         assert_eq!(back, content);
                     }
                 })
@@ -215,7 +216,7 @@ fn a_card_that_another_process_holds_is_unavailable() {
 #[test]
 fn used_up_memory_says_how_much_was_free() {
     with_driver("used_up_memory_says_how_much_was_free", "small", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         // What was given back and kept must not stand in the way of a request of another size.
         drop(Buffer::new(&backend, 100_000).unwrap());
         let most = Buffer::new(&backend, 1 << 20).unwrap();
@@ -230,7 +231,7 @@ fn used_up_memory_says_how_much_was_free() {
 #[test]
 fn text_is_loaded_where_machine_code_is_not() {
     with_driver("text_is_loaded_where_machine_code_is_not", "text", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         assert_eq!(backend.occupancy(Kernel::Draw, 256, 0), Ok(8));
     });
 }
@@ -238,7 +239,7 @@ fn text_is_loaded_where_machine_code_is_not() {
 #[test]
 fn code_that_cannot_be_loaded_is_listed() {
     with_driver("code_that_cannot_be_loaded_is_listed", "deaf", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let error = backend.occupancy(Kernel::Draw, 256, 0).unwrap_err();
         assert!(matches!(error, SessionError::KernelImage { .. }), "{error:?}");
         let text = error.to_string();
@@ -251,7 +252,7 @@ fn code_that_cannot_be_loaded_is_listed() {
 #[test]
 fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     with_driver("code_that_found_no_memory_is_loaded_once_there_is_some", "crowded", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let error = backend.occupancy(Kernel::Draw, 256, 0).unwrap_err();
         assert!(matches!(error, SessionError::DeviceRefused { .. }), "{error:?}");
         assert_eq!(backend.occupancy(Kernel::Draw, 256, 0), Ok(8));
@@ -262,7 +263,7 @@ fn code_that_found_no_memory_is_loaded_once_there_is_some() {
 #[test]
 fn shared_memory_that_was_allowed_stays_allowed() {
     with_driver("shared_memory_that_was_allowed_stays_allowed", "slow", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let other = Arc::clone(&backend);
         let little = std::thread::spawn(move || other.occupancy(Kernel::Fit, 128, 60_000));
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -275,20 +276,20 @@ fn shared_memory_that_was_allowed_stays_allowed() {
 #[test]
 fn a_lost_device_is_lost_until_it_is_opened_anew() {
     with_driver("a_lost_device_is_lost_until_it_is_opened_anew", "broken", || {
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let buffer = Buffer::new(&backend, 4096).unwrap();
         let shape = Shape { blocks: 1, threads: 32, shared: 0 };
         backend.launch(Kernel::Fit, shape, &[0; 24]).unwrap();
         let mut back = [0; 8];
         for _ in 0..2 {
-            let error = backend.read(buffer.address(), &mut back).unwrap_err();
+            let error = backend.read(buffer.start(), &mut back).unwrap_err();
             assert!(matches!(error, SessionError::DeviceLost { device: Device::Cuda(0), .. }), "{error:?}");
         }
         drop(buffer);
         drop(backend);
-        let backend = driver::open(0).unwrap();
+        let backend = super::backend(0).unwrap();
         let buffer = Buffer::holding(&backend, &[1, 2, 3]).unwrap();
-        backend.read(buffer.address(), &mut back[..3]).unwrap();
+        backend.read(buffer.start(), &mut back[..3]).unwrap();
         assert_eq!(back[..3], [1, 2, 3]);
     });
 }

@@ -1,29 +1,36 @@
-//! What tests of devices share: sessions of the processor and of the kernels compiled for it side by side, and backends that
-//! are these kernels but for one thing.
+//! What tests of devices share: sessions of the CPU and of the kernels compiled for it side by side, and backends that are these
+//! kernels but for one thing.
 
 use ns_core::{Execution, Model};
 
-use super::CudaSession;
+use super::{GpuSession, host};
 use crate::cpu::CpuSession;
 
 pub(super) fn execution() -> Execution {
     Execution { threads: 2, ..Execution::default() }
 }
 
-pub(super) fn both(model: &Model) -> (CpuSession, CudaSession) {
-    let (here, there) =
-        (CpuSession::open(model, &execution()), CudaSession::open_on_host(model, &execution()));
+pub(super) fn both(model: &Model) -> (CpuSession, GpuSession) {
+    let (here, there) = (CpuSession::open(model, &execution()), host::open(model, &execution()));
     (here.unwrap(), there.unwrap())
 }
 
 /// Calls of a `Backend` that its field `host` answers.
 macro_rules! answered_by_host {
     () => {
-        fn write(&self, to: u64, from: &[u8]) -> Result<(), ns_core::SessionError> {
+        fn write(
+            &self,
+            to: $crate::device::offset::Memory,
+            from: &[u8],
+        ) -> Result<(), ns_core::SessionError> {
             self.host.write(to, from)
         }
 
-        fn read(&self, from: u64, to: &mut [u8]) -> Result<(), ns_core::SessionError> {
+        fn read(
+            &self,
+            from: $crate::device::offset::Memory,
+            to: &mut [u8],
+        ) -> Result<(), ns_core::SessionError> {
             self.host.read(from, to)
         }
 

@@ -1,0 +1,111 @@
+//! Fits of one task, one after the other.
+
+use ns_core::{
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, SessionError, Start, TaskOutcome,
+    Wanted,
+};
+
+use super::{CpuSession, put, take};
+use crate::eval::Dataset;
+use crate::optimise::{Problem, Worker, fit};
+use crate::task::{Frame, check_data, needed, start_of};
+
+impl CpuSession {
+    /// The data of a task, with their constants; `None` means the observed ones.
+    pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
+        match data {
+            Data::Observed => Ok(None),
+            Data::Binned(binned) => {
+                check_data(&self.plan, &binned.main, &binned.aux)?;
+                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
+            }
+            _ => Err(SessionError::ForeignData {
+                remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",
+            }),
+        }
+    }
+
+    /// Runs the fits of one task in order.
+    pub(crate) fn run_task(
+        &self,
+        task: &FitTask,
+        data: &Dataset,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        finished: &dyn Fn(usize),
+    ) -> TaskOutcome {
+        let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
+        for (index, request) in task.fits.iter().enumerate() {
+            let result = if control.is_cancelled() {
+                Err(FitFailure::Cancelled)
+            } else if !needed(request, &fits) {
+                Err(FitFailure::NotNeeded)
+            } else {
+                let start = start_of(&self.plan.table, &task.fits, index, &fits);
+                self.run_fit(request, start, data, wanted, control, worker, false)
+            };
+            fits.push(result);
+            finished(1);
+        }
+        TaskOutcome { fits }
+    }
+
+    /// The problem of one request on one data set.
+    pub(crate) fn problem<'a>(
+        &'a self,
+        frame: Frame,
+        data: &'a Dataset,
+        drawn: bool,
+        control: Control<'a>,
+    ) -> Problem<'a> {
+        Problem {
+            plan: &self.plan,
+            level: self.level,
+            data,
+            lower: frame.lower,
+            upper: frame.upper,
+            fixed: frame.fixed,
+            physical: drawn,
+            cancel: control.cancel,
+        }
+    }
+
+    pub(crate) fn run_fit(
+        &self,
+        request: &FitRequest,
+        start: Vec<f64>,
+        data: &Dataset,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        drawn: bool,
+    ) -> Result<FitOutcome, FitFailure> {
+        let frame = Frame::new(&self.plan.table, request);
+        let mut start = start;
+        frame.place(request, &mut start);
+        let problem = self.problem(frame, data, drawn, control);
+        let further = match request.search {
+            Search::Local => Vec::new(),
+            Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
+        };
+        let cold = matches!(request.start, Start::Init);
+        let metric = request.metric.as_deref();
+        fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
+    }
+
+    /// The start point that only a session knows: the minimum under smooth codes, for a model with kinks.
+    pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
+        let mut starts = Vec::new();
+        if let Some(smooth) = &self.smooth {
+            let mut worker = take(&self.smooth_workers, smooth);
+            let twin = Problem { plan: smooth, ..problem.clone() };
+            let local = fit(&mut worker, &twin, start, &[], Search::Local, true, None, Wanted::default());
+            put(&self.smooth_workers, worker);
+            if let Ok(outcome) = local {
+                starts.push(outcome.parameters);
+            }
+        }
+        starts
+    }
+}
