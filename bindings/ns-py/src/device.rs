@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{Device, Execution, Session};
+use ns_core::{Device, Execution, Session, parse_bytes};
 use ns_inference::GpuCheck;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -110,6 +110,27 @@ pub(crate) fn has_metal() -> bool {
 pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     let device: Device = device.parse().map_err(PyValueError::new_err)?;
     Ok(Execution { device, threads, ..Execution::default() })
+}
+
+/// An amount of memory, as a `memory` argument.
+#[derive(FromPyObject)]
+pub(crate) enum Memory {
+    Bytes(u64),
+    Text(String),
+}
+
+impl Memory {
+    /// In bytes.
+    ///
+    /// # Errors
+    /// `ValueError` for no bytes, and for text of another form than "500M".
+    pub(crate) fn bytes(self) -> PyResult<u64> {
+        let text = match self {
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Text(text) => text,
+        };
+        parse_bytes(&text).map_err(|why| PyValueError::new_err(format!("memory '{text}': {why}")))
+    }
 }
 
 /// A session, and why it is on its device where `auto` chose.

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::array;
-use crate::device::Opened;
+use crate::device::{Memory, Opened};
 use crate::error::{session_error, workspace_error};
 use crate::evaluate::{evaluate, shape};
 use crate::load::{Names, Text, built, interpolation};
@@ -32,6 +32,8 @@ pub(crate) struct Model {
     compiled: OnceLock<CpuSession>,
     /// One session per device and thread count.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
+    /// Memory that they may take. It is about this machine: pickles do not hold it.
+    memory: Option<u64>,
 }
 
 /// What a model is made of.
@@ -121,7 +123,13 @@ impl Model {
             digest: OnceLock::new(),
             compiled: OnceLock::new(),
             sessions: Mutex::default(),
+            memory: None,
         }
+    }
+
+    /// The same, whose sessions take so much memory at most.
+    pub(crate) fn within(self, memory: Option<u64>) -> Self {
+        Self { memory, ..self }
     }
 
     /// What results keep of it.
@@ -177,7 +185,8 @@ impl Model {
         if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {
             return Ok(Arc::clone(session));
         }
-        let session = ns_inference::open_session_sharing(&self.inner, execution, &self.compiled)?;
+        let limited = Execution { memory_limit: self.memory, ..execution.clone() };
+        let session = ns_inference::open_session_sharing(&self.inner, &limited, &self.compiled)?;
         sessions.push((execution.clone(), Arc::clone(&session)));
         Ok(session)
     }
@@ -188,7 +197,8 @@ impl Model {
     /// The model of a workspace: `load_workspace`, which also takes JSON text here.
     #[staticmethod]
     #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
-                        histosys_code = None, poi = None, digest_check = true, channels = None, mask = None))]
+                        histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
+                        memory = None))]
     fn from_workspace(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
@@ -201,10 +211,11 @@ impl Model {
         digest_check: bool,
         channels: Option<Names>,
         mask: Option<Names>,
+        memory: Option<Memory>,
     ) -> PyResult<Self> {
         let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
         let options = ModelOptions { measurement, interpolation, poi };
-        built(py, Text::any(source)?, options, patch, digest_check, channels, mask)
+        built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory)
     }
 
     /// Names of all parameters; an element of a vector is `name[i]`.

@@ -36,19 +36,33 @@ impl CpuSession {
         finished: &dyn Fn(usize),
     ) -> TaskOutcome {
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
-        for (index, request) in task.fits.iter().enumerate() {
-            let result = if control.is_cancelled() {
-                Err(FitFailure::Cancelled)
-            } else if !needed(request, &fits) {
-                Err(FitFailure::NotNeeded)
-            } else {
-                let start = start_of(&self.plan.table, &task.fits, index, &fits);
-                self.run_fit(request, start, data, wanted, control, worker, false)
-            };
-            fits.push(result);
+        while let Some(fit) = self.next_fit(&task.fits, &fits, data, wanted, control, worker, false) {
+            fits.push(fit);
             finished(1);
         }
         TaskOutcome { fits }
+    }
+
+    /// The fit of a task that comes after these; `None` after the last one.
+    pub(super) fn next_fit(
+        &self,
+        requests: &[FitRequest],
+        earlier: &[Result<FitOutcome, FitFailure>],
+        data: &Dataset,
+        wanted: Wanted,
+        control: Control<'_>,
+        worker: &mut Worker,
+        drawn: bool,
+    ) -> Option<Result<FitOutcome, FitFailure>> {
+        let request = requests.get(earlier.len())?;
+        Some(if control.is_cancelled() {
+            Err(FitFailure::Cancelled)
+        } else if !needed(request, earlier) {
+            Err(FitFailure::NotNeeded)
+        } else {
+            let start = start_of(&self.plan.table, requests, earlier.len(), earlier);
+            self.run_fit(request, start, data, wanted, control, worker, drawn)
+        })
     }
 
     /// The problem of one request on one data set.

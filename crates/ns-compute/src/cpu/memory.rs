@@ -1,6 +1,6 @@
 //! The memory that a session takes, counted by the sizes of its arrays, and the batches that fit into a limit.
 
-use ns_core::{Device, EvaluationRequest, FitOutcome, FitTask, SessionError, Wanted};
+use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, SessionError, Wanted};
 
 use super::CpuSession;
 use super::unit::TOYS_PER_UNIT;
@@ -40,7 +40,21 @@ impl Held {
     }
 }
 
+/// Threads of an execution: where it takes all cores, no more than the memory limit leaves room for.
+pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
+    let threads = execution.resolved_threads();
+    let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };
+    let held = Held::of(plan);
+    let numbers = usize::try_from(limit / 8).unwrap_or(usize::MAX) / models;
+    threads.min(numbers.saturating_sub(held.plan) / held.thread.max(1)).max(1)
+}
+
 impl CpuSession {
+    /// Models that are compiled: the same with smooth codes is as large.
+    pub(super) fn models(&self) -> usize {
+        1 + usize::from(self.smooth.is_some())
+    }
+
     /// What is left of the memory limit for batches, bytes; `None` without one.
     ///
     /// # Errors
@@ -48,9 +62,7 @@ impl CpuSession {
     pub(super) fn memory_for_batches(&self) -> Result<Option<u64>, SessionError> {
         let Some(limit) = self.memory_limit else { return Ok(None) };
         let held = Held::of(&self.plan);
-        // The model with smooth codes is as large.
-        let models = 1 + usize::from(self.smooth.is_some());
-        let needed = 8 * (models * (held.plan + held.thread * self.threads.max(1))) as u64;
+        let needed = 8 * (self.models() * (held.plan + held.thread * self.threads.max(1))) as u64;
         let (device, what) = (Device::Cpu, "the compiled model with the working memory of its threads");
         let refused = SessionError::MemoryLimit {
             device,

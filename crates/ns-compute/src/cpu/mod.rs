@@ -20,7 +20,7 @@ use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
 use crate::task::{check_data, check_task};
-use pool::Pool;
+pub(crate) use pool::Pool;
 use unit::Unit;
 
 /// A compiled model on the CPU.
@@ -82,7 +82,7 @@ impl CpuSession {
     /// the threads take more; if the threads cannot be started.
     pub fn sharing(&self, execution: &Execution) -> Result<Self, SessionError> {
         execution.check_precision(Device::Cpu, Precision::F64)?;
-        let threads = execution.resolved_threads();
+        let threads = memory::threads(&self.plan, self.models(), execution);
         let mut session = Self {
             plan: Arc::clone(&self.plan),
             smooth: self.smooth.clone(),
@@ -140,29 +140,6 @@ pub(crate) fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
     shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(worker);
 }
 
-/// Runs all units on the calling thread and the pool's, and returns their outcomes in order. Each thread takes the
-/// next unit when it is done with one: fits take unequal times.
-fn share_out(
-    pool: &Pool,
-    threads: usize,
-    units: &[Unit<'_>],
-    run: &(dyn Fn(&Unit<'_>) -> Vec<TaskOutcome> + Sync),
-) -> Vec<Vec<TaskOutcome>> {
-    let places: Vec<OnceLock<Vec<TaskOutcome>>> = units.iter().map(|_| OnceLock::new()).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((unit, place)) = {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            units.get(i).zip(places.get(i))
-        } {
-            // Nobody else has this index.
-            let _ = place.set(run(unit));
-        }
-    };
-    pool.help(threads.min(units.len()) - 1, &work);
-    places.into_iter().filter_map(OnceLock::into_inner).collect()
-}
-
 impl Session for CpuSession {
     fn device(&self) -> Device {
         Device::Cpu
@@ -207,11 +184,14 @@ impl Session for CpuSession {
                 size += unit.len();
                 chunk.push(unit);
             }
-            let outcomes = match &self.pool {
-                Some(pool) if chunk.len() > 1 => share_out(pool, self.threads, &chunk, &run),
-                _ => chunk.iter().map(run).collect(),
-            };
-            for outcome in outcomes.into_iter().flatten() {
+            let places: Vec<OnceLock<Vec<TaskOutcome>>> = chunk.iter().map(|_| OnceLock::new()).collect();
+            Pool::each(self.pool.as_ref(), self.threads, chunk.len(), &|i| {
+                if let Some((unit, place)) = chunk.get(i).zip(places.get(i)) {
+                    // Nobody else has this number.
+                    let _ = place.set(run(unit));
+                }
+            });
+            for outcome in places.into_iter().filter_map(OnceLock::into_inner).flatten() {
                 sink.accept(index, outcome);
                 index += 1;
             }

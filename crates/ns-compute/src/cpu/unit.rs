@@ -151,10 +151,8 @@ impl CpuSession {
                 }
                 None => {
                     for (data, outcome) in data.iter().zip(&mut outcomes) {
-                        let start = start_of(&self.plan.table, &task.fits, index, &outcome.fits);
-                        let fit = task.fits.get(index).map(|request| {
-                            self.one(request, start, data, wanted, control, worker, &outcome.fits)
-                        });
+                        let fit =
+                            self.next_fit(&task.fits, &outcome.fits, data, wanted, control, worker, true);
                         outcome.fits.extend(fit);
                     }
                 }
@@ -281,25 +279,5 @@ impl CpuSession {
             start[p] = value;
         }
         fit(worker, &self.problem(frame, data, true, control), &start, further, search, false, None, wanted)
-    }
-
-    /// One request on one toy, by the scalar optimiser.
-    fn one(
-        &self,
-        request: &FitRequest,
-        start: Vec<f64>,
-        data: &Dataset,
-        wanted: Wanted,
-        control: Control<'_>,
-        worker: &mut Worker,
-        earlier: &[Result<FitOutcome, FitFailure>],
-    ) -> Result<FitOutcome, FitFailure> {
-        if control.is_cancelled() {
-            Err(FitFailure::Cancelled)
-        } else if !needed(request, earlier) {
-            Err(FitFailure::NotNeeded)
-        } else {
-            self.run_fit(request, start, data, wanted, control, worker, true)
-        }
     }
 }

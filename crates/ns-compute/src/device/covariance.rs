@@ -136,51 +136,40 @@ impl GpuSession {
         let mut problems = Problems::default();
         for &(i, k) in places {
             let Some(Ok(fit)) = outcomes.get(i).and_then(|task| task.fits.get(k)) else { continue };
-            problems.points.extend_from_slice(&fit.parameters);
-            problems.sets.push((fitted.set_of)(i) as i32);
             let frame = (fitted.frame)(i, k);
             let mut rests: Vec<u8> =
                 frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { MOVES_FREELY }).collect();
             for &(p, why) in &fit.inactive {
                 rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
             }
-            problems.rests.extend(rests);
+            problems.push((i, k), None, &fit.parameters, &rests, (fitted.set_of)(i) as i32);
         }
-        let solved = self.solve(rooms, fitted.sets, &problems, wanted)?;
-        let (mut further, mut next) = (Vec::new(), Problems::default());
-        for (m, &(i, k)) in places.iter().enumerate() {
-            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
-            let found = solved.get(m, n);
-            if !found.is_safe() {
-                left.push((i, k));
-            } else if found.edm <= LAST_STEP {
-                found.put_into(fit);
-                fit.covariance = self.fetch_covariance(&solved, m)?;
-            } else if let Some(point) = self.step(fit, &(fitted.frame)(i, k), found.step) {
-                further.push((i, k, found.edm));
-                next.points.extend(point);
-                next.sets.push((fitted.set_of)(i) as i32);
-                next.rests.extend_from_slice(&problems.rests[m * n..(m + 1) * n]);
-            } else {
-                left.push((i, k));
+        while !problems.places.is_empty() {
+            let solved = self.solve(rooms, fitted.sets, &problems, wanted)?;
+            let mut next = Problems::default();
+            for (m, &((i, k), before)) in problems.places.iter().enumerate() {
+                let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else {
+                    continue;
+                };
+                let (found, row) = (solved.get(m, n), m * n..(m + 1) * n);
+                if found.is_safe() && found.edm <= LAST_STEP {
+                    if let Some(edm) = before {
+                        fit.parameters.copy_from_slice(&problems.points[row]);
+                        // By what the quadratic form says, which is exact far beyond rounding here.
+                        fit.nll -= edm - found.edm;
+                    }
+                    found.put_into(fit);
+                    fit.covariance = self.fetch_covariance(&solved, m)?;
+                } else if found.is_safe()
+                    && before.is_none()
+                    && let Some(point) = self.step(fit, &(fitted.frame)(i, k), found.step)
+                {
+                    next.push((i, k), Some(found.edm), &point, &problems.rests[row], problems.sets[m]);
+                } else {
+                    left.push((i, k));
+                }
             }
-        }
-        if further.is_empty() {
-            return Ok(());
-        }
-        let solved = self.solve(rooms, fitted.sets, &next, wanted)?;
-        for (m, (i, k, edm)) in further.into_iter().enumerate() {
-            let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
-            let found = solved.get(m, n);
-            if found.is_safe() && found.edm <= LAST_STEP {
-                fit.parameters.copy_from_slice(&next.points[m * n..(m + 1) * n]);
-                // By what the quadratic form says, which is exact far beyond rounding here.
-                fit.nll -= edm - found.edm;
-                found.put_into(fit);
-                fit.covariance = self.fetch_covariance(&solved, m)?;
-            } else {
-                left.push((i, k));
-            }
+            problems = next;
         }
         Ok(())
     }
@@ -260,11 +249,22 @@ impl GpuSession {
 /// Points whose covariances are to be computed, one after the other.
 #[derive(Default)]
 struct Problems {
+    /// Whose they are, and the EDM before the last step where that has been taken.
+    places: Vec<(Place, Option<f64>)>,
     points: Vec<f64>,
     /// What each parameter does there.
     rests: Vec<u8>,
     /// Set of data of each.
     sets: Vec<i32>,
+}
+
+impl Problems {
+    fn push(&mut self, place: Place, before: Option<f64>, point: &[f64], rests: &[u8], set: i32) {
+        self.places.push((place, before));
+        self.points.extend_from_slice(point);
+        self.rests.extend_from_slice(rests);
+        self.sets.push(set);
+    }
 }
 
 /// What came back for many points.

@@ -10,14 +10,6 @@ use super::session::GpuSession;
 use super::shape;
 use crate::task::check_points;
 
-/// Values from the saturated model and gradients, point after point.
-#[derive(Debug, Default)]
-pub(super) struct Points {
-    /// Main part and constraint part, per point.
-    pub(super) values: Vec<[f64; 2]>,
-    pub(super) gradients: Vec<f64>,
-}
-
 impl GpuSession {
     pub(super) fn evaluate_points(
         &self,
@@ -51,25 +43,32 @@ impl GpuSession {
         if !(request.nll || request.gradient) {
             return Ok(out);
         }
-        let found = self.at_points(&numbers, points, request.gradient)?;
+        let mut values = Vec::new();
+        self.at_points(&numbers, points, request.gradient, &mut values, &mut out.gradient)?;
         if request.nll {
-            for [main, constraint] in found.values {
+            for [main, constraint] in values {
                 out.nll_main.push(main + known.saturated_main);
                 out.nll_constraint.push(constraint + known.saturated_constraint);
                 out.nll.push(main + constraint + known.saturated_main + known.saturated_constraint);
             }
         }
-        out.gradient = found.gradients;
         Ok(out)
     }
 
-    /// Evaluates all points with one set of data, as many at a time as there is room for.
-    fn at_points(&self, data: &Buffer, points: &[f64], gradient: bool) -> Result<Points, SessionError> {
+    /// Evaluates all points with one set of data, as many at a time as there is room for: main part and constraint part from the
+    /// saturated model, per point, and the gradients if they are wanted.
+    fn at_points(
+        &self,
+        data: &Buffer,
+        points: &[f64],
+        gradient: bool,
+        found: &mut Vec<[f64; 2]>,
+        slopes: &mut Vec<f64>,
+    ) -> Result<(), SessionError> {
         let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
         let program = self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?;
         let per_point = 8 * (1 + usize::from(gradient)) * n + 16;
         let at_a_time = shape::at_a_time(backend.properties(), per_point);
-        let mut found = Points::default();
         for points in points.chunks(n * at_a_time) {
             let count = points.len() / n;
             let blocks = program.blocks.min(count).max(1);
@@ -85,11 +84,11 @@ impl GpuSession {
                 ..program.evaluation(&self.plan, slab.at(), count)
             };
             backend.launch(program.kernel, program.shape(blocks), bytemuck::bytes_of(&launch))?;
-            values.append_to(count, &mut found.values)?;
+            values.append_to(count, found)?;
             if let Some(gradients) = gradients {
-                gradients.append_to(n * count, &mut found.gradients)?;
+                gradients.append_to(n * count, slopes)?;
             }
         }
-        Ok(found)
+        Ok(())
     }
 }

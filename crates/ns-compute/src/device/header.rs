@@ -74,7 +74,7 @@ fn comment(text: &mut String, indent: &str, docs: &[&str]) {
 /// What every header begins and ends with.
 fn file(source: &str, include: &str, content: &str) -> String {
     format!(
-        "// What kernels and host share. Made from {source} (src/cuda/header.rs says how): do not edit.\n#pragma once\n{include}\n\
+        "// What kernels and host share. Made from {source} (src/device/header.rs says how): do not edit.\n#pragma once\n{include}\n\
          namespace ns {{\n\n{content}\n}}  // namespace ns\n"
     )
 }
@@ -142,7 +142,7 @@ fn structures() -> String {
         }
         let _ = writeln!(text, "}};\nstatic_assert(sizeof({}) == {}, \"as on the host\");", of.name, of.size);
     }
-    file("src/cuda/layout.rs", "#include \"block.cuh\"\n", &text)
+    file("src/device/layout.rs", "#include \"block.cuh\"\n", &text)
 }
 
 const INDENT: &str = "    ";

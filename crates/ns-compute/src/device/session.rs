@@ -1,6 +1,5 @@
 //! A compiled model on a GPU.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
@@ -18,7 +17,7 @@ use super::limit::Limited;
 use super::part::{Deliver, Made, Sort, in_parts};
 use super::prepared::{Kept, Prepared, is_of};
 use super::{layout, shape, upload};
-use crate::cpu::{CpuSession, put, take};
+use crate::cpu::{CpuSession, Pool, put, take};
 use crate::lanes::Course;
 use crate::optimise::Worker;
 use crate::task::{Frame, check_task};
@@ -199,25 +198,15 @@ impl GpuSession {
         let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
         let pieces = extra + blocks.len();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < pieces) {
-                let Some(number) = number.checked_sub(extra) else {
-                    other(number);
-                    continue;
-                };
-                // Nobody else has this number.
-                let Some(places) = blocks.get(number) else { break };
-                let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
-                for (i, place) in places.iter_mut().enumerate() {
-                    *place = one(number * block + i);
-                }
+        Pool::each(self.cpu.pool.as_ref(), threads, pieces, &|number| {
+            let Some(number) = number.checked_sub(extra) else { return other(number) };
+            // Nobody else has this number.
+            let Some(places) = blocks.get(number) else { return };
+            let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
+            for (i, place) in places.iter_mut().enumerate() {
+                *place = one(number * block + i);
             }
-        };
-        match &self.cpu.pool {
-            Some(pool) => pool.help(pieces.min(pool.helpers() + 1).min(threads).saturating_sub(1), &work),
-            None => work(),
-        }
+        });
         drop(blocks);
         outcomes
     }

@@ -1,5 +1,4 @@
-//! What tests of devices share: sessions of the CPU and of the kernels compiled for it side by side, and backends that are these
-//! kernels but for one thing.
+//! What tests of devices share: sessions of the CPU and of the kernels compiled for it, side by side.
 
 use ns_core::{Execution, Model};
 
@@ -14,41 +13,3 @@ pub(super) fn both(model: &Model) -> (CpuSession, GpuSession) {
     let (here, there) = (CpuSession::open(model, &execution()), host::open(model, &execution()));
     (here.unwrap(), there.unwrap())
 }
-
-/// Calls of a `Backend` that its field `host` answers.
-macro_rules! answered_by_host {
-    () => {
-        fn write(
-            &self,
-            to: $crate::device::offset::Memory,
-            from: &[u8],
-        ) -> Result<(), ns_core::SessionError> {
-            self.host.write(to, from)
-        }
-
-        fn read(
-            &self,
-            from: $crate::device::offset::Memory,
-            to: &mut [u8],
-        ) -> Result<(), ns_core::SessionError> {
-            self.host.read(from, to)
-        }
-
-        fn occupancy(
-            &self,
-            kernel: $crate::device::backend::Kernel,
-            threads: u32,
-            shared: u32,
-        ) -> Result<usize, ns_core::SessionError> {
-            self.host.occupancy(kernel, threads, shared)
-        }
-
-        fn lane(
-            self: std::sync::Arc<Self>,
-        ) -> Result<Box<dyn $crate::device::backend::Lane>, ns_core::SessionError> {
-            Ok(Box::new($crate::device::host::AtOnce::new(self)))
-        }
-    };
-}
-
-pub(super) use answered_by_host;

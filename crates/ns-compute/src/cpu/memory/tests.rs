@@ -65,6 +65,13 @@ fn what_does_not_fit_at_all_is_refused_with_the_least_that_would_do() {
 }
 
 #[test]
+fn all_cores_are_as_many_as_the_limit_leaves_room_for() {
+    let threads = |limit| open(Some(limit), 0).unwrap().threads;
+    assert_eq!(threads(least(1)), 1);
+    assert_eq!(threads(u64::MAX), open(None, 0).unwrap().threads);
+}
+
+#[test]
 fn results_of_an_evaluation_count() {
     let session = open(Some(least(1) + 8000), 1).unwrap();
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };

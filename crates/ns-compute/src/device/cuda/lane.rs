@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::result::{self, DriverError, stream::StreamKind};
+use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 use ns_core::SessionError;
 
@@ -11,62 +11,7 @@ use super::super::backend::{Kernel, Lane, Shape};
 use super::super::offset::Memory;
 use super::driver::CudaDriver;
 use super::failure::Doing;
-
-/// Page-locked memory is taken in pieces of this size, bytes.
-const GRAIN: usize = 1 << 16;
-
-/// Page-locked memory of the host.
-struct Locked {
-    memory: *mut u8,
-    bytes: usize,
-}
-
-impl Locked {
-    const NONE: Self = Self { memory: std::ptr::null_mut(), bytes: 0 };
-
-    /// Makes room for so many bytes; what was there is lost. Nothing may be on its way from or to it.
-    fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
-        if bytes <= self.bytes {
-            return Ok(());
-        }
-        self.free();
-        let bytes = bytes.saturating_add(bytes / 4).next_multiple_of(GRAIN);
-        // SAFETY: the memory belongs to this alone until it is freed, and zero is a value of every byte.
-        unsafe {
-            self.memory = result::malloc_host(bytes, 0)?.cast::<u8>();
-            self.memory.write_bytes(0, bytes);
-        }
-        self.bytes = bytes;
-        Ok(())
-    }
-
-    fn free(&mut self) {
-        if self.bytes > 0 {
-            // SAFETY: the driver gave it, and nobody uses it any more. An error is of no use to anyone.
-            let _ = unsafe { result::free_host(self.memory.cast()) };
-        }
-        *self = Self::NONE;
-    }
-
-    /// The first `bytes`, or all if there are not so many.
-    fn content(&self, bytes: usize) -> &[u8] {
-        let bytes = bytes.min(self.bytes);
-        if bytes == 0 {
-            return &[];
-        }
-        // SAFETY: there are so many bytes, all initialised; nothing is on its way to them while they are borrowed.
-        unsafe { std::slice::from_raw_parts(self.memory, bytes) }
-    }
-
-    fn content_mut(&mut self, bytes: usize) -> &mut [u8] {
-        let bytes = bytes.min(self.bytes);
-        if bytes == 0 {
-            return &mut [];
-        }
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.memory, bytes) }
-    }
-}
+use super::locked::Locked;
 
 /// A stream.
 pub(super) struct CudaLane {

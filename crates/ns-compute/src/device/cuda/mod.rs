@@ -6,6 +6,7 @@ mod functions;
 mod images;
 mod lane;
 mod loading;
+mod locked;
 mod open;
 mod pool;
 mod staging;

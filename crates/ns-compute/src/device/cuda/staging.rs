@@ -1,10 +1,9 @@
-//! Page-locked memory of the host through which copies go.
-//!
-//! A card reads and writes such memory by itself, at the full speed of the bus, while the processor copies the next
-//! piece from or to the memory of the program.
+//! Page-locked memory through which copies go: while the device copies one piece, the host copies the next.
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+
+use super::locked::Locked;
 
 /// Bytes of a piece.
 const PIECE: usize = 2 << 20;
@@ -16,11 +15,11 @@ pub(super) struct Staging {
 
 /// Page-locked memory, and an event that says when the card is done with it.
 struct Piece {
-    memory: *mut u8,
+    memory: Locked,
     done: CUevent,
 }
 
-// SAFETY: the memory belongs to the `Staging` alone, and the driver's handles are good on any thread.
+// SAFETY: the driver's handles are good on any thread.
 unsafe impl Send for Staging {}
 
 impl Staging {
@@ -38,9 +37,9 @@ impl Staging {
         for (i, chunk) in from.chunks(PIECE).enumerate() {
             let piece = &mut self.pieces[i % 2];
             piece.wait()?;
-            piece.content(chunk.len()).copy_from_slice(chunk);
+            piece.memory.content_mut(chunk.len()).copy_from_slice(chunk);
             // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
-            unsafe { result::memcpy_htod_async(at, piece.content(chunk.len()), stream) }?;
+            unsafe { result::memcpy_htod_async(at, piece.memory.content(chunk.len()), stream) }?;
             piece.mark(stream)?;
             at += chunk.len() as u64;
         }
@@ -64,7 +63,7 @@ impl Staging {
             let piece = &mut self.pieces[i % 2];
             // A write that still reads from this piece comes first in the stream.
             // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
-            unsafe { result::memcpy_dtoh_async(piece.content(chunk.len()), at, stream) }?;
+            unsafe { result::memcpy_dtoh_async(piece.memory.content_mut(chunk.len()), at, stream) }?;
             piece.mark(stream)?;
             at += chunk.len() as u64;
             if let Some((before, chunk)) = coming.replace((i % 2, chunk)) {
@@ -80,19 +79,9 @@ impl Staging {
 
 impl Piece {
     fn new() -> Result<Self, DriverError> {
-        // SAFETY: the memory lives as long as the context, and zero is a value of every byte.
-        let memory: *mut u8 = unsafe {
-            let memory = result::malloc_host(PIECE, 0)?.cast::<u8>();
-            memory.write_bytes(0, PIECE);
-            memory
-        };
+        let mut memory = Locked::NONE;
+        memory.reserve(PIECE)?;
         Ok(Self { memory, done: result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)? })
-    }
-
-    /// The first `bytes` of the memory.
-    fn content(&mut self, bytes: usize) -> &mut [u8] {
-        // SAFETY: there are `PIECE` bytes, all initialised, which nobody else has.
-        unsafe { std::slice::from_raw_parts_mut(self.memory, bytes.min(PIECE)) }
     }
 
     /// Everything the stream has been given so far is before this piece is free again.
@@ -108,7 +97,7 @@ impl Piece {
 
     fn copy_out(&mut self, to: &mut [u8]) -> Result<(), DriverError> {
         self.wait()?;
-        to.copy_from_slice(self.content(to.len()));
+        to.copy_from_slice(self.memory.content(to.len()));
         Ok(())
     }
 }

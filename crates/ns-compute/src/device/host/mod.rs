@@ -83,6 +83,11 @@ impl Host {
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
         };
+        Self::with(properties)
+    }
+
+    /// One that says it has these.
+    pub(super) fn with(properties: Properties) -> Self {
         let many = std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some_and(|how| how == "blocks");
         let kernels = if many { OF_MANY } else { OF_ONE_THREAD };
         Self { properties, kernels, running: Mutex::new(()) }

@@ -7,12 +7,12 @@ use ns_core::{
     BinnedData, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start, TaskOutcome,
 };
 
-use super::super::backend::{Kernel, Properties, Shape};
+use super::super::backend::{Kernel, Lane, Properties, Shape};
 use super::super::host::{self, Host};
 use super::super::offset::Memory;
 use super::super::part::fits_of;
 use super::super::prepared::Prepared;
-use super::super::testing::{answered_by_host, execution};
+use super::super::testing::execution;
 use super::*;
 
 // Its functions are for the module above it alone, so that others cannot share it.
@@ -347,7 +347,21 @@ impl Backend for Failing {
         self.host.release(memory, bytes);
     }
 
-    answered_by_host!();
+    fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
+        self.host.write(to, from)
+    }
+
+    fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
+        self.host.read(from, to)
+    }
+
+    fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
+        self.host.occupancy(kernel, threads, shared)
+    }
+
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(host::AtOnce::new(self)))
+    }
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let evaluates = matches!(kernel, Kernel::Evaluate | Kernel::EvaluateFar);

@@ -1,6 +1,6 @@
 //! Batches larger than the memory of a device: work goes in portions, with the same bits.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ns_core::{
     BinnedData, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitRequest, FitTask,
@@ -8,10 +8,10 @@ use ns_core::{
 };
 
 use super::super::GpuSession;
-use super::super::backend::{Backend, Buffer, Kernel, Shape};
+use super::super::backend::{Backend, Buffer};
 use super::super::host::{self, Host};
-use super::super::offset::Memory;
-use super::super::testing::{answered_by_host, execution};
+use super::super::limit::Limited;
+use super::super::testing::execution;
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -24,46 +24,9 @@ mod models;
 const MEMORY: usize = 4 << 20;
 
 /// A device with little memory and many multiprocessors.
-struct Little {
-    host: Host,
-    properties: Properties,
-    taken: Mutex<usize>,
-}
-
-impl Little {
-    fn backend() -> Arc<dyn Backend> {
-        let host = Host::new();
-        let properties =
-            Properties { memory: MEMORY as u64, multiprocessors: 1000, ..host.properties().clone() };
-        Arc::new(Self { host, properties, taken: Mutex::new(0) })
-    }
-}
-
-impl Backend for Little {
-    fn properties(&self) -> &Properties {
-        &self.properties
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
-        let mut taken = self.taken.lock().unwrap();
-        if *taken + bytes > MEMORY {
-            let (needed, free) = (bytes as u64, (MEMORY - *taken) as u64);
-            return Err(SessionError::OutOfDeviceMemory { device: Device::Cuda(0), needed, free });
-        }
-        *taken += bytes;
-        self.host.allocate(bytes)
-    }
-
-    fn release(&self, memory: Memory, bytes: usize) {
-        *self.taken.lock().unwrap() -= bytes;
-        self.host.release(memory, bytes);
-    }
-
-    answered_by_host!();
-
-    fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
-        self.host.launch(kernel, shape, parameter)
-    }
+fn little() -> Arc<dyn Backend> {
+    let properties = Properties { multiprocessors: 1000, ..Host::new().properties().clone() };
+    Limited::new(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
 }
 
 /// A model that devices take, on one with enough memory and on one with little.
@@ -82,7 +45,7 @@ impl Study {
         models::hold_idle(&mut model, &session, &point);
         let much = host::open(&model, &execution()).unwrap();
         let cpu = CpuSession::open(&model, &execution()).unwrap();
-        let little = GpuSession::on(cpu, Little::backend(), Device::Cuda(0)).unwrap();
+        let little = GpuSession::on(cpu, little(), Device::Cuda(0)).unwrap();
         let source = much.toy_source(&point, 9, 1).unwrap();
         Self { model, much, little, source }
     }
