@@ -1,14 +1,14 @@
 //! Fits of one task, one after the other.
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, SessionError, Start, TaskOutcome,
-    Wanted,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, SessionError, Start,
+    TaskOutcome,
 };
 
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker, fit};
-use crate::task::{Frame, check_data, needed, start_of};
+use crate::task::{FitDomain, check_data, needed, start_of};
 
 impl CpuSession {
     /// The data of a task, with their constants; `None` means the observed ones.
@@ -30,7 +30,7 @@ impl CpuSession {
         &self,
         task: &FitTask,
         data: &Dataset,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         worker: &mut Worker,
         finished: &dyn Fn(usize),
@@ -49,7 +49,7 @@ impl CpuSession {
         requests: &[FitRequest],
         earlier: &[Result<FitOutcome, FitFailure>],
         data: &Dataset,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         worker: &mut Worker,
         drawn: bool,
@@ -68,7 +68,7 @@ impl CpuSession {
     /// The problem of one request on one data set.
     pub(crate) fn problem<'a>(
         &'a self,
-        frame: Frame,
+        domain: FitDomain,
         data: &'a Dataset,
         drawn: bool,
         control: Control<'a>,
@@ -77,9 +77,9 @@ impl CpuSession {
             plan: &self.plan,
             level: self.level,
             data,
-            lower: frame.lower,
-            upper: frame.upper,
-            fixed: frame.fixed,
+            lower: domain.lower,
+            upper: domain.upper,
+            fixed: domain.fixed,
             physical: drawn,
             cancel: control.cancel,
         }
@@ -90,15 +90,15 @@ impl CpuSession {
         request: &FitRequest,
         start: Vec<f64>,
         data: &Dataset,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         worker: &mut Worker,
         drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
-        let frame = Frame::new(&self.plan.table, request);
+        let domain = FitDomain::new(&self.plan.table, request);
         let mut start = start;
-        frame.place(request, &mut start);
-        let problem = self.problem(frame, data, drawn, control);
+        domain.place(request, &mut start);
+        let problem = self.problem(domain, data, drawn, control);
         let further = match request.search {
             Search::Local => Vec::new(),
             Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
@@ -114,7 +114,8 @@ impl CpuSession {
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);
             let twin = Problem { plan: smooth, ..problem.clone() };
-            let local = fit(&mut worker, &twin, start, &[], Search::Local, true, None, Wanted::default());
+            let local =
+                fit(&mut worker, &twin, start, &[], Search::Local, true, None, OutcomeParts::default());
             put(&self.smooth_workers, worker);
             if let Ok(outcome) = local {
                 starts.push(outcome.parameters);

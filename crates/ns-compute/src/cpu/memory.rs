@@ -1,9 +1,9 @@
 //! The memory that a session takes, counted by the sizes of its arrays, and the batches that fit into a limit.
 
-use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, SessionError, Wanted};
+use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
 
 use super::CpuSession;
-use super::unit::TOYS_PER_UNIT;
+use super::work_unit::TOYS_PER_UNIT;
 use crate::curvature::Curvature;
 use crate::lanes::WIDTH;
 use crate::optimise::DENSE_LIMIT;
@@ -78,7 +78,11 @@ impl CpuSession {
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if there is no room for the outcome of one task.
-    pub(super) fn batch(&self, tasks: &[FitTask], wanted: Wanted) -> Result<(usize, u64), SessionError> {
+    pub(super) fn batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+    ) -> Result<(usize, u64), SessionError> {
         let n = self.plan.n_parameters();
         let threads = self.threads.max(1);
         let each = NUMBERS_WAITING / n.max(1);

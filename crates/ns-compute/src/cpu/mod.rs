@@ -5,14 +5,14 @@ mod fit;
 mod memory;
 mod pool;
 mod toys;
-mod unit;
+mod work_unit;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, ParameterTable,
-    Precision, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, OutcomeParts,
+    ParameterTable, Precision, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use crate::task::{check_data, check_task};
 pub(crate) use pool::Pool;
-use unit::Unit;
+use work_unit::WorkUnit;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
@@ -152,7 +152,7 @@ impl Session for CpuSession {
     fn fit_batch(
         &self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
@@ -166,7 +166,7 @@ impl Session for CpuSession {
             let now = count + done.fetch_add(count, Ordering::Relaxed);
             control.progress(now, usize::try_from(total).unwrap_or(usize::MAX));
         };
-        let run = |unit: &Unit<'_>| {
+        let run = |unit: &WorkUnit<'_>| {
             if control.is_cancelled() {
                 return unit.cancelled();
             }
@@ -176,9 +176,9 @@ impl Session for CpuSession {
             outcomes
         };
         let mut index = 0;
-        let mut units = tasks.iter().flat_map(|task| Unit::of(self, task, toys_per_unit)).peekable();
+        let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task, toys_per_unit)).peekable();
         while units.peek().is_some() {
-            let mut chunk: Vec<Unit<'_>> = Vec::new();
+            let mut chunk: Vec<WorkUnit<'_>> = Vec::new();
             let mut size = 0;
             while let Some(unit) = units.next_if(|_| size < waiting) {
                 size += unit.len();

@@ -8,7 +8,7 @@ use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::input::{Input, starts_of};
 use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::offset::{Offset, OffsetMut};
-use super::shape::Rooms;
+use super::shape::ArrayPlacement;
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
@@ -37,7 +37,7 @@ impl Slot {
     }
 
     /// Waits for what was started.
-    pub(super) fn wait(&mut self) -> Result<Landed<'_>, SessionError> {
+    pub(super) fn wait(&mut self) -> Result<LaunchResults<'_>, SessionError> {
         self.lane.wait()?;
         let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
         let mut rest = self.lane.fetched();
@@ -49,7 +49,7 @@ impl Slot {
         let (outcomes, parameters) = (next(outcomes), next(parameters));
         next(values);
         let (gradients, flags) = (next(gradients), next(flags));
-        Ok(Landed {
+        Ok(LaunchResults {
             outcomes: numbers(outcomes),
             parameters: numbers(parameters),
             gradients: numbers(gradients),
@@ -114,7 +114,7 @@ pub(super) struct Probe {
 
 /// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Landed<'a> {
+pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
     /// `n_params` numbers per fit.
     pub(super) parameters: &'a [f64],
@@ -127,7 +127,7 @@ pub(super) struct Landed<'a> {
 /// A kernel, where its arrays lie, and how many blocks run at a time.
 pub(super) struct Program {
     pub(super) kernel: Kernel,
-    pub(super) rooms: Rooms,
+    pub(super) placement: ArrayPlacement,
     pub(super) blocks: usize,
     pub(super) threads: u32,
 }
@@ -135,7 +135,7 @@ pub(super) struct Program {
 impl Program {
     /// Of a launch with so many blocks.
     pub(super) fn shape(&self, blocks: usize) -> Shape {
-        Shape { blocks: blocks as u32, threads: self.threads, shared: self.rooms.shared as u32 }
+        Shape { blocks: blocks as u32, threads: self.threads, shared: self.placement.shared as u32 }
     }
 
     /// A launch that evaluates `count` points of `plan`, with `slab` for its blocks; where data and points lie and results go is
@@ -148,10 +148,10 @@ impl Program {
     ) -> EvaluateLaunch {
         EvaluateLaunch {
             plan: *plan,
-            offset: self.rooms.offset,
+            offset: self.placement.offset,
             n_points: count as i32,
             slab,
-            slab_stride: self.rooms.slab as u64,
+            slab_stride: self.placement.slab as u64,
             ..EvaluateLaunch::default()
         }
     }
@@ -209,7 +209,7 @@ impl Launcher<'_> {
         let base = at_least(self.backend, &mut slot.input, arena.bytes())?.start();
         let probed: usize = probes.iter().map(|probe| probe.count).sum();
         let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
-        let room = (self.fit.rooms.slab * blocks).max(self.evaluate.rooms.slab * most);
+        let room = (self.fit.placement.slab * blocks).max(self.evaluate.placement.slab * most);
         let slab: OffsetMut<f64> = at_least(self.backend, &mut slot.slab, 8 * room)?.at();
         let (n, bins) = (self.plan.n_params as usize, self.plan.n_bins as usize);
         let parts = Parts {
@@ -223,11 +223,11 @@ impl Launcher<'_> {
         let output = at_least(self.backend, &mut slot.output, behind + parts.flags)?.start();
         let launch = FitLaunch {
             plan: *self.plan,
-            offset: self.fit.rooms.offset,
+            offset: self.fit.placement.offset,
             n_items: n_items as i32,
             n_requests: input.requests.len() as i32,
             slab,
-            slab_stride: self.fit.rooms.slab as u64,
+            slab_stride: self.fit.placement.slab as u64,
             queue: input.queue.moved(base).cast(),
             rounds: rounds.moved(base).cast(),
             n_blocks: blocks as i32,

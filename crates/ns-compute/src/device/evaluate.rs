@@ -3,7 +3,7 @@
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
 use super::backend::{Buffer, Kernel};
-use super::kind::Size;
+use super::fit_kind::Size;
 use super::layout::EvaluateLaunch;
 use super::offset::OffsetMut;
 use super::session::GpuSession;
@@ -19,26 +19,26 @@ impl GpuSession {
     ) -> Result<Evaluation, SessionError> {
         check_points(&self.cpu.plan, points)?;
         let mut out = Evaluation::default();
-        let rooms = self.hessians.as_ref().filter(|_| request.hessian);
+        let placement = self.hessians.as_ref().filter(|_| request.hessian);
         let left = EvaluationRequest {
             nll: false,
             gradient: false,
-            hessian: request.hessian && rooms.is_none(),
+            hessian: request.hessian && placement.is_none(),
             ..request
         };
         if left != EvaluationRequest::default() {
             out = self.cpu.evaluate(data, points, left)?;
         }
-        if !(rooms.is_some() || request.nll || request.gradient) {
+        if !(placement.is_some() || request.nll || request.gradient) {
             return Ok(out);
         }
         let own = self.cpu.dataset(data)?;
         let known = own.as_ref().unwrap_or(&self.cpu.observed);
         let numbers = Buffer::holding(&self.backend, &[known.main.as_slice(), &known.aux].concat())?;
-        if let Some(rooms) = rooms {
+        if let Some(placement) = placement {
             let alone = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
             let other = |point: &[f64]| Ok(self.cpu.evaluate(data, point, alone)?.hessian);
-            out.hessian = self.hessians_at(rooms, numbers.at(), points, &other)?;
+            out.hessian = self.hessians_at(placement, numbers.at(), points, &other)?;
         }
         if !(request.nll || request.gradient) {
             return Ok(out);
@@ -73,7 +73,7 @@ impl GpuSession {
             let count = points.len() / n;
             let blocks = program.blocks.min(count).max(1);
             let points = Buffer::holding(backend, points)?;
-            let slab = Buffer::new(backend, 8 * program.rooms.slab * blocks)?;
+            let slab = Buffer::new(backend, 8 * program.placement.slab * blocks)?;
             let values = Buffer::new(backend, 16 * count)?;
             let gradients = gradient.then(|| Buffer::new(backend, 8 * n * count)).transpose()?;
             let launch = EvaluateLaunch {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ns_core::{Condition, FitRequest, ParameterTable, Start};
 
 use super::arena::Arena;
-use super::kind::Kind;
+use super::fit_kind::DeviceFitKind;
 use super::layout;
 use super::offset::Offset;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
@@ -46,7 +46,13 @@ impl Input {
     }
 
     /// Adds a request of kind `kind`; `looks`: it also starts from elsewhere.
-    pub(super) fn request(&mut self, table: &ParameterTable, request: &FitRequest, kind: &Kind, looks: bool) {
+    pub(super) fn request(
+        &mut self,
+        table: &ParameterTable,
+        request: &FitRequest,
+        kind: &DeviceFitKind,
+        looks: bool,
+    ) {
         let count = |n: usize| if looks { n as i32 } else { 0 };
         let overrides = overrides(table, request);
         let (start, earlier, point) = match &request.start {

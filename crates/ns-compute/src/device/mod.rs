@@ -8,35 +8,35 @@ mod arena;
 mod backend;
 mod batch;
 mod check;
+mod chunks;
 mod covariance;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-mod dealing;
 mod declare;
 mod draws;
 mod evaluate;
-mod given;
+mod fit_kind;
+mod given_data;
 #[cfg(test)]
 pub(crate) mod header;
 mod hessian;
 #[cfg(feature = "cuda-on-host")]
 pub mod host;
 mod input;
-mod kind;
 mod layout;
 mod limit;
+mod multi_gpu;
 mod offset;
-mod part;
+mod partition;
 mod prepared;
 mod session;
 mod settle;
-mod several;
 mod shape;
 #[cfg(all(test, feature = "cuda-on-host"))]
 #[allow(clippy::unwrap_used)]
-mod testing;
+mod test_support;
 mod toys;
 mod upload;
 
+pub use multi_gpu::MultiGpuSession;
 pub use session::GpuSession;
-pub use several::MultiGpuSession;

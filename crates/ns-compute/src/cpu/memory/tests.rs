@@ -11,7 +11,7 @@ use super::*;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-const ALL: Wanted = Wanted { uncertainties: true, covariance: true };
+const ALL: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 fn model() -> Model {
     Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) }

@@ -14,7 +14,7 @@ use ns_core::{Device, SessionError};
 
 use super::super::backend::{Backend, Kernel, Lane, Properties, Shape};
 use super::super::offset::{Memory, Offset};
-use super::failure::{Doing, explain};
+use super::failure::{DriverCall, explain};
 use super::functions::Functions;
 use super::images;
 use super::lane::CudaLane;
@@ -26,7 +26,7 @@ use super::staging::Staging;
 const SMALL: usize = 64 << 10;
 /// Memory given back that is kept at most.
 const KEPT: usize = 1 << 30;
-/// Bytes of a kernel's parameters that every card takes.
+/// Bytes of a kernel's parameters that every GPU takes.
 const MOST_PARAMETERS: usize = 4096;
 
 /// A device.
@@ -52,11 +52,11 @@ unsafe impl<T> Sync for Handle<T> {}
 /// The device of this index. The first call makes it ready; later ones get the same.
 ///
 /// # Errors
-/// Whatever is missing, each with its remedy: the driver, the device, code for the card.
+/// Whatever is missing, each with its remedy: the driver, the device, code for the GPU.
 pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     // A lock for each device: several are made ready side by side.
-    type Place = Arc<Mutex<Option<Arc<CudaDriver>>>>;
-    static OPEN: Mutex<BTreeMap<usize, Place>> = Mutex::new(BTreeMap::new());
+    type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
+    static OPEN: Mutex<BTreeMap<usize, DriverSlot>> = Mutex::new(BTreeMap::new());
     let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
     let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
     if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
@@ -98,7 +98,7 @@ impl CudaDriver {
             )? as usize,
             memory: found.memory,
         };
-        let failed = |error: DriverError| explain(device, Doing::Opening, error.0);
+        let failed = |error: DriverError| explain(device, DriverCall::Opening, error.0);
         // SAFETY: the handle is one that the driver gave; what is retained is released when this is dropped.
         let context = unsafe { result::primary_ctx::retain(handle) }.map_err(failed)?;
         let mut this = Self {
@@ -113,21 +113,21 @@ impl CudaDriver {
         };
         // Other libraries' work on the default stream is none of our business.
         this.stream =
-            Handle(this.inside(Doing::Opening, || result::stream::create(StreamKind::NonBlocking))?);
+            Handle(this.inside(DriverCall::Opening, || result::stream::create(StreamKind::NonBlocking))?);
         Ok(this)
     }
 
     /// Calls the driver with the device's context current, and leaves the thread's context as it was.
     pub(super) fn inside<T>(
         &self,
-        doing: Doing,
+        doing: DriverCall,
         call: impl FnOnce() -> Result<T, DriverError>,
     ) -> Result<T, SessionError> {
         guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
     }
 
     /// The error for one of the driver; remembers the loss of the device.
-    pub(super) fn failed(&self, doing: Doing, code: CUresult) -> SessionError {
+    pub(super) fn failed(&self, doing: DriverCall, code: CUresult) -> SessionError {
         let error = explain(self.device, doing, code);
         if matches!(error, SessionError::DeviceLost { .. }) {
             self.lost.store(true, Ordering::Relaxed);
@@ -152,13 +152,13 @@ impl CudaDriver {
 
     /// Free memory now, bytes.
     pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
-        let (free, _) = self.inside(Doing::Asking, result::mem_get_info)?;
+        let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
         Ok((free + self.pool().held()) as u64)
     }
 
     /// Gives memory back to the driver. After a failure of the device there is nothing to give back to.
     fn free(&self, addresses: Vec<u64>) {
-        let _ = self.inside(Doing::Allocating, || {
+        let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
                 // SAFETY: the address came from the driver and nobody uses it any more.
                 unsafe { result::free_sync(address) }?;
@@ -195,7 +195,7 @@ impl CudaDriver {
             *word = u64::from_ne_bytes(eight);
         }
         let mut parameters = [(&raw mut bytes).cast::<c_void>()];
-        self.inside(Doing::Launching, || {
+        self.inside(DriverCall::Launching, || {
             // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
             // returns; the offsets in them are addresses and the session's to answer for.
             unsafe {
@@ -231,7 +231,7 @@ impl CudaDriver {
     /// Runs with the page-locked memory.
     fn staged(
         &self,
-        doing: Doing,
+        doing: DriverCall,
         copy: impl FnOnce(&mut Staging, sys::CUstream) -> Result<(), DriverError>,
     ) -> Result<(), SessionError> {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -259,7 +259,7 @@ impl Backend for CudaDriver {
             return Ok(Offset::new(address));
         }
         let ask = || {
-            self.inside(Doing::Allocating, || {
+            self.inside(DriverCall::Allocating, || {
                 // SAFETY: who gets the memory writes it before it is read.
                 match unsafe { result::malloc_sync(size) } {
                     Ok(address) => Ok(Some(address)),
@@ -300,12 +300,12 @@ impl Backend for CudaDriver {
         if from.len() <= SMALL {
             // SAFETY: `to` is device memory of that size; from pageable memory the driver has read all of it when
             // the call returns.
-            return self.inside(Doing::Copying, || unsafe {
+            return self.inside(DriverCall::Copying, || unsafe {
                 result::memcpy_htod_async(to.bytes(), from, self.stream.0)
             });
         }
         // SAFETY: as above.
-        self.staged(Doing::Copying, |staging, stream| unsafe { staging.write(stream, to.bytes(), from) })
+        self.staged(DriverCall::Copying, |staging, stream| unsafe { staging.write(stream, to.bytes(), from) })
     }
 
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
@@ -314,13 +314,13 @@ impl Backend for CudaDriver {
         }
         // Errors of kernels started before come to light here.
         // SAFETY: `from` is device memory of that size.
-        self.staged(Doing::Waiting, |staging, stream| unsafe { staging.read(stream, from.bytes(), to) })
+        self.staged(DriverCall::Waiting, |staging, stream| unsafe { staging.read(stream, from.bytes(), to) })
     }
 
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
         let function = self.function(kernel)?;
         self.allow(function, shared)?;
-        let blocks = self.inside(Doing::Asking, || {
+        let blocks = self.inside(DriverCall::Asking, || {
             // SAFETY: the function is of a module that stays loaded.
             unsafe {
                 result::occupancy::max_active_block_per_multiprocessor(

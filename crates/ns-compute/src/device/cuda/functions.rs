@@ -9,7 +9,7 @@ use ns_core::SessionError;
 
 use super::super::backend::Kernel;
 use super::driver::{CudaDriver, Handle};
-use super::failure::{Doing, name};
+use super::failure::{DriverCall, name};
 use super::images::Image;
 use super::loading::guarded;
 
@@ -30,7 +30,7 @@ pub(super) struct Functions {
     /// What the driver may load, best first.
     images: Vec<Image>,
     loaded: OnceLock<Vec<Function>>,
-    /// Held while the code is loaded: why the card will not take any of it, once that is known.
+    /// Held while the code is loaded: why the GPU will not take any of it, once that is known.
     refused: Mutex<Option<SessionError>>,
 }
 
@@ -54,7 +54,7 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// What the card says of the code is its last word; other errors, of memory that others held, may pass.
+    /// What the GPU says of the code is its last word; other errors, of memory that others held, may pass.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -86,7 +86,7 @@ impl CudaDriver {
                 Err(DriverError(code)) if is_about_code(code) => {
                     reasons.push(format!("{}: {}", image.name, name(code)));
                 }
-                Err(DriverError(code)) => return Err(self.failed(Doing::Opening, code)),
+                Err(DriverError(code)) => return Err(self.failed(DriverCall::Opening, code)),
             }
         }
         Err(self.no_image(reasons.join("; ")))
@@ -114,7 +114,7 @@ impl CudaDriver {
         if shared <= *allowed {
             return Ok(());
         }
-        self.inside(Doing::Launching, || {
+        self.inside(DriverCall::Launching, || {
             // SAFETY: the function is of a module that stays loaded.
             unsafe {
                 if shared > PLAIN_SHARED {

@@ -13,7 +13,7 @@ pub(super) struct Staging {
     pieces: [Piece; 2],
 }
 
-/// Page-locked memory, and an event that says when the card is done with it.
+/// Page-locked memory, and an event that says when the GPU is done with it.
 struct Piece {
     memory: Locked,
     done: CUevent,

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use ns_core::{Device, Execution, Model, SessionError};
 
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::multi_gpu::MultiGpuSession;
 use super::offset::{Memory, Offset};
 use super::session::GpuSession;
-use super::several::MultiGpuSession;
 
 unsafe extern "C" {
     fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use ns_core::{
     BinnedData, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitRequest, FitTask,
-    Interpolation, Model, Precision, Search, Session, SessionError, Start, TaskOutcome, ToySource, Wanted,
+    Interpolation, Model, OutcomeParts, Precision, Search, Session, SessionError, Start, TaskOutcome,
+    ToySource,
 };
 
 use super::super::GpuSession;
 use super::super::backend::{Backend, Buffer};
 use super::super::host::{self, Host};
 use super::super::limit::Limited;
-use super::super::testing::execution;
+use super::super::test_support::execution;
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -62,7 +63,7 @@ impl Study {
 /// What a session delivers; the shortest text of a number stands for its bits.
 fn run(session: &GpuSession, tasks: &[FitTask]) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes).unwrap();
+    session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
 
@@ -85,8 +86,9 @@ fn blocks_are_no_more_than_there_is_memory_for() {
     let study = Study::new();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..1200 };
     let tasks = [FitTask { data: Data::Drawn(drawn), fits: study.fits() }];
-    let rooms = study.little.launcher(study.little.nearby.as_ref().unwrap().size).unwrap().fit.rooms;
-    assert!(8 * rooms.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
+    let placement =
+        study.little.launcher(study.little.given_kind.as_ref().unwrap().size).unwrap().fit.placement;
+    assert!(8 * placement.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
     assert_eq!(run(&study.much, &tasks), run(&study.little, &tasks));
 }
 
@@ -96,8 +98,8 @@ fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
     let data = |toy| -> BinnedData { study.source.draw(toy) };
     let tasks: Vec<FitTask> =
         (0..5000).map(|toy| FitTask { data: data(toy).into(), fits: study.fits() }).collect();
-    assert!(study.little.given_at_a_time(&tasks, Wanted::default()) < 500);
-    assert_eq!(study.much.given_at_a_time(&tasks, Wanted::default()), 5000);
+    assert!(study.little.given_at_a_time(&tasks, OutcomeParts::default()) < 500);
+    assert_eq!(study.much.given_at_a_time(&tasks, OutcomeParts::default()), 5000);
     assert_eq!(run(&study.much, &tasks), run(&study.little, &tasks));
 }
 
@@ -113,7 +115,7 @@ fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
         .chain((0..500).map(|toy| study.source.draw(toy).into()))
         .map(|data| FitTask { data, fits: study.fits() })
         .collect();
-    let wanted = Wanted { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let outcomes = |session: &GpuSession| {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         session.fit_batch(&tasks, wanted, Control::default(), &mut outcomes).unwrap();
