@@ -1,0 +1,124 @@
+//! Starts all over the box of small models.
+
+use super::super::descend::descend;
+use super::super::{Problem, Worker};
+use super::attempt::{BestSoFar, SHORT, attempt, short_attempt};
+use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
+
+/// Free parameters of models so small that each is also held at its bounds.
+const TINY_MODEL: usize = 16;
+
+/// Iterations of all scattered descents, about.
+const MOST_SCATTERED_ITERATIONS: usize = 1500;
+
+/// From all asymmetric parameters moved by a width up and down, and from free factors lower and higher: products of them
+/// have several valleys.
+pub(super) fn attempt_shifted(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    found: &mut BestSoFar,
+) {
+    let plan = problem.plan;
+    let ways: [(&[bool], bool, f64, f64); 4] = [
+        (&plan.asymmetric, true, 1.0, 1.0),
+        (&plan.asymmetric, true, 1.0, -1.0),
+        (&plan.constrained, false, 0.3, 0.0),
+        (&plan.constrained, false, 3.0, 0.0),
+    ];
+    for (marked, wanted, factor, shift) in ways {
+        let mut other = start.to_vec();
+        for p in 0..other.len() {
+            if !problem.fixed[p] && marked[p] == wanted {
+                other[p] = (factor * other[p] + shift).clamp(problem.lower[p], problem.upper[p]);
+            }
+        }
+        if other != start {
+            attempt(worker, problem, &other, found);
+        }
+    }
+}
+
+/// Small models: beyond the other side of each asymmetric parameter, and all over the box. Beside a known fit (`neighbour`) the
+/// bounds have been looked at before.
+pub(super) fn search_whole_box(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    neighbour: bool,
+    found: &mut BestSoFar,
+) {
+    let free = problem.fixed.iter().filter(|&&fixed| !fixed).count();
+    if free > MOST_FREE || !may_have_several_minima(problem) {
+        return;
+    }
+    for p in 0..start.len() {
+        if problem.plan.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
+            cross(worker, problem, p, found);
+        }
+    }
+    bounds(worker, problem, !neighbour && free <= TINY_MODEL, found);
+    let most = found.iterations + MOST_SCATTERED_ITERATIONS;
+    for index in 0..MOST_STARTS {
+        if found.census.is_complete() || found.iterations > most || problem.is_cancelled() {
+            break;
+        }
+        let start = scattered(problem, start, index);
+        short_attempt(worker, problem, &start, found);
+    }
+}
+
+/// Holds each free parameter at either bound: an unconstrained one has no scale on which another start would be far away, and
+/// a constrained one may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
+fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) {
+    for p in 0..problem.fixed.len() {
+        if problem.fixed[p] || (problem.plan.constrained[p] && !all) {
+            continue;
+        }
+        let (lower, upper) = (problem.lower[p], problem.upper[p]);
+        let here = found.best.theta[p];
+        if !all && here != lower && here != upper {
+            continue;
+        }
+        for bound in [lower, upper] {
+            if bound.is_finite() && bound != found.best.theta[p] && !problem.is_cancelled() {
+                hold(worker, problem, p, bound, found);
+            }
+        }
+    }
+}
+
+/// Holds each of the parameters that bend most, `most` of them, on its other side.
+pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
+    let amount = &problem.plan.bends.amount;
+    let mut bent: Vec<usize> =
+        (0..amount.len()).filter(|&p| problem.plan.asymmetric[p] && !problem.fixed[p]).collect();
+    bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
+    for p in bent.into_iter().take(most) {
+        if problem.is_cancelled() {
+            return;
+        }
+        cross(worker, problem, p, found);
+    }
+}
+
+/// Holds one parameter on its other side (near 0: on either).
+fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestSoFar) {
+    let value = found.best.theta[p];
+    let sides: &[f64] = if value.abs() < 0.5 { &[1.0, -1.0] } else { &[-value] };
+    for far in sides {
+        hold(worker, problem, p, *far, found);
+    }
+}
+
+/// Holds one parameter at a value until the others have followed, then lets it go.
+fn hold(worker: &mut Worker, problem: &Problem<'_>, p: usize, at: f64, found: &mut BestSoFar) {
+    let mut held = problem.clone();
+    held.fixed[p] = true;
+    let mut trial = found.best.theta.clone();
+    trial[p] = at.clamp(problem.lower[p], problem.upper[p]);
+    if let Ok(other) = descend(worker, &held, &trial, SHORT) {
+        found.iterations += other.iterations;
+        short_attempt(worker, problem, &other.theta, found);
+    }
+}
