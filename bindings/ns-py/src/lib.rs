@@ -14,6 +14,7 @@ mod model;
 mod options;
 mod pickle;
 mod picture;
+mod plain;
 mod ranking;
 mod result;
 mod scan;
