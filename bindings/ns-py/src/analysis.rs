@@ -51,7 +51,7 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// The methods of such a class: its own keys, those of [`ns_inference::report::Ran`], and further ones.
+/// The methods of such a class: its own keys, those of [`ns_inference::report::RunInfo`], and further ones.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         $crate::analysis::result_methods! {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ns_inference::present::significant;
-use ns_inference::report::{Part, Ran, Table};
+use ns_inference::report::{Part, RunInfo, Table};
 use ns_inference::{BatchFit, FitOptions, Work};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -95,7 +95,13 @@ pub(crate) fn fit_batch(
 
 impl BatchResult {
     /// Columns out of rows.
-    fn new(py: Python<'_>, batch: BatchFit, options: &FitOptions, model: &Model, ran: Ran) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        batch: BatchFit,
+        options: &FitOptions,
+        model: &Model,
+        ran: RunInfo,
+    ) -> PyResult<Self> {
         let (n, width) = (batch.fits.len(), model.inner.parameters.len());
         let mut bestfit = Vec::with_capacity(n * width);
         let mut sigmas: Vec<f64> = Vec::new();

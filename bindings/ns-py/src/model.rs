@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ns_core::{Device, EvaluationRequest, Execution, Model as CoreModel, Session, SessionError};
 use ns_inference::device::{compiled_session, resolve};
-use ns_inference::report::Ran;
+use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
 use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError};
 use numpy::{PyArray1, PyArrayDyn};
@@ -45,7 +45,7 @@ pub(crate) struct Origin {
 }
 
 /// What `pickle` keeps of a model.
-type Kept<'py> =
+type Pickled<'py> =
     (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
 
 /// A warning of how the workspace was read, which its text no longer shows: path, message, remedy.
@@ -57,7 +57,7 @@ impl Origin {
     }
 
     /// The arguments of the function that restores it.
-    fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Kept<'py>> {
+    fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let options = &self.options;
         let text = match self.text.get() {
             Some(text) => text.clone_ref(py),
@@ -105,8 +105,9 @@ impl Question {
     /// # Errors
     /// If it is something else.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Read<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
-        let (text, measurement, (normsys, histosys), poi, notes): Read<'_> = kept.extract()?;
+        type PickledParts<'py> =
+            (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
+        let (text, measurement, (normsys, histosys), poi, notes): PickledParts<'_> = kept.extract()?;
         let mut origin =
             crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi, notes)?;
         origin.text = OnceLock::from(text.unbind());
@@ -114,7 +115,7 @@ impl Question {
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
     }
 
-    /// A session for further questions about the result. On the processor it is that of the model, compiled already.
+    /// A session for further questions about the result. On the CPU it is that of the model, compiled already.
     ///
     /// # Errors
     /// As [`ns_inference::open_session`].
@@ -147,8 +148,8 @@ impl Model {
     }
 
     /// What results say of what ran, once it has.
-    pub(crate) fn ran(&self, opened: Opened, started: Instant) -> Ran {
-        let ran = Ran::on(opened.session.as_ref(), opened.reason, started);
+    pub(crate) fn ran(&self, opened: Opened, started: Instant) -> RunInfo {
+        let ran = RunInfo::on(opened.session.as_ref(), opened.reason, started);
         ran.about(&self.inner, self.digest().to_owned())
     }
 
@@ -319,7 +320,7 @@ impl Model {
     }
 
     /// `-ln L` at one point (a float) or at each row of a batch (an array), for the observed data
-    /// or other ones. `device` "auto" is the processor here.
+    /// or other ones. `device` "auto" is the CPU here.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll<'py>(
         &self,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ns_core::{Covariance, Execution, plain as shown};
 use ns_inference::FitOptions;
 use ns_inference::present::significant;
-use ns_inference::report::{Part, Ran, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::stored::StoredFit;
 use ns_viz::{Correlation, Drawing, PictureError, Yields};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
@@ -98,7 +98,7 @@ pub(crate) struct FitResult {
     /// The question, for pictures.
     question: Question,
     options: FitOptions,
-    ran: Ran,
+    ran: RunInfo,
 }
 
 impl FitResult {
@@ -111,7 +111,7 @@ impl FitResult {
         mut inner: ns_inference::FitResult,
         model: &Model,
         options: FitOptions,
-        ran: Ran,
+        ran: RunInfo,
     ) -> PyResult<Self> {
         let covariance = match inner.covariance.take() {
             Some(Covariance { n, values }) => Some(array(py, values, &[n, n])?.unbind()),
@@ -177,7 +177,7 @@ impl FitResult {
         self.ran.device_reason.clone()
     }
 
-    /// How the fits of a GPU compare with the processor's, or None.
+    /// How the fits of a GPU compare with the CPU's, or None.
     #[getter]
     fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.ran.gpu_check)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ns_inference::picture::Scanned;
 use ns_inference::present::significant;
-use ns_inference::report::{Part, Ran, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::scan::ContourLevel;
 use ns_inference::stored::StoredScan;
 use ns_inference::{ScanAxis, ScanOptions, Work};
@@ -100,11 +100,16 @@ pub(crate) struct ScanResult {
     converged: Py<PyArrayDyn<bool>>,
     /// The measurement, for the text.
     measurement: String,
-    ran: Ran,
+    ran: RunInfo,
 }
 
 impl ScanResult {
-    fn new(py: Python<'_>, inner: ns_inference::ScanResult, measurement: String, ran: Ran) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        inner: ns_inference::ScanResult,
+        measurement: String,
+        ran: RunInfo,
+    ) -> PyResult<Self> {
         let shape = match &inner.second {
             Some(second) => vec![second.mu_values.len(), inner.mu_values.len()],
             None => vec![inner.mu_values.len()],
@@ -145,7 +150,7 @@ impl ScanResult {
         self.ran.device_reason.clone()
     }
 
-    /// How the fits of a GPU compare with the processor's, or None.
+    /// How the fits of a GPU compare with the CPU's, or None.
     #[getter]
     fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.ran.gpu_check)

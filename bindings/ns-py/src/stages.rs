@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ns_core::{Control, Session};
 use ns_inference::Work;
-use ns_inference::report::{Ran, Report};
+use ns_inference::report::{Report, RunInfo};
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -280,11 +280,11 @@ pub(crate) fn toys_summarise(
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }
     // Each part may have run on another device.
-    let ran = Ran {
+    let ran = RunInfo {
         interpolation: Some(header.origin.interpolation),
         model_digest: Some(header.origin.model_digest),
         wall_s,
-        ..Ran::default()
+        ..RunInfo::default()
     };
     let parts = result.parts();
     Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?))

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
-use ns_inference::report::{Part, Ran, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
@@ -84,7 +84,7 @@ impl Job {
         warnings: &[String],
         mut parts: Vec<Part>,
     ) -> Result<(), CliError> {
-        let ran = Ran::on(self.session.as_ref(), self.reason, self.started);
+        let ran = RunInfo::on(self.session.as_ref(), self.reason, self.started);
         let ran = ran.about(&self.model, self.model.digest());
         parts.push(ran.closing(&self.model.measurement));
         self.output.write(&Report { result, ran, parts }, warnings)

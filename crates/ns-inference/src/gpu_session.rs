@@ -8,9 +8,9 @@ use ns_core::{Device, Execution, Model, Session, SessionError};
 /// What always works.
 pub(crate) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
-/// A card as the driver describes it.
+/// A GPU as the driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct GpuDescription {
     pub(crate) index: usize,
     pub(crate) name: String,
     pub(crate) memory: u64,
@@ -20,11 +20,11 @@ pub(crate) struct Card {
     pub(crate) multiprocessors: usize,
 }
 
-/// A session on an NVIDIA GPU: the card that `execution` names, all of the kind of the first, or the first.
+/// A session on an NVIDIA GPU: the GPU that `execution` names, all of the kind of the first, or the first.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or card
-/// that it can use; [`SessionError::TooLarge`] if the model does not fit the card's memory.
+/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or GPU
+/// that it can use; [`SessionError::TooLarge`] if the model does not fit the GPU's memory.
 pub fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     let device = match execution.device {
         device @ (Device::Cuda(_) | Device::CudaAll) => device,
@@ -41,12 +41,12 @@ pub fn metal_session(_model: &Model, _execution: &Execution) -> Result<Box<dyn S
     Err(no_metal())
 }
 
-/// The CUDA cards that a session can be opened on; at least one.
+/// The CUDA GPUs that a session can be opened on; at least one.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] says why there is none.
-pub(crate) fn cuda_cards() -> Result<Vec<Card>, SessionError> {
-    cuda::cards()
+pub(crate) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
+    cuda::gpus()
 }
 
 /// Whether this process has used a GPU before.
@@ -54,15 +54,15 @@ pub(crate) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
-/// The card that `auto` considers, or why there is none.
-pub(crate) fn best_card() -> Result<crate::device::Card, String> {
-    match cuda_cards() {
-        Ok(cards) => match cards.first() {
-            Some(card) => Ok(crate::device::Card::new(
-                card.index,
-                &card.name,
-                card.capability,
-                card.multiprocessors,
+/// The GPU that `auto` considers, or why there is none.
+pub(crate) fn best_gpu() -> Result<crate::device::GpuCandidate, String> {
+    match cuda_gpus() {
+        Ok(gpus) => match gpus.first() {
+            Some(gpu) => Ok(crate::device::GpuCandidate::new(
+                gpu.index,
+                &gpu.name,
+                gpu.capability,
+                gpu.multiprocessors,
                 is_warm(),
             )),
             None => Err("the driver lists none".to_owned()),
@@ -106,7 +106,7 @@ mod cuda {
 
     use ns_compute::cuda::found;
 
-    use super::{Card, Execution, Model, Session, SessionError};
+    use super::{Execution, GpuDescription, Model, Session, SessionError};
 
     pub(super) use ns_compute::cuda::is_warm;
 
@@ -114,20 +114,20 @@ mod cuda {
         ns_compute::cuda::open(model, execution)
     }
 
-    pub(super) fn cards() -> Result<Vec<Card>, SessionError> {
-        let cards = found()?;
-        if cards.is_empty() {
+    pub(super) fn gpus() -> Result<Vec<GpuDescription>, SessionError> {
+        let gpus = found()?;
+        if gpus.is_empty() {
             return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
         }
-        Ok(cards
+        Ok(gpus
             .into_iter()
-            .map(|card| Card {
-                index: card.index,
-                name: card.name,
-                memory: card.memory,
-                capability: card.capability,
-                driver: card.driver,
-                multiprocessors: card.multiprocessors,
+            .map(|gpu| GpuDescription {
+                index: gpu.index,
+                name: gpu.name,
+                memory: gpu.memory,
+                capability: gpu.capability,
+                driver: gpu.driver,
+                multiprocessors: gpu.multiprocessors,
             })
             .collect())
     }
@@ -137,7 +137,7 @@ mod cuda {
 mod cuda {
     //! What a build without CUDA says.
 
-    use super::{Card, Device, Execution, Model, Session, SessionError};
+    use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 
     fn missing(device: Device) -> SessionError {
         SessionError::DeviceUnavailable {
@@ -152,7 +152,7 @@ mod cuda {
         Err(missing(execution.device))
     }
 
-    pub(super) fn cards() -> Result<Vec<Card>, SessionError> {
+    pub(super) fn gpus() -> Result<Vec<GpuDescription>, SessionError> {
         Err(missing(Device::Cuda(0)))
     }
 

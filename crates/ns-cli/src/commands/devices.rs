@@ -7,7 +7,7 @@ use clap::Args;
 use ns_core::{Device, Execution};
 use ns_inference::device::{Choice, ModelSize, explain_device};
 use ns_inference::present::{count, duration};
-use ns_inference::report::{Part, Ran, Report, Table};
+use ns_inference::report::{Part, Report, RunInfo, Table};
 use ns_inference::{CpuSession, DeviceInfo, Work, devices};
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
         None => None,
     };
     let found = Devices { devices: devices(), explained, warnings: Vec::new() };
-    let ran = Ran::without_session(started);
+    let ran = RunInfo::without_session(started);
     let ran = match &model {
         Some(model) => ran.about(model, model.digest()),
         None => ran,
@@ -108,7 +108,7 @@ fn listed(devices: &[DeviceInfo]) -> Table {
 
 /// The choices for people.
 fn explanation(explained: &Explained) -> [Part; 3] {
-    let mut table = Table::new(&["job", "auto takes", "processor", "GPU"], &[2, 3]);
+    let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {
         let gpu = choice.gpu_s.map_or_else(|| "-".to_owned(), duration);
         table.row([choice.job.clone(), choice.device.to_string(), duration(choice.cpu_s), gpu]);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_core::{Control, Model, Search};
-use ns_inference::report::{Ran, Report};
+use ns_inference::report::{Report, RunInfo};
 use ns_inference::{FitOptions, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         });
     }
     result.warnings.extend(plots.font_warning(&model));
-    let ran = Ran::on(session.as_ref(), reason, started).about(&model, model.digest());
+    let ran = RunInfo::on(session.as_ref(), reason, started).about(&model, model.digest());
     let parts = result.parts(&model, &ran);
     output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
     covariance_written?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use ns_inference::report::{Part, Ran, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 
 use crate::args::{ModelArgs, OutputArgs};
 use crate::contents::Contents;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let contents = Contents::of(&model, measurements, problems);
     let mut parts = contents.parts();
     parts.push(Part::Text(format!("interpolation: {}", model.interpolation)));
-    let ran = Ran::without_session(started).about(&model, model.digest());
+    let ran = RunInfo::without_session(started).about(&model, model.digest());
     output.write(&Report { result: &contents, ran, parts }, &contents.warnings)?;
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use ns_inference::report::{Part, Ran, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::toys::store::{StoreError, StoredRow, ToySet};
 use ns_inference::toys::{FitToyRow, FitToysSummary, Shard, Summary, ToyOrigin, ToyRow};
 use serde::Serialize;
@@ -114,6 +114,6 @@ fn write<R: Serialize>(
     let interpolation = &origin.interpolation;
     parts.push(Part::Text(format!("interpolation: {interpolation}")));
     let (interpolation, model_digest) = (Some(interpolation.clone()), Some(origin.model_digest.clone()));
-    let ran = Ran { interpolation, model_digest, ..Ran::without_session(started) };
+    let ran = RunInfo { interpolation, model_digest, ..RunInfo::without_session(started) };
     output.write(&Report { result, ran, parts }, warnings)
 }

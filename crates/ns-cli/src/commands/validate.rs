@@ -5,7 +5,7 @@ use std::time::Instant;
 use clap::Args;
 use ns_core::{Model, plain};
 use ns_inference::present::count as count_of;
-use ns_inference::report::{Part, Ran, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_translate::pyhf::{self, Severity, WorkspaceError};
 
 use crate::args::{ModelArgs, OutputArgs};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
     let (contents, model) = contents(&args.model)?;
-    let ran = Ran::without_session(started);
+    let ran = RunInfo::without_session(started);
     let ran = match &model {
         Some(model) => ran.about(model, model.digest()),
         None => ran,

@@ -14,7 +14,7 @@ use ns_core::{HistosysCode, ParameterTable};
 use crate::terms::normsys::Normsys;
 
 pub(crate) use bend::Bends;
-pub(crate) use structure::{Component, Incidence, Layout, Place};
+pub(crate) use structure::{Component, CurvatureSlot, Incidence, Layout};
 
 /// Width of the padding of per-bin arrays.
 pub(crate) const LANES: usize = 4;

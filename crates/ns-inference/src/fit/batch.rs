@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome,
-    Wanted,
+    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Session,
+    TaskOutcome,
 };
 
 use super::{FitOptions, diagnosis};
@@ -86,7 +86,7 @@ pub fn fit_batch_within(
         .zip(requests.iter().cycle())
         .map(|(data, request)| FitTask { data: Data::Binned(Arc::new(data)), fits: vec![request.clone()] })
         .collect();
-    let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
+    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
     session.fit_batch(&tasks, wanted, control, &mut outcomes)?;
     let mut fits: Vec<Result<FitOutcome, FitFailure>> = outcomes

@@ -76,7 +76,7 @@ pub struct Ran {
     pub device: Option<String>,
     /// Why it is this one, where `auto` chose.
     pub device_reason: Option<String>,
-    /// How the fits of a GPU compare with the processor's.
+    /// How the fits of a GPU compare with the CPU's.
     pub gpu_check: Option<GpuCheck>,
     /// Interpolation codes of the model, in words.
     pub interpolation: Option<String>,
@@ -87,7 +87,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Work of the processor that needed no session.
+    /// Work of the CPU that needed no session.
     #[must_use]
     pub fn without_session(started: Instant) -> Self {
         let device = Some(Device::Cpu.to_string());
@@ -122,7 +122,7 @@ impl Ran {
             let largest = check
                 .nll
                 .map_or_else(String::new, |nll| format!(", largest difference {:.1e}", nll.difference));
-            format!(" ({} of {fits} checked on the processor{largest})", check.n_checked)
+            format!(" ({} of {fits} checked on the CPU{largest})", check.n_checked)
         });
         match self.wall_s {
             Some(seconds) => format!("{:.1} ms on {device}{checked}", 1e3 * seconds),
