@@ -1,9 +1,11 @@
 //! `nextstat.Model`: a compiled workspace and its likelihood.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use ns_core::{Device, EvaluationRequest, Execution, Model as CoreModel, Session, SessionError};
 use ns_inference::device::{compiled_session, resolve};
+use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
 use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError};
 use numpy::{PyArray1, PyArrayDyn};
@@ -28,8 +30,8 @@ pub(crate) struct Model {
     origin: Arc<Origin>,
     /// Hashing a large model takes as long as a good part of its fit: done once.
     digest: OnceLock<String>,
-    /// Compiled once, whatever the thread counts.
-    compiled: OnceLock<CpuSession>,
+    /// Compiled once, whatever the thread counts, and for what results still ask.
+    compiled: Arc<OnceLock<CpuSession>>,
     /// One session per device and thread count.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
     /// Memory that they may take. It is about this machine: pickles do not hold it.
@@ -83,11 +85,12 @@ impl Origin {
     }
 }
 
-/// The model that a result is about, without anything compiled.
+/// The model that a result is about.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,
     origin: Arc<Origin>,
+    compiled: Arc<OnceLock<CpuSession>>,
 }
 
 impl Question {
@@ -111,7 +114,15 @@ impl Question {
             crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi, notes)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
-        Ok(Self { model: Arc::new(model), origin: Arc::new(origin) })
+        Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
+    }
+
+    /// A session for further questions about the result. On the CPU it is that of the model, compiled already.
+    ///
+    /// # Errors
+    /// As [`ns_inference::open_session`].
+    pub(crate) fn session(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
+        ns_inference::open_session_sharing(&self.model, execution, &self.compiled)
     }
 }
 
@@ -122,7 +133,7 @@ impl Model {
             inner: Arc::new(inner),
             origin: Arc::new(origin),
             digest: OnceLock::new(),
-            compiled: OnceLock::new(),
+            compiled: Arc::default(),
             sessions: Mutex::default(),
             memory: None,
         }
@@ -135,12 +146,19 @@ impl Model {
 
     /// What results keep of it.
     pub(crate) fn question(&self) -> Question {
-        Question { model: Arc::clone(&self.inner), origin: Arc::clone(&self.origin) }
+        let (model, origin) = (Arc::clone(&self.inner), Arc::clone(&self.origin));
+        Question { model, origin, compiled: Arc::clone(&self.compiled) }
     }
 
     /// Fingerprint of the likelihood.
     pub(crate) fn digest(&self) -> &str {
         self.digest.get_or_init(|| self.inner.digest())
+    }
+
+    /// What results say of what ran, once it has.
+    pub(crate) fn ran(&self, opened: Opened, started: Instant) -> RunInfo {
+        let ran = RunInfo::on(opened.session.as_ref(), opened.reason, started);
+        ran.about(&self.inner, self.digest().to_owned())
     }
 
     /// The model compiled for an execution.

@@ -25,6 +25,17 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// How an analysis ends that was interrupted or not, and has a good result or not.
+    pub(crate) fn of(interrupted: bool, good: bool) -> Self {
+        match (interrupted, good) {
+            (true, _) => Self::Interrupted,
+            (false, true) => Self::Done,
+            (false, false) => Self::Failed,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
