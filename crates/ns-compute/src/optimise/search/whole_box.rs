@@ -69,10 +69,10 @@ pub(super) fn search_whole_box(
 }
 
 /// Holds each free parameter at either bound: an unconstrained one has no scale on which another start would be far away, and
-/// a constrained one may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
+/// a constrained one with an asymmetric effect may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) {
     for p in 0..problem.fixed.len() {
-        if problem.fixed[p] || (problem.plan.constrained[p] && !all) {
+        if problem.fixed[p] || (problem.plan.constrained[p] && !(all && problem.plan.asymmetric[p])) {
             continue;
         }
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
