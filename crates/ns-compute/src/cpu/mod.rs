@@ -56,7 +56,7 @@ impl CpuSession {
     /// As [`CpuSession::open`].
     pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
         let plan = Plan::compile(model, execution)?;
-        let smooth = if plan.has_kinks {
+        let smooth = if plan.structure.has_kinks {
             let twin = Model { interpolation: model.interpolation.smooth(), ..model.clone() };
             Some(Arc::new(Plan::compile(&twin, execution)?))
         } else {
@@ -114,7 +114,7 @@ impl CpuSession {
     /// Start values, bounds and fixed flags.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn table(&self) -> &ParameterTable {
-        &self.plan.table
+        &self.plan.structure.table
     }
 
     /// The compiled model.
@@ -164,7 +164,7 @@ impl Session for CpuSession {
     }
 
     fn parameters(&self) -> &ParameterTable {
-        &self.plan.table
+        &self.plan.structure.table
     }
 
     fn fit_batch(

@@ -15,8 +15,8 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     let length = |what, actual: usize, expected: usize| {
         if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
     };
-    length("main data", main.len(), plan.n_bins)?;
-    length("auxiliary data", aux.len(), plan.n_aux)?;
+    length("main data", main.len(), plan.n_bins())?;
+    length("auxiliary data", aux.len(), plan.n_aux())?;
     let bad = |what, values: &[f64], wrong: &dyn Fn(f64) -> bool, remedy| {
         values.iter().position(|&x| wrong(x)).map_or(Ok(()), |index| {
             Err(SessionError::BadNumber { what, index, value: values[index], remedy })
@@ -24,7 +24,7 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     };
     bad("main data", main, &|x| !x.is_finite() || x < 0.0, "counts are finite and not negative")?;
     bad("auxiliary data", aux, &|x| !x.is_finite(), "auxiliary data are finite")?;
-    for &a in &plan.poisson.aux {
+    for &a in &plan.structure.poisson.aux {
         if aux[a] < 0.0 {
             return Err(SessionError::BadNumber {
                 what: "auxiliary data",
@@ -47,8 +47,8 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         Data::Binned(data) => check_data(plan, &data.main, &data.aux)?,
         Data::Drawn(drawn) => {
             for (what, actual, expected) in [
-                ("main data of the toys' source", drawn.source.main.len(), plan.n_bins),
-                ("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux),
+                ("main data of the toys' source", drawn.source.main.len(), plan.n_bins()),
+                ("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux()),
             ] {
                 if actual != expected {
                     return Err(SessionError::WrongLength { what, actual, expected });
@@ -225,14 +225,14 @@ impl CpuSession {
     ) -> Vec<f64> {
         let start = requests.get(index).map_or(&Start::Init, |request| &request.start);
         match start {
-            Start::Init => self.plan.table.init.clone(),
+            Start::Init => self.plan.structure.table.init.clone(),
             Start::At(point) => point.to_vec(),
             Start::Earlier(i) | Start::Along(i, _) => match earlier.get(*i) {
                 Some(Ok(outcome)) if outcome.status != FitStatus::NotConverged(Reason::Unbounded) => {
                     outcome.parameters.clone()
                 }
                 _ if *i < index => self.start_of(requests, *i, earlier),
-                _ => self.plan.table.init.clone(),
+                _ => self.plan.structure.table.init.clone(),
             },
         }
     }
@@ -267,7 +267,7 @@ impl CpuSession {
         worker: &mut Worker,
         drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
-        let frame = Frame::new(&self.plan.table, request);
+        let frame = Frame::new(&self.plan.structure.table, request);
         let mut start = start;
         frame.place(request, &mut start);
         let problem = self.problem(frame, data, drawn, control);

@@ -29,7 +29,7 @@ impl CpuSession {
         }
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
-        let (main, aux) = expected.split_at(plan.n_bins);
+        let (main, aux) = expected.split_at(plan.n_bins());
         // Equal means, as of symmetric models and of auxiliary data with one relative uncertainty, share a table.
         let mut known: HashMap<u64, Poisson> = HashMap::new();
         let mut poisson = |what, index, mean: f64| match known.entry(mean.to_bits()) {
@@ -46,7 +46,7 @@ impl CpuSession {
         // Every auxiliary datum has one constraint term; the plan lists them by kind.
         let mut auxiliary = Vec::with_capacity(aux.len());
         let mut sigma = vec![None; aux.len()];
-        for (&a, &w) in plan.gaussian.aux.iter().zip(&plan.gaussian.inverse_sigma) {
+        for (&a, &w) in plan.structure.gaussian.aux.iter().zip(&plan.numbers.inverse_sigma) {
             sigma[a] = Some(1.0 / w);
         }
         for (a, (&mean, sigma)) in aux.iter().zip(sigma).enumerate() {

@@ -104,11 +104,11 @@ impl CpuSession {
         let mut worker = take(&self.workers, plan);
         let courses = requests.iter().map(|request| {
             // Devices look at all sides of kinks as the processor's search does.
-            let sides = any_code && plan.has_kinks && request.search == Search::Standard;
+            let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
             if request.search != Search::Local && !sides {
                 return None;
             }
-            let frame = Frame::new(&plan.table, request);
+            let frame = Frame::new(&plan.structure.table, request);
             let mut point = match &request.start {
                 Start::At(point) => point.to_vec(),
                 _ => source.parameters.clone(),
@@ -164,7 +164,7 @@ impl CpuSession {
     fn draw(&self, toys: &Toys<'_>) -> Vec<Dataset> {
         let plan = &self.plan;
         let mut data: Vec<Dataset> = toys.range.clone().map(|_| Dataset::empty(plan)).collect();
-        let (mut main, mut aux) = (vec![0.0; plan.n_bins * WIDTH], vec![0.0; plan.n_aux * WIDTH]);
+        let (mut main, mut aux) = (vec![0.0; plan.n_bins() * WIDTH], vec![0.0; plan.n_aux() * WIDTH]);
         for (eight, first) in data.chunks_mut(WIDTH).zip(toys.range.clone().step_by(WIDTH)) {
             toys.source.draw_eight_into(first, &mut main, &mut aux);
             for (lane, toy) in eight.iter_mut().enumerate() {
@@ -194,7 +194,7 @@ impl CpuSession {
     ) {
         let plan = &self.plan;
         let Some(request) = requests.get(index) else { return };
-        let frame = Frame::new(&plan.table, request);
+        let frame = Frame::new(&plan.structure.table, request);
         let asked: Vec<bool> = outcomes.iter().map(|outcome| needed(request, &outcome.fits)).collect();
         let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
         let starts: Vec<Vec<f64>> = chosen()
@@ -279,7 +279,7 @@ impl CpuSession {
         if control.is_cancelled() {
             return Err(FitFailure::Cancelled);
         }
-        let frame = Frame::new(&self.plan.table, request);
+        let frame = Frame::new(&self.plan.structure.table, request);
         let search = if further.is_empty() { Search::Local } else { Search::Standard };
         let mut start = start.to_vec();
         for &(p, value) in &request.fixed {

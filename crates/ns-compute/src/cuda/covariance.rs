@@ -19,7 +19,8 @@ use super::session::CudaSession;
 use super::shape::RESERVED;
 use crate::cpu::request::Frame;
 use crate::eval::Dataset;
-use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
+use crate::optimise::{DENSE_LIMIT, NEAR_KINK, Problem, Worker, fit};
+use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 
 /// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
@@ -114,7 +115,7 @@ impl CudaSession {
     fn is_plain(&self, fit: &FitOutcome, frame: &Frame) -> bool {
         let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
-            let kinked = x.abs() < NEAR_KINK && self.cpu.plan.kinked[p];
+            let kinked = x.abs() < NEAR_KINK && self.cpu.plan.structure.kinked[p];
             x <= frame.lower[p] || x >= frame.upper[p] || kinked
         };
         fit.converged()
@@ -189,7 +190,8 @@ impl CudaSession {
     fn step(&self, fit: &FitOutcome, frame: &Frame, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
-            let crosses = self.cpu.plan.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
+            let crosses =
+                self.cpu.plan.structure.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
             let inside = to > frame.lower[p] && to < frame.upper[p];
             (*step == 0.0 || (inside && !crosses)).then_some(to)
         };

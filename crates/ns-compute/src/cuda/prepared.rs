@@ -121,7 +121,7 @@ impl CudaSession {
             courses.iter().flatten().map(|course| Kind::new(&self.backend, course, plan.n_bins(), true));
         let kinds = kinds.collect::<Result<Vec<Kind>, SessionError>>()?;
         let size = kinds.iter().fold(Size::default(), |size, kind| size.max(kind.size));
-        let frames = requests.iter().map(|request| Frame::new(&plan.table, request)).collect();
+        let frames = requests.iter().map(|request| Frame::new(&plan.structure.table, request)).collect();
         Ok(Some(Shared { courses, kinds, frames, size }))
     }
 }

@@ -109,12 +109,12 @@ impl CudaSession {
     /// The metric of fits of given data: at the model's suggested values, so that it depends on no batch.
     fn prepare_nearby(&self) -> Result<Option<Kind>, SessionError> {
         let plan = &self.cpu.plan;
-        let frame = Frame::new(&plan.table, &FitRequest::default());
+        let frame = Frame::new(&plan.structure.table, &FitRequest::default());
         let mut worker = take(&self.cpu.workers, plan);
         let course = Course::new(
             self.cpu.level,
             plan,
-            &plan.table.init,
+            &plan.structure.table.init,
             &self.cpu.observed.aux,
             (frame.lower, frame.upper, &frame.fixed),
             false,
@@ -124,13 +124,15 @@ impl CudaSession {
         put(&self.cpu.workers, worker);
         // Fits of given data do not look around unless they are asked to: on a ridge they would stay.
         let course = course.filter(|course| !course.has_ridge());
-        course.map(|course| Kind::new(&self.backend, &course, plan.n_bins(), plan.has_kinks)).transpose()
+        course
+            .map(|course| Kind::new(&self.backend, &course, plan.n_bins(), plan.structure.has_kinks))
+            .transpose()
     }
 
     /// Whether a fit on the device starts from elsewhere too, as its kind says: between kinks only one that is asked to, as on
     /// the processor.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
-        !self.cpu.plan.has_kinks || request.search != Search::Local
+        !self.cpu.plan.structure.has_kinks || request.search != Search::Local
     }
 
     /// A launcher for fits of this size.
@@ -278,7 +280,7 @@ impl Session for CudaSession {
             }
             Sort::DrawnLeft | Sort::GivenLeft => Ok(Made { done: 0, left: now.len() }),
         };
-        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
+        in_parts((tasks, self.cpu.plan.structure.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
     }
 
     fn evaluate(

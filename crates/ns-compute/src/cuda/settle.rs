@@ -168,7 +168,7 @@ impl<'a> Settling<'a> {
                     own += 1;
                     Ok(arrived.describe(
                         &frame,
-                        &self.cpu.plan.kinked,
+                        &self.cpu.plan.structure.kinked,
                         saturated.unwrap_or(arrived.outcome.saturated),
                     ))
                 }
@@ -196,7 +196,7 @@ impl<'a> Settling<'a> {
 
     /// How far the processor searches after a fit of given data: between kinks the device has looked at all sides.
     fn to_search(&self, request: &FitRequest) -> Search {
-        let done = self.cpu.plan.has_kinks && request.search == Search::Standard;
+        let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 

@@ -237,7 +237,7 @@ impl Session for SeveralCuda {
             Some(first) => first as &dyn Session,
             None => &self.cpu,
         };
-        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &other)
+        in_parts((tasks, self.cpu.plan.structure.has_kinks), wanted, control, sink, &make, &other)
     }
 
     fn evaluate(

@@ -195,7 +195,7 @@ impl<'a> Batch<'a> {
         let Chunk { slot, turn, items, toys, samples } = chunk;
         let (session, task) = (self.session, turn.task);
         let landed = slot.wait()?;
-        let constant = session.cpu.plan.gaussian.constant;
+        let constant = session.cpu.plan.numbers.gaussian_constant;
         let own = AtomicU64::new(0);
         let rooms = session.covers(self.wanted);
         let settling = Settling {

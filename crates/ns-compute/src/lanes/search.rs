@@ -52,7 +52,7 @@ impl Elsewhere<'_> {
             search.from(&starts, walk);
             open.retain(|&i| search.several[i]);
         }
-        if kind.plan.bent {
+        if kind.plan.policy.bent {
             search.flip(self.bendable, converged, walk);
         }
         search.lower()

@@ -17,7 +17,6 @@ mod worker;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use active::classify;
-pub(crate) use descend::EDM_TOLERANCE;
 pub(crate) use finish::fit;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use finish::{DENSE_LIMIT, NEAR_KINK};

@@ -30,7 +30,7 @@ fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, CudaSession)> {
         let gpu = CudaSession::open_on_host(&model, &execution).unwrap();
         (seed, model, cpu, gpu)
     });
-    opened.filter(|(_, _, cpu, _)| cpu.plan.has_kinks)
+    opened.filter(|(_, _, cpu, _)| cpu.plan.structure.has_kinks)
 }
 
 fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
@@ -47,7 +47,7 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
 #[test]
 fn the_device_s_certificates_have_the_processor_s_tolerance() {
     for (_, _, cpu, gpu) in kinked().take(5) {
-        assert_eq!(gpu.plan.edm_tolerance.to_bits(), cpu.plan.edm_tolerance.to_bits());
+        assert_eq!(gpu.plan.edm_tolerance.to_bits(), cpu.plan.policy.edm_tolerance.to_bits());
     }
 }
 

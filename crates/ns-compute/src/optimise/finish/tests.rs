@@ -23,7 +23,7 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let before = CpuSession::open(&model, &Execution::default()).unwrap();
         models::hold_idle(&mut model, &before, &start);
         let session = CpuSession::open(&model, &Execution::default()).unwrap();
-        let frame = Frame::new(&session.plan().table, &ns_core::FitRequest::default());
+        let frame = Frame::new(&session.plan().structure.table, &ns_core::FitRequest::default());
         let data = session.dataset(&Data::Observed).unwrap();
         let data = data.unwrap_or_else(|| session.observed.as_ref().clone());
         let problem = session.problem(frame, &data, false, Control::default());

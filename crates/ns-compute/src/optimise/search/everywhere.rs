@@ -13,10 +13,10 @@ const MOST_SCATTERED_ITERATIONS: usize = 1500;
 pub(super) fn attempt_shifted(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
     let plan = problem.plan;
     let ways: [(&[bool], bool, f64, f64); 4] = [
-        (&plan.asymmetric, true, 1.0, 1.0),
-        (&plan.asymmetric, true, 1.0, -1.0),
-        (&plan.constrained, false, 0.3, 0.0),
-        (&plan.constrained, false, 3.0, 0.0),
+        (&plan.policy.asymmetric, true, 1.0, 1.0),
+        (&plan.policy.asymmetric, true, 1.0, -1.0),
+        (&plan.structure.constrained, false, 0.3, 0.0),
+        (&plan.structure.constrained, false, 3.0, 0.0),
     ];
     for (marked, wanted, factor, shift) in ways {
         let mut other = start.to_vec();
@@ -38,7 +38,7 @@ pub(super) fn everywhere(worker: &mut Worker, problem: &Problem<'_>, start: &[f6
         return;
     }
     for p in 0..start.len() {
-        if problem.plan.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
+        if problem.plan.policy.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
             cross(worker, problem, p, found);
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn everywhere(worker: &mut Worker, problem: &Problem<'_>, start: &[f6
 /// be far away.
 fn other_bounds(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found) {
     for p in 0..problem.fixed.len() {
-        if problem.fixed[p] || problem.plan.constrained[p] {
+        if problem.fixed[p] || problem.plan.structure.constrained[p] {
             continue;
         }
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
@@ -76,9 +76,9 @@ fn other_bounds(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found) {
 
 /// Holds each of the parameters that bend most, `most` of them, on its other side.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut Found) {
-    let amount = &problem.plan.bends.amount;
+    let amount = &problem.plan.policy.bends.amount;
     let mut bent: Vec<usize> =
-        (0..amount.len()).filter(|&p| problem.plan.asymmetric[p] && !problem.fixed[p]).collect();
+        (0..amount.len()).filter(|&p| problem.plan.policy.asymmetric[p] && !problem.fixed[p]).collect();
     bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     for p in bent.into_iter().take(most) {
         if problem.is_cancelled() {
