@@ -7,8 +7,8 @@ use ns_core::{
     Wanted,
 };
 
-use super::{FitOptions, diagnosis};
-use crate::InferenceError;
+use super::FitOptions;
+use crate::{InferenceError, diagnosis};
 
 /// Fits of many data sets, in their order.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,6 @@
 //! Maximum-likelihood fit of one or many data sets.
 
 mod batch;
-pub(crate) mod diagnosis;
 mod options;
 mod result;
 
@@ -17,7 +16,7 @@ use ns_core::{
 };
 
 use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
-use crate::{InferenceError, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index};
 
 /// How often a lower minimum met on the way may restart a fit.
 const MAX_RESTARTS: usize = 20;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Start};
 
-use super::diagnosis;
-use crate::{InferenceError, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index};
 
 /// The data that a fit uses.
 #[derive(Debug, Clone, PartialEq, Default)]

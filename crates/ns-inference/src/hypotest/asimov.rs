@@ -9,7 +9,7 @@ use ns_core::{
 
 use super::profile::Profile;
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, minos};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{Control, Data, FitRequest, Search, Session, TaskOutcome, ToySource, Wanted};
+use serde::Serialize;
 
 pub(crate) use super::options::check_number;
 pub(crate) use super::run::of_single_fits;
@@ -14,11 +15,29 @@ use super::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeati
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
-use crate::goodness::GoodnessToys;
+use crate::diagnosis;
 
 /// Number of the hypothesis in the random numbers: apart from those of tests and studies.
 const HYPOTHESIS: u8 = 3;
+
+/// Toys of a goodness of fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct GoodnessToys {
+    /// Toys run.
+    pub n_toys: u64,
+    /// Those with a fit that did not reach its certificate; left out.
+    pub n_nonconverged: u64,
+    /// Those with a fit that could not be made; left out.
+    pub n_error: u64,
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Toys per second of wall time.
+    pub toys_per_s: Option<f64>,
+    /// True if the caller stopped the work; the toys done by then are counted.
+    #[serde(skip)]
+    pub interrupted: bool,
+}
 
 /// Counts toys drawn at `point` whose chi2 is not below `chi2`, fitted by `session`.
 pub(crate) fn count(

@@ -13,7 +13,7 @@ use super::statistic::{StatisticReader, needed};
 use super::stream::{Steps, Stretch, Toys, stream};
 use super::{HypotestToysOptions, Hypothesis, RowSink, ToyHeader, ToyRow, ToyRun};
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::hypotest::tester::Tester;
 use crate::{InferenceError, TestStatistic};
 

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use ns_core::{Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
 
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 

@@ -11,7 +11,7 @@ use ns_core::{
 
 use super::{FitToysOptions, GeneratingPoint};
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
 use crate::toys::run::{free_request, of_single_fits};
 use crate::toys::source_of_expectation;
