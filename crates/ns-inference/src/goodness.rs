@@ -106,7 +106,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
     let fit = analysis.fit(&data, analysis.base.clone(), Wanted::default())?;
-    let saturated = session.saturated_nll(&data)?;
+    let saturated = session.saturated_nll(&data)?.ok_or(InferenceError::NoSaturatedModel)?;
     let mut warnings = model.warnings.clone();
     if !fit.converged() {
         warnings.extend(diagnosis::not_converged(model, &fit));

@@ -2,7 +2,7 @@
 
 use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, SessionError};
 
-use super::request::finite;
+use super::request::{check_data, finite};
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
 use crate::eval::{Tangent, forward, hessian_vector, likelihood};
@@ -162,7 +162,8 @@ impl CpuSession {
         aux
     }
 
-    pub(super) fn asimov_data(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+    /// Expected main and auxiliary data at one point.
+    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<BinnedData, SessionError> {
         let plan = &self.plan;
         if parameters.len() != plan.n_parameters() {
             return Err(SessionError::WrongLength {
@@ -172,9 +173,14 @@ impl CpuSession {
             });
         }
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-        let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
-        let (main, aux) = expected.split_at(plan.n_bins());
-        super::request::check_data(plan, main, aux).map_err(|error| match error {
+        let mut main = self.evaluate_points(of, parameters, request)?.expected;
+        let aux = main.split_off(plan.n_bins());
+        Ok(BinnedData { main, aux })
+    }
+
+    pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        let expected = self.expected(parameters, of)?;
+        check_data(&self.plan, &expected.main, &expected.aux).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
                 index,
@@ -183,6 +189,6 @@ impl CpuSession {
             },
             other => other,
         })?;
-        Ok(BinnedData { main: main.to_vec(), aux: aux.to_vec() }.into())
+        Ok(of.with(expected))
     }
 }

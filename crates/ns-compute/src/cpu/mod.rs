@@ -237,23 +237,23 @@ impl Session for CpuSession {
         self.variances_of(data, point, free, combinations)
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
-        self.asimov_data(parameters)
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.asimov_data(parameters, of)
     }
 
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
-        self.source(parameters, seed, hypothesis).map(Arc::new)
+        self.source(parameters, of, seed, hypothesis).map(Arc::new)
     }
 
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
-        Ok(match self.dataset(data)? {
-            None => self.observed.saturated_main + self.observed.saturated_constraint,
-            Some(own) => own.saturated_main + own.saturated_constraint,
-        })
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
+        let own = self.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.observed);
+        Ok(Some(data.saturated_main + data.saturated_constraint))
     }
 }

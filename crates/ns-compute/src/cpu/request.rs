@@ -2,7 +2,7 @@
 
 use ns_core::{
     Control, Data, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, ParameterTable, Reason, Search,
-    SessionError, Start, TaskOutcome, Wanted,
+    Seen, SessionError, Start, TaskOutcome, Wanted,
 };
 
 use super::{CpuSession, put, take};
@@ -43,9 +43,9 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     let index = |index: usize| {
         if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
     };
-    match &task.data {
-        Data::Binned(data) => check_data(plan, &data.main, &data.aux)?,
-        Data::Drawn(drawn) => {
+    match &task.data.seen {
+        Seen::Given(data) => check_data(plan, &data.main, &data.aux)?,
+        Seen::Drawn(drawn) => {
             for (what, actual, expected) in [
                 ("main data of the toys' source", drawn.source.main.len(), plan.n_bins()),
                 ("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux()),
@@ -55,7 +55,7 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
                 }
             }
         }
-        _ => {}
+        Seen::Observed => {}
     }
     for (number, request) in task.fits.iter().enumerate() {
         // Sessions that run on a device look these up without a further check.
@@ -178,13 +178,13 @@ impl Frame {
 impl CpuSession {
     /// The data of a task, with their constants; `None` means the observed ones.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
-        match data {
-            Data::Observed => Ok(None),
-            Data::Binned(binned) => {
+        match &data.seen {
+            Seen::Observed => Ok(None),
+            Seen::Given(binned) => {
                 check_data(&self.plan, &binned.main, &binned.aux)?;
                 Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
             }
-            _ => Err(SessionError::ForeignData {
+            Seen::Drawn(_) => Err(SessionError::ForeignData {
                 remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",
             }),
         }

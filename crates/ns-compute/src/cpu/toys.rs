@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use ns_core::random::{Normal, Poisson};
-use ns_core::{AuxiliarySource, Data, EvaluationRequest, SessionError, ToySource};
+use ns_core::{AuxiliarySource, BinnedData, Data, SessionError, ToySource};
 
 use super::CpuSession;
 
@@ -16,20 +16,12 @@ impl CpuSession {
     pub(super) fn source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<ToySource, SessionError> {
         let plan = &self.plan;
-        if parameters.len() != plan.n_parameters() {
-            return Err(SessionError::WrongLength {
-                what: "parameters",
-                actual: parameters.len(),
-                expected: plan.n_parameters(),
-            });
-        }
-        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-        let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
-        let (main, aux) = expected.split_at(plan.n_bins());
+        let BinnedData { main, aux } = self.expected(parameters, of)?;
         // Equal means, as of symmetric models and of auxiliary data with one relative uncertainty, share a table.
         let mut known: HashMap<u64, Poisson> = HashMap::new();
         let mut poisson = |what, index, mean: f64| match known.entry(mean.to_bits()) {

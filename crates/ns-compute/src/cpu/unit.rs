@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ns_core::{
-    AuxiliarySource, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Search, Start, TaskOutcome,
+    AuxiliarySource, Control, FitFailure, FitOutcome, FitRequest, FitTask, Search, Seen, Start, TaskOutcome,
     ToySource, Wanted,
 };
 
@@ -36,7 +36,7 @@ pub(super) struct Toys<'a> {
 impl<'a> Unit<'a> {
     /// The units of a task, in order.
     pub(super) fn of(session: &CpuSession, task: &'a FitTask) -> Box<dyn Iterator<Item = Self> + 'a> {
-        let Data::Drawn(drawn) = &task.data else {
+        let Seen::Drawn(drawn) = &task.data.seen else {
             return Box::new(std::iter::once(Self { task, toys: None }));
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));

@@ -1,7 +1,7 @@
 //! Parts of a batch: what goes to the device together, and what another session makes, whose outcomes and progress
 //! take their place in the whole.
 
-use ns_core::{Control, Data, FitTask, Observer, Search, Session, SessionError, Sink, TaskOutcome, Wanted};
+use ns_core::{Control, FitTask, Observer, Search, Seen, Session, SessionError, Sink, TaskOutcome, Wanted};
 
 /// Tasks that go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +22,11 @@ impl Sort {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
         let searches = task.fits.iter().any(|request| !local(request.search));
-        match task.data {
-            Data::Drawn(_) if releases || searches => Self::DrawnLeft,
-            Data::Drawn(_) => Self::Drawn,
-            _ if releases => Self::GivenLeft,
-            _ => Self::Given,
+        match task.data.seen {
+            Seen::Drawn(_) if releases || searches => Self::DrawnLeft,
+            Seen::Drawn(_) => Self::Drawn,
+            Seen::Observed | Seen::Given(_) if releases => Self::GivenLeft,
+            Seen::Observed | Seen::Given(_) => Self::Given,
         }
     }
 }

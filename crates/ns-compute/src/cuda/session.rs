@@ -292,25 +292,26 @@ impl Session for CudaSession {
         self.evaluate_points(data, points, request)
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
-        self.cpu.asimov(parameters)
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters, of)
     }
 
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
         if let Some(known) = self.sources.find(|known| is_of(known, parameters, seed, hypothesis)) {
             return Ok(known);
         }
-        let made = self.cpu.toy_source(parameters, seed, hypothesis)?;
+        let made = self.cpu.toy_source(parameters, of, seed, hypothesis)?;
         self.sources.keep(&made);
         Ok(made)
     }
 
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
         self.cpu.saturated_nll(data)
     }
 

@@ -256,20 +256,21 @@ impl Session for SeveralCuda {
         }
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
-        self.cpu.asimov(parameters)
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters, of)
     }
 
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
-        self.cpu.toy_source(parameters, seed, hypothesis)
+        self.cpu.toy_source(parameters, of, seed, hypothesis)
     }
 
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
         self.cpu.saturated_nll(data)
     }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ns_core::{Control, Data, Drawn, FitTask, SessionError, TaskOutcome, Wanted};
+use ns_core::{Control, Drawn, FitTask, Seen, SessionError, TaskOutcome, Wanted};
 
 use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
@@ -113,7 +113,7 @@ impl<'a> Batch<'a> {
     /// Makes ready what a task needs; `None` if the processor makes it.
     fn turn(&self, number: usize) -> Result<Option<Arc<Turn<'a>>>, SessionError> {
         let Some(task) = self.tasks.get(number) else { return Ok(None) };
-        let Data::Drawn(drawn) = &task.data else { return Ok(None) };
+        let Seen::Drawn(drawn) = &task.data.seen else { return Ok(None) };
         let prepared = self.session.prepare(&drawn.source, &task.fits)?;
         let Some((shared, _)) = &prepared.on_device else { return Ok(None) };
         let (shared, launcher) = (Arc::clone(shared), self.session.launcher(shared.size)?);

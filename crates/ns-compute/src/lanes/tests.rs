@@ -92,7 +92,7 @@ fn compare_with_single_points(seed: u64, model: &Model) -> usize {
             let data: Data = ns_core::BinnedData { main: mains[l].clone(), aux: auxes[l].clone() }.into();
             let request = EvaluationRequest { nll: true, gradient: true, ..Default::default() };
             let want = session.evaluate(&data, &points[l], request).unwrap();
-            let saturated = session.saturated_nll(&data).unwrap();
+            let saturated = session.saturated_nll(&data).unwrap().unwrap();
             let name = format!("seed {seed}, {}, {}, lane {l}", model.interpolation, level.name());
             if !want.nll[0].is_finite() {
                 assert!(!scratch.value[l].is_finite(), "{name}: {}", scratch.value[l]);

@@ -1,10 +1,7 @@
 //! Many data sets, one model, one call.
 
-use std::sync::Arc;
-
 use ns_core::{
-    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome,
-    Wanted,
+    BinnedData, Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome, Wanted,
 };
 
 use super::FitOptions;
@@ -84,7 +81,7 @@ pub fn fit_batch_within(
     let tasks: Vec<FitTask> = datasets
         .into_iter()
         .zip(requests.iter().cycle())
-        .map(|(data, request)| FitTask { data: Data::Binned(Arc::new(data)), fits: vec![request.clone()] })
+        .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()] })
         .collect();
     let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());

@@ -265,10 +265,7 @@ pub(crate) fn pulls(
     values: &[f64],
     is_fixed: impl Fn(usize) -> bool,
 ) -> Vec<Option<f64>> {
-    let aux = match data {
-        Data::Binned(data) => &data.aux,
-        _ => &model.observed.aux,
-    };
+    let aux = &data.counts(model).aux;
     let pull = |(i, (p, value)): (usize, (&ns_core::Parameter, &f64))| {
         let datum = aux.get(p.constraint.aux()?)?;
         let centre = match p.constraint {

@@ -180,8 +180,8 @@ impl FitOptions {
     /// If Asimov data at a value are asked of a model without a parameter of interest.
     pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
         match &self.data {
-            FitData::Observed => Ok(Data::Observed),
-            FitData::Given(data) => Ok(Data::Binned(Arc::clone(data))),
+            FitData::Observed => Ok(Data::observed()),
+            FitData::Given(data) => Ok(Arc::clone(data).into()),
             FitData::Asimov { poi } => {
                 let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
                 if let Some(value) = *poi {
@@ -195,7 +195,9 @@ impl FitOptions {
                     }
                 }
                 let purpose = "the Asimov set cannot be made";
-                session.asimov(&point).map_err(|error| diagnosis::expectation(model, purpose, error))
+                session
+                    .asimov(&point, &Data::observed())
+                    .map_err(|error| diagnosis::expectation(model, purpose, error))
             }
         }
     }

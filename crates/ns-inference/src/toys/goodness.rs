@@ -51,12 +51,13 @@ pub(crate) fn count(
     let started = Instant::now();
     let model = analysis.model;
     let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
-    let source = session.toy_source(point, seed, HYPOTHESIS).map_err(refused)?;
-    let asimov = session.asimov(point).map_err(refused)?;
+    let source = session.toy_source(point, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
+    let asimov = session.asimov(point, &analysis.data).map_err(refused)?;
     let (free, _) = free_request(analysis, &asimov, point)?;
     let base = FitRequest { metric: None, ..free.clone() };
-    let reader = ChiSquareReader { session, source: Arc::clone(&source), base };
-    let toys = Toys { source, fits: vec![free], wanted: Wanted::default() };
+    let of = analysis.data.clone();
+    let reader = ChiSquareReader { session, of: of.clone(), source: Arc::clone(&source), base };
+    let toys = Toys { of, source, fits: vec![free], wanted: Wanted::default() };
     let mut steps = Steps { control, done: 0, total: usize::try_from(n_toys).unwrap_or(usize::MAX) };
     let mut above = 0;
     let mut counts =
@@ -87,6 +88,8 @@ pub(crate) fn count(
 /// fraction of a fit.
 struct ChiSquareReader<'a> {
     session: &'a dyn Session,
+    /// The data whose counts toys replace.
+    of: Data,
     source: Arc<ToySource>,
     base: FitRequest,
 }
@@ -106,9 +109,11 @@ impl Reader for ChiSquareReader<'_> {
                 return Reading::Again(vec![(0, again)]);
             }
         };
-        match self.session.saturated_nll(&Data::from(self.source.draw(index))) {
-            Ok(saturated) => Reading::Row((ToyStatus::Converged, (2.0 * (fit.nll - saturated)).max(0.0))),
-            Err(_) => Reading::Row((ToyStatus::Failed, f64::NAN)),
+        match self.session.saturated_nll(&self.of.with(self.source.draw(index))) {
+            Ok(Some(saturated)) => {
+                Reading::Row((ToyStatus::Converged, (2.0 * (fit.nll - saturated)).max(0.0)))
+            }
+            _ => Reading::Row((ToyStatus::Failed, f64::NAN)),
         }
     }
 }

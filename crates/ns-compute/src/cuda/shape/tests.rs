@@ -86,7 +86,7 @@ impl Study {
         let much = CudaSession::open_on_host(&model, &execution()).unwrap();
         let cpu = CpuSession::open(&model, &execution()).unwrap();
         let little = CudaSession::on(cpu, Little::backend(), Device::Cuda(0)).unwrap();
-        let source = much.toy_source(&point, 9, 1).unwrap();
+        let source = much.toy_source(&point, &Data::observed(), 9, 1).unwrap();
         Self { model, much, little, source }
     }
 
@@ -114,8 +114,8 @@ fn points_that_take_more_memory_than_there_is_go_in_portions() {
     let points: Vec<f64> =
         (0..count).flat_map(|k| point.iter().map(move |x| x * (1.0 + 1e-6 * k as f64))).collect();
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-    let here = study.much.evaluate(&Data::Observed, &points, request).unwrap();
-    let there = study.little.evaluate(&Data::Observed, &points, request).unwrap();
+    let here = study.much.evaluate(&Data::observed(), &points, request).unwrap();
+    let there = study.little.evaluate(&Data::observed(), &points, request).unwrap();
     assert_eq!((here.nll.len(), here.gradient.len()), (count, points.len()));
     assert_eq!(here, there);
 }
@@ -124,7 +124,7 @@ fn points_that_take_more_memory_than_there_is_go_in_portions() {
 fn blocks_are_no_more_than_there_is_memory_for() {
     let study = Study::new();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..1200 };
-    let tasks = [FitTask { data: Data::Drawn(drawn), fits: study.fits() }];
+    let tasks = [FitTask { data: drawn.into(), fits: study.fits() }];
     let rooms = study.little.launcher(study.little.nearby.as_ref().unwrap().size).unwrap().fit.rooms;
     assert!(8 * rooms.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
     assert_eq!(run(&study.much, &tasks), run(&study.little, &tasks));

@@ -24,7 +24,7 @@ fn the_certificate_says_how_far_the_minimum_is() {
         models::hold_idle(&mut model, &before, &start);
         let session = CpuSession::open(&model, &Execution::default()).unwrap();
         let frame = Frame::new(&session.plan().structure.table, &ns_core::FitRequest::default());
-        let data = session.dataset(&Data::Observed).unwrap();
+        let data = session.dataset(&Data::observed()).unwrap();
         let data = data.unwrap_or_else(|| session.observed.as_ref().clone());
         let problem = session.problem(frame, &data, false, Control::default());
         let mut worker = take(&session.workers, session.plan());
