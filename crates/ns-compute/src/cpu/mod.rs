@@ -36,7 +36,7 @@ pub struct CpuSession {
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
     threads: usize,
-    pub(crate) pool: Option<Pool>,
+    pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
@@ -84,7 +84,7 @@ impl CpuSession {
     pub fn with_threads(&self, threads: usize) -> Result<Self, SessionError> {
         let threads = Execution { threads, ..Execution::default() }.resolved_threads();
         // The calling thread works too.
-        let pool = if threads > 1 { Some(Pool::new(threads - 1)?) } else { None };
+        let pool = if threads > 1 { Some(Pool::of(threads - 1)?) } else { None };
         Ok(Self {
             plan: Arc::clone(&self.plan),
             smooth: self.smooth.clone(),
