@@ -12,11 +12,11 @@ ci:
 test *arguments:
     scripts/test {{arguments}}
 
-# Tests that need an NVIDIA card; says why where there is none. Arguments go to pytest.
+# Tests that need an NVIDIA GPU; says why where there is none. Arguments go to pytest.
 test-gpu *arguments:
     scripts/test-gpu {{arguments}}
 
-# The Rust ones of them that need one card under compute-sanitizer.
+# The Rust ones of them that need one GPU under compute-sanitizer.
 test-sanitizer *arguments:
     scripts/test-sanitizer {{arguments}}
 

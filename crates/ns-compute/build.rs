@@ -1,4 +1,4 @@
-//! Compiles the CUDA kernels for the processor, for tests (feature `cuda-on-host`). Nothing else is built here.
+//! Compiles the CUDA kernels for the CPU, for tests (feature `cuda-on-host`). Nothing else is built here.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -9,7 +9,7 @@ fn main() {
         for file in twins("src/terms") {
             println!("cargo::rerun-if-changed={}", file.display());
         }
-        // Blocks of one thread, and blocks of as many as on a card.
+        // Blocks of one thread, and blocks of as many as on a GPU.
         for (many, name) in [(false, "ns_kernels_on_host"), (true, "ns_kernels_in_blocks")] {
             let mut build = cc::Build::new();
             if many {

@@ -15,7 +15,7 @@ CLS_RELATIVE = 1e-6
 # Upper limits: relative to pyhf's.
 LIMIT_RELATIVE = 1e-5
 
-# Between the processor and a CUDA device; crates/ns-inference/tests/gpu/tolerances.rs has the same numbers.
+# Between the CPU and a CUDA device; crates/ns-inference/tests/gpu/tolerances.rs has the same numbers.
 
 # -ln L at the same point: units of the last place of the sum of absolute terms, and a floor.
 CUDA_NLL_ROUNDINGS = 8.0

@@ -306,7 +306,7 @@ class TestPickles:
 
 
 class TestDevices:
-    def test_the_processor_is_there(self):
+    def test_the_cpu_is_there(self):
         devices = {d.name: d for d in nextstat.devices()}
         assert devices["cpu"].available and devices["cpu"].description
         for device in devices.values():

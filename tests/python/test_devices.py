@@ -10,9 +10,9 @@ def model(fixtures):
 
 
 def missing(function):
-    """The error of a function that needs a CUDA card, or a skip where there is one."""
+    """The error of a function that needs a CUDA GPU, or a skip where there is one."""
     if nextstat.has_cuda():
-        pytest.skip("this machine has a CUDA card; what is raised without one is not compared")
+        pytest.skip("this machine has a CUDA GPU; what is raised without one is not compared")
     with pytest.raises(nextstat.DeviceError) as raised:
         function()
     return str(raised.value)
@@ -25,11 +25,11 @@ def test_has_cuda_and_has_metal_say_what_the_list_says():
     assert nextstat.has_metal() is ("metal" in there)
 
 
-def test_cards_are_described():
+def test_gpus_are_described():
     for device in nextstat.devices():
-        card = device.name.startswith("cuda:")
+        gpu = device.name.startswith("cuda:")
         described = (device.memory, device.capability, device.driver)
-        assert all(x is not None for x in described) if card else described == (None, None, None), device
+        assert all(x is not None for x in described) if gpu else described == (None, None, None), device
         assert set(device.to_dict()) >= {"name", "available", "memory", "capability", "driver", "reason", "remedy"}
 
 
@@ -48,13 +48,13 @@ def test_cards_are_described():
         lambda m, d: nextstat.fit_batch(m, m.toy_data(m.suggested_init(), 2), device=d),
     ],
 )
-def test_every_analysis_names_the_missing_card_and_the_remedy(model, call):
+def test_every_analysis_names_the_missing_gpu_and_the_remedy(model, call):
     for device in ("cuda", "cuda:0", "cuda:all"):
         text = missing(lambda: call(model, device))
         assert "CUDA" in text and "cpu" in text, text
 
 
-def test_a_card_that_no_machine_has(model):
+def test_a_gpu_that_no_machine_has(model):
     with pytest.raises(nextstat.DeviceError, match="cuda:999|CUDA"):
         nextstat.fit(model, device="cuda:999")
     with pytest.raises(nextstat.DeviceError, match="Metal"):
@@ -74,16 +74,16 @@ def test_auto_says_why(model):
         nextstat.fit_batch(model, model.toy_data(model.suggested_init(), 2)),
     ):
         assert result.device == "cpu"
-        assert "on the processor with" in result.device_reason, result.device_reason
+        assert "on the CPU with" in result.device_reason, result.device_reason
         assert result.gpu_check is None
         assert result.to_dict()["device_reason"] == result.device_reason
     assert nextstat.hypotest_toys(1.0, model, n_toys=5).device_reason.startswith("10 toys: about ")
     assert nextstat.fit(model, device="cpu").device_reason is None
 
 
-def test_a_run_on_a_card_carries_its_check(model):
+def test_a_run_on_a_gpu_carries_its_check(model):
     if not nextstat.has_cuda():
-        pytest.skip("no CUDA card: " + next(d.reason for d in nextstat.devices() if d.name == "cuda"))
+        pytest.skip("no CUDA GPU: " + next(d.reason for d in nextstat.devices() if d.name == "cuda"))
     result = nextstat.hypotest_toys(1.0, model, n_toys=100, device="cuda")
     assert result.device == "cuda:0" and result.device_reason is None
     check = result.gpu_check

@@ -1,6 +1,6 @@
-"""A CUDA device against the processor, through the Python package: the parity contract of `docs/gpu-contract.md`.
+"""A CUDA device against the CPU, through the Python package: the parity contract of `docs/gpu-contract.md`.
 
-Without a card, or without the published workspaces (NEXTSTAT_REFERENCE_DIR), every test is skipped with its reason.
+Without a GPU, or without the published workspaces (NEXTSTAT_REFERENCE_DIR), every test is skipped with its reason.
 """
 
 import _tolerances as tolerances

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, datasets as read_datasets, or_nan};
-use crate::device::{Ran, execution};
+use crate::device::{RunInfo, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::pickle::{Reduced, restorer};
@@ -97,7 +97,7 @@ impl BatchResult {
         batch: BatchFit,
         options: &FitOptions,
         model: &Model,
-        ran: Ran,
+        ran: RunInfo,
         started: Instant,
     ) -> PyResult<Self> {
         let (n, width) = (batch.fits.len(), model.inner.parameters.len());

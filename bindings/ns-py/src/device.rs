@@ -123,24 +123,24 @@ impl Opened {
     ///
     /// # Errors
     /// If Python refuses.
-    pub(crate) fn ran(&self, py: Python<'_>) -> PyResult<Ran> {
+    pub(crate) fn ran(&self, py: Python<'_>) -> PyResult<RunInfo> {
         let gpu_check = match GpuCheck::of(self.session.as_ref()) {
             Some(check) => Some(as_dict(py, &check)?),
             None => None,
         };
         let device = Session::device(self.session.as_ref()).to_string();
-        Ok(Ran { device, device_reason: self.reason.clone(), gpu_check })
+        Ok(RunInfo { device, device_reason: self.reason.clone(), gpu_check })
     }
 }
 
 /// What ran.
-pub(crate) struct Ran {
+pub(crate) struct RunInfo {
     pub(crate) device: String,
     pub(crate) device_reason: Option<String>,
     pub(crate) gpu_check: Option<Py<PyDict>>,
 }
 
-impl Ran {
+impl RunInfo {
     /// Adds the keys of the JSON.
     ///
     /// # Errors

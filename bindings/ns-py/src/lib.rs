@@ -5,6 +5,7 @@ mod arrays;
 mod batch;
 mod bounds;
 mod device;
+mod edit;
 mod error;
 mod evaluate;
 mod fit;
@@ -19,7 +20,6 @@ mod result;
 mod scan;
 mod stages;
 mod study;
-mod surgery;
 mod table;
 mod toys;
 mod whole;
@@ -70,9 +70,9 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(debug_assertions)]
     m.add_function(wrap_pyfunction!(work::_panic, m)?)?;
     m.add_function(wrap_pyfunction!(load::_text, m)?)?;
-    m.add_function(wrap_pyfunction!(surgery::prune, m)?)?;
-    m.add_function(wrap_pyfunction!(surgery::rename, m)?)?;
-    m.add_function(wrap_pyfunction!(surgery::combine, m)?)?;
+    m.add_function(wrap_pyfunction!(edit::prune, m)?)?;
+    m.add_function(wrap_pyfunction!(edit::rename, m)?)?;
+    m.add_function(wrap_pyfunction!(edit::combine, m)?)?;
     m.add_function(wrap_pyfunction!(written::patch, m)?)?;
     m.add_function(wrap_pyfunction!(written::sort, m)?)?;
     m.add_function(wrap_pyfunction!(written::digest, m)?)?;

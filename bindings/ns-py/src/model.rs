@@ -43,7 +43,7 @@ pub(crate) struct Origin {
 }
 
 /// What `pickle` keeps of a model.
-type Kept<'py> =
+type Pickled<'py> =
     (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
 
 /// A warning of how the workspace was read, which its text no longer shows: path, message, remedy.
@@ -55,7 +55,7 @@ impl Origin {
     }
 
     /// The arguments of the function that restores it.
-    fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Kept<'py>> {
+    fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let options = &self.options;
         let text = match self.text.get() {
             Some(text) => text.clone_ref(py),
@@ -102,8 +102,9 @@ impl Question {
     /// # Errors
     /// If it is something else.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Read<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
-        let (text, measurement, (normsys, histosys), poi, notes): Read<'_> = kept.extract()?;
+        type PickledParts<'py> =
+            (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
+        let (text, measurement, (normsys, histosys), poi, notes): PickledParts<'_> = kept.extract()?;
         let mut origin =
             crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi, notes)?;
         origin.text = OnceLock::from(text.unbind());
@@ -301,7 +302,7 @@ impl Model {
     }
 
     /// `-ln L` at one point (a float) or at each row of a batch (an array), for the observed data
-    /// or other ones. `device` "auto" is the processor here.
+    /// or other ones. `device` "auto" is the CPU here.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll<'py>(
         &self,

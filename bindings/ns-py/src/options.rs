@@ -128,9 +128,9 @@ pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bo
 /// # Errors
 /// If it is something else.
 pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
-    type Kept = Option<(Option<(Vec<f64>, Vec<f64>)>, Option<f64>)>;
+    type Pickled = Option<(Option<(Vec<f64>, Vec<f64>)>, Option<f64>)>;
     let mut options = FitOptions::default().search(search(kept.get_item(3)?.extract()?)?);
-    options = match kept.get_item(0)?.extract::<Kept>()? {
+    options = match kept.get_item(0)?.extract::<Pickled>()? {
         None => options,
         Some((Some((main, aux)), _)) => options.data(FitData::Given(Arc::new(BinnedData { main, aux }))),
         Some((None, poi)) => options.data(FitData::Asimov { poi }),

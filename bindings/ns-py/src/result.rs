@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, or_nan};
-use crate::device::Ran;
+use crate::device::RunInfo;
 use crate::error::inference_error;
 use crate::model::{Model, Question};
 use crate::options;
@@ -122,7 +122,7 @@ impl FitResult {
         mut inner: ns_inference::FitResult,
         model: &Model,
         options: FitOptions,
-        ran: Ran,
+        ran: RunInfo,
         started: Instant,
     ) -> PyResult<Self> {
         let covariance = match inner.covariance.take() {

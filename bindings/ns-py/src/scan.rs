@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, array, or_nan};
-use crate::device::{Ran, execution};
+use crate::device::{RunInfo, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::pickle::{Reduced, read, restorer, written};
@@ -66,13 +66,13 @@ pub(crate) fn _scan_interval(
 }
 
 /// What results say of what ran: device, why, check, interpolation, digest, seconds.
-type Told = (String, Option<String>, Option<Py<PyDict>>, String, String, f64);
+type RunRecord = (String, Option<String>, Option<Py<PyDict>>, String, String, f64);
 
 /// A scan again.
 #[pyfunction]
-pub(crate) fn _scan(py: Python<'_>, inner: &str, told: Told) -> PyResult<ScanResult> {
+pub(crate) fn _scan(py: Python<'_>, inner: &str, run: RunRecord) -> PyResult<ScanResult> {
     let StoredScan(inner) = read(inner)?;
-    ScanResult::told(py, inner, told)
+    ScanResult::from_run(py, inner, run)
 }
 
 impl From<&ns_inference::ScanInterval> for ScanInterval {
@@ -119,19 +119,19 @@ impl ScanResult {
         py: Python<'_>,
         inner: ns_inference::ScanResult,
         model: &Model,
-        ran: Ran,
+        ran: RunInfo,
         started: Instant,
     ) -> PyResult<Self> {
         let (interpolation, digest) = (model.inner.interpolation.to_string(), model.digest().to_owned());
         let wall_s = started.elapsed().as_secs_f64();
-        let told = (ran.device, ran.device_reason, ran.gpu_check, interpolation, digest, wall_s);
-        Self::told(py, inner, told)
+        let run = (ran.device, ran.device_reason, ran.gpu_check, interpolation, digest, wall_s);
+        Self::from_run(py, inner, run)
     }
 
-    fn told(
+    fn from_run(
         py: Python<'_>,
         inner: ns_inference::ScanResult,
-        (device, device_reason, gpu_check, interpolation, model_digest, wall_s): Told,
+        (device, device_reason, gpu_check, interpolation, model_digest, wall_s): RunRecord,
     ) -> PyResult<Self> {
         let shape = match &inner.second {
             Some(second) => vec![second.mu_values.len(), inner.mu_values.len()],
@@ -370,9 +370,9 @@ impl ScanResult {
         let check = self.gpu_check.as_ref().map(|check| check.clone_ref(py));
         let (device, reason) = (self.device.clone(), self.device_reason.clone());
         let (interpolation, digest) = (self.interpolation.clone(), self.model_digest.clone());
-        let told: Told = (device, reason, check, interpolation, digest, self.wall_s);
+        let run: RunRecord = (device, reason, check, interpolation, digest, self.wall_s);
         let inner = written(&StoredScan(self.inner.clone()))?;
-        Ok((restorer(py, "_scan")?, (inner, told).into_pyobject(py)?))
+        Ok((restorer(py, "_scan")?, (inner, run).into_pyobject(py)?))
     }
 
     fn __len__(&self) -> usize {

@@ -87,18 +87,18 @@ pub(crate) fn yields(
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, progress: None };
     let options = common.fit_options(model)?;
-    let place = Place::of(py, &model.inner, params, prefit)?;
+    let place = YieldPoint::of(py, &model.inner, params, prefit)?;
     let mut drawn = None;
     let analysis = |core: &ns_core::Model, session: &dyn Session, control: Control<'_>| {
         let at = match &place {
-            Place::BestFit => {
+            YieldPoint::BestFit => {
                 let matrix = core.parameters.len() <= MOST_WITH_COVARIANCE;
                 let result = ns_inference::fit(core, session, &options.clone().covariance(matrix), control)?;
                 return expected_yields(core, session, &options, YieldsAt::Postfit(&result));
             }
-            Place::Init => YieldsAt::Prefit,
-            Place::Fit(result) => YieldsAt::Postfit(result),
-            Place::Given(point) => YieldsAt::Given(point, None),
+            YieldPoint::Init => YieldsAt::Prefit,
+            YieldPoint::Fit(result) => YieldsAt::Postfit(result),
+            YieldPoint::Given(point) => YieldsAt::Given(point, None),
         };
         expected_yields(core, session, &options, at)
     };
@@ -110,14 +110,14 @@ pub(crate) fn yields(
 }
 
 /// Where yields are predicted.
-enum Place {
+enum YieldPoint {
     BestFit,
     Init,
     Fit(Box<ns_inference::FitResult>),
     Given(Vec<f64>),
 }
 
-impl Place {
+impl YieldPoint {
     /// Reads `params` and `prefit`.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
-use crate::record::{Ran, Record};
+use crate::record::{Record, RunInfo};
 use crate::{interrupt, load};
 
 /// One command at work.
@@ -85,7 +85,7 @@ impl Job {
         warnings: &[String],
         table: impl FnOnce(&Model) -> String,
     ) -> Result<(), CliError> {
-        let ran = Ran::on(self.session.as_ref(), self.reason.as_ref());
+        let ran = RunInfo::on(self.session.as_ref(), self.reason.as_ref());
         let device = ran.device();
         let record = Record::new(result, ran, Some(&self.model), self.started);
         let closing = format!(

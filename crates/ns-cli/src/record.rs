@@ -13,17 +13,17 @@ use crate::table::count;
 
 /// What ran.
 #[derive(Debug, Clone)]
-pub(crate) struct Ran {
+pub(crate) struct RunInfo {
     device: Device,
     reason: Option<String>,
     check: Option<GpuCheck>,
 }
 
-impl Ran {
-    /// The processor, without a session.
+impl RunInfo {
+    /// The CPU, without a session.
     pub(crate) const HERE: Self = Self { device: Device::Cpu, reason: None, check: None };
 
-    /// A session's device, why it was chosen if it was, and how it compares with the processor.
+    /// A session's device, why it was chosen if it was, and how it compares with the CPU.
     pub(crate) fn on(session: &dyn Session, reason: Option<&String>) -> Self {
         Self { device: session.device(), reason: reason.cloned(), check: GpuCheck::of(session) }
     }
@@ -33,7 +33,7 @@ impl Ran {
         match &self.check {
             None => self.device.to_string(),
             Some(check) => format!(
-                "{} ({} of {} checked on the processor{})",
+                "{} ({} of {} checked on the CPU{})",
                 self.device,
                 check.n_checked,
                 count(usize::try_from(check.n_fits).unwrap_or(usize::MAX), "fit"),
@@ -60,7 +60,7 @@ pub(crate) struct Record<'a, T: Serialize> {
 
 impl<'a, T: Serialize> Record<'a, T> {
     /// Adds the common keys; those of the model are null where there is none.
-    pub(crate) fn new(body: &'a T, ran: Ran, model: Option<&Model>, started: Instant) -> Self {
+    pub(crate) fn new(body: &'a T, ran: RunInfo, model: Option<&Model>, started: Instant) -> Self {
         Self {
             body,
             device: ran.device.to_string(),

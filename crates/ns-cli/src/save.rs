@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::InferenceError;
-use ns_inference::toys::store::{Place, Recording, StoreError, StoredRow};
+use ns_inference::toys::store::{Recording, StoreError, StoredRow, ToyDestination};
 use ns_inference::toys::{
     FitRowSink, FitToyRow, FitToysHeader, FitToysTest, Hypothesis, RowSink, Shard, ToyHeader, ToyRow, ToyRun,
     ToyTest,
@@ -61,9 +61,9 @@ impl SaveArgs {
     ///
     /// # Errors
     /// If it cannot be written, another run is there, or it is where the result goes, too.
-    pub(crate) fn claim(&self, result: Option<&Path>) -> Result<Option<Place>, CliError> {
+    pub(crate) fn claim(&self, result: Option<&Path>) -> Result<Option<ToyDestination>, CliError> {
         distinct([("--output", result), ("--save", self.save.as_deref())])?;
-        Ok(self.save.as_ref().map(|path| Place::claim(path, self.resume)).transpose()?)
+        Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
     /// Runs what is missing and hands over all rows, those of an earlier run included.
@@ -72,7 +72,7 @@ impl SaveArgs {
     /// If the device fails or the file cannot be written.
     pub(crate) fn run<'a, T: Toys<'a>>(
         &self,
-        place: Option<Place>,
+        place: Option<ToyDestination>,
         mut test: T,
         (model, session): (&'a Model, &'a dyn Session),
         control: Control<'_>,

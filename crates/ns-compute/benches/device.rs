@@ -1,4 +1,4 @@
-//! The CUDA session beside the processor's: values, fits, the refits of a ranking, toys. The processor makes batches
+//! The CUDA session beside the CPU's: values, fits, the refits of a ranking, toys. The CPU makes batches
 //! of fits with all its threads, values at many points with one.
 //!
 //! `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`; with `NEXTSTAT_REFERENCE_DIR`
@@ -22,7 +22,7 @@ use ns_compute::CpuSession;
 use ns_compute::cuda::CudaSession;
 use ns_core::{
     BinnedData, Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome,
-    FitRequest, FitTask, Model, Search, Session, SessionError, Start, TaskOutcome, Wanted,
+    FitRequest, FitTask, Model, OutcomeParts, Search, Session, SessionError, Start, TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -96,7 +96,7 @@ fn models() -> Vec<(&'static str, Model, u64)> {
 fn is_there() -> bool {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
-        eprintln!("the kernels compiled for the processor stand in for a device: these are no times of one");
+        eprintln!("the kernels compiled for the CPU stand in for a device: these are no times of one");
         return true;
     }
     let why = match ns_compute::cuda::found() {
@@ -120,13 +120,13 @@ fn open(model: &Model) -> Result<CudaSession, SessionError> {
 /// The sessions to compare, with their names.
 type Sessions<'a> = [(&'static str, &'a dyn Session); 2];
 
-fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> Vec<TaskOutcome> {
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<TaskOutcome> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
     outcomes
 }
 
-fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: Wanted) -> FitOutcome {
+fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: OutcomeParts) -> FitOutcome {
     let task = FitTask { data: Data::observed(), fits: vec![FitRequest { fixed, ..FitRequest::default() }] };
     run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
 }
@@ -163,7 +163,12 @@ fn values(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>) {
 }
 
 /// Fits, of counts moved by up to a per mille, with uncertainties and covariance.
-fn fits(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>, model: &Model, wanted: Wanted) {
+fn fits(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    sessions: &Sessions<'_>,
+    model: &Model,
+    wanted: OutcomeParts,
+) {
     for (device, session) in sessions {
         let mut wiggle = Wiggle::default();
         let mut task = || {
@@ -213,11 +218,11 @@ fn refits(
             }
             tasks
         };
-        assert_converged(device, &run(*session, &tasks(), Wanted::default()));
+        assert_converged(device, &run(*session, &tasks(), OutcomeParts::default()));
         group.bench_function(BenchmarkId::new("ranking_refits", device), |b| {
             b.iter_batched(
                 &mut tasks,
-                |tasks| run(*session, &tasks, Wanted::default()),
+                |tasks| run(*session, &tasks, OutcomeParts::default()),
                 BatchSize::PerIteration,
             );
         });
@@ -234,7 +239,7 @@ fn toys(
     n_toys: u64,
 ) {
     let [(_, cpu), _] = sessions;
-    let at = |mu| fit(*cpu, vec![(poi, mu)], Wanted::default()).parameters;
+    let at = |mu| fit(*cpu, vec![(poi, mu)], OutcomeParts::default()).parameters;
     let (background, signal) = (at(0.0), at(1.0));
     let first = FitRequest {
         start: Start::At(free.parameters.clone().into()),
@@ -260,11 +265,11 @@ fn toys(
                 FitTask { data, fits: vec![first.clone(), second.clone()] }
             })
         };
-        assert_converged(device, &run(*session, &tasks(), Wanted::default()));
+        assert_converged(device, &run(*session, &tasks(), OutcomeParts::default()));
         group.bench_function(BenchmarkId::new(format!("toys_2x{n_toys}"), device), |b| {
             b.iter_batched(
                 &mut tasks,
-                |tasks| run(*session, &tasks, Wanted::default()),
+                |tasks| run(*session, &tasks, OutcomeParts::default()),
                 BatchSize::PerIteration,
             );
         });
@@ -279,7 +284,7 @@ fn device(c: &mut Criterion) {
         let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
         let cuda = open(&model).unwrap();
         let sessions: Sessions<'_> = [("cpu", &cpu), ("cuda", &cuda)];
-        let wanted = Wanted { uncertainties: true, covariance: true };
+        let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let best = fit(&cpu, Vec::new(), wanted);
         let mut group = c.benchmark_group(format!("device/{name}"));
         group

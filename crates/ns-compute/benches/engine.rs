@@ -15,8 +15,8 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use ns_compute::CpuSession;
 use ns_core::{
-    BinnedData, Control, Data, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask, Model, Search,
-    Session, TaskOutcome, Wanted,
+    BinnedData, Control, Data, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask, Model,
+    OutcomeParts, Search, Session, TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -84,7 +84,7 @@ fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> Data {
     BinnedData { main: wiggle.scaled(&observed.main), aux: observed.aux.clone() }.into()
 }
 
-fn fit(session: &CpuSession, data: Data, search: Search, wanted: Wanted) -> FitOutcome {
+fn fit(session: &CpuSession, data: Data, search: Search, wanted: OutcomeParts) -> FitOutcome {
     let task = FitTask { data, fits: vec![FitRequest { search, ..FitRequest::default() }] };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
@@ -137,9 +137,9 @@ fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
 
 fn fits(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, model: &Model, session: &CpuSession) {
     let mut wiggle = Wiggle(0);
-    let everything = Wanted { uncertainties: true, covariance: true };
+    let everything = OutcomeParts { uncertainties: true, covariance: true };
     for (what, search, wanted) in [
-        ("fit_local", Search::Local, Wanted::default()),
+        ("fit_local", Search::Local, OutcomeParts::default()),
         ("fit_with_covariance", Search::Standard, everything),
     ] {
         let outcome = fit(session, Data::observed(), search, wanted);

@@ -1,6 +1,6 @@
-//! Compares the CUDA session with the processor's, and times it:
+//! Compares the CUDA session with the CPU's, and times it:
 //! `check_cuda DEVICE N_TOYS WS.json...`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled for the
-//! processor; needs the feature `cuda-on-host`).
+//! CPU; needs the feature `cuda-on-host`).
 //!
 //! Prints a row per workspace and interpolation: the largest difference over what the parity contract allows.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use ns_compute::cuda::CudaSession;
 use ns_core::random::{Stream, centred_uniform};
 use ns_core::{
     Condition, Control, Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,
-    Search, Session, SessionError, Start, TaskOutcome, Wanted,
+    OutcomeParts, Search, Session, SessionError, Start, TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -33,7 +33,7 @@ fn open(device: &str, model: &Model) -> Result<CudaSession, SessionError> {
     panic!("needs the feature cuda")
 }
 
-fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> (Vec<TaskOutcome>, f64) {
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> (Vec<TaskOutcome>, f64) {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     let began = Instant::now();
     session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
@@ -79,7 +79,7 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     values(&cpu, &gpu);
     hessians(&cpu, &gpu);
     fits(&cpu, &gpu, &model);
-    // Between kinks the processor takes a tenth of a second for a toy.
+    // Between kinks the CPU takes a tenth of a second for a toy.
     let smooth = interpolation == Interpolation::SMOOTH;
     let n_toys = if smooth { n_toys } else { n_toys.min(MOST_WITH_KINKS) };
     if n_toys > 0 {
@@ -188,11 +188,11 @@ fn covariances(cpu: &CpuSession, gpu: &CudaSession, n_toys: u64, search: Search)
         (format!("{few} toys, covariances"), drawn(0..few), true),
         (format!("{few} sets of data, covariances"), given(0..few), true),
     ] {
-        let wanted = Wanted { uncertainties: true, covariance };
+        let wanted = OutcomeParts { uncertainties: true, covariance };
         let (here, time_cpu) = run(cpu, &tasks, wanted);
         run(gpu, &tasks, wanted);
         let (there, time_gpu) = run(gpu, &tasks, wanted);
-        let (_, time_without) = run(gpu, &tasks, Wanted::default());
+        let (_, time_without) = run(gpu, &tasks, OutcomeParts::default());
         // Two searches may end in two minima.
         let (mut compared, mut sigma, mut elements, mut different, mut edm) =
             (0, 0.0_f64, 0.0_f64, 0, 0.0_f64);
@@ -221,13 +221,13 @@ fn covariances(cpu: &CpuSession, gpu: &CudaSession, n_toys: u64, search: Search)
             }
         }
         println!(
-            "  {name}: {compared} compared, {different} end elsewhere; uncertainties {sigma:.1e}, covariances {elements:.1e} apart, EDM up to {edm:.1e}; {time_cpu:.0} ms on the processor, {time_gpu:.1} here ({time_without:.1} without)"
+            "  {name}: {compared} compared, {different} end elsewhere; uncertainties {sigma:.1e}, covariances {elements:.1e} apart, EDM up to {edm:.1e}; {time_cpu:.0} ms on the CPU, {time_gpu:.1} here ({time_without:.1} without)"
         );
     }
 }
 
 fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
-    let wanted = Wanted { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let single = || vec![FitTask { data: Data::observed(), fits: vec![FitRequest::default()] }];
     let (mut here, _) = run(cpu, &single(), wanted);
     let (_, time_cpu) = run(cpu, &single(), wanted);
@@ -242,7 +242,7 @@ fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
         }
     }
     println!(
-        "  fit: nll {:.3e} apart, parameters {pull:.1e}; {time_cpu:.2} ms on the processor, {time_gpu:.2} here",
+        "  fit: nll {:.3e} apart, parameters {pull:.1e}; {time_cpu:.2} ms on the CPU, {time_gpu:.2} here",
         there.nll - here.nll
     );
     // The refits of a ranking: every parameter moved by its uncertainty.
@@ -273,9 +273,9 @@ fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
             tasks.push(FitTask { data: Data::observed(), fits: vec![request] });
         }
     }
-    let (here, time_cpu) = run(cpu, &tasks, Wanted::default());
-    run(gpu, &tasks, Wanted::default());
-    let (there, time_gpu) = run(gpu, &tasks, Wanted::default());
+    let (here, time_cpu) = run(cpu, &tasks, OutcomeParts::default());
+    run(gpu, &tasks, OutcomeParts::default());
+    let (there, time_gpu) = run(gpu, &tasks, OutcomeParts::default());
     let (mut worst, mut failed, mut iterations, mut higher) = (0.0_f64, 0, 0, 0.0_f64);
     for (a, b) in here.iter().zip(&there) {
         match (&a.fits[0], &b.fits[0]) {
@@ -290,7 +290,7 @@ fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
         }
     }
     println!(
-        "  {} refits: POI {worst:.1e}, nll {higher:.1e} apart, {failed} failed, {:.1} iterations; {time_cpu:.2} ms on the processor, {time_gpu:.2} here",
+        "  {} refits: POI {worst:.1e}, nll {higher:.1e} apart, {failed} failed, {:.1} iterations; {time_cpu:.2} ms on the CPU, {time_gpu:.2} here",
         tasks.len(),
         iterations as f64 / tasks.len().max(1) as f64
     );
@@ -302,8 +302,9 @@ fn toys(cpu: &CpuSession, gpu: &CudaSession, model: &Model, n_toys: u64, search:
         data: Data::observed(),
         fits: vec![FitRequest { fixed, ..FitRequest::default() }],
     };
-    let parent = run(cpu, &[task(Vec::new())], Wanted::default()).0.remove(0).fits.remove(0).unwrap();
-    let at_one = run(cpu, &[task(vec![(poi, 1.0)])], Wanted::default()).0.remove(0).fits.remove(0).unwrap();
+    let parent = run(cpu, &[task(Vec::new())], OutcomeParts::default()).0.remove(0).fits.remove(0).unwrap();
+    let at_one =
+        run(cpu, &[task(vec![(poi, 1.0)])], OutcomeParts::default()).0.remove(0).fits.remove(0).unwrap();
     let free =
         FitRequest { start: Start::At(parent.parameters.clone().into()), search, ..FitRequest::default() };
     let conditional = FitRequest {
@@ -321,9 +322,9 @@ fn toys(cpu: &CpuSession, gpu: &CudaSession, model: &Model, n_toys: u64, search:
             data: Data::from(Drawn { source, toys: 0..n_toys }),
             fits: vec![free.clone(), conditional.clone()],
         }];
-        let (here, time_cpu) = run(cpu, &tasks, Wanted::default());
-        let (there, first) = run(gpu, &tasks, Wanted::default());
-        let (_, time_gpu) = run(gpu, &tasks, Wanted::default());
+        let (here, time_cpu) = run(cpu, &tasks, OutcomeParts::default());
+        let (there, first) = run(gpu, &tasks, OutcomeParts::default());
+        let (_, time_gpu) = run(gpu, &tasks, OutcomeParts::default());
         let (mut apart, mut lower, mut worst, mut failed, mut left, mut fits, mut its, mut evs) =
             (0, 0, 0.0_f64, 0, 0, 0, 0, 0);
         for (a, b) in here.iter().zip(&there) {
@@ -345,7 +346,7 @@ fn toys(cpu: &CpuSession, gpu: &CudaSession, model: &Model, n_toys: u64, search:
             }
         }
         println!(
-            "  {n_toys} toys {name}: {fits} fits, {apart} more than 1e-8 apart ({lower} lower here, worst nll {worst:.1e}), {failed} failed, {left} asked for on one side; {:.1} iterations, {:.1} evaluations; {time_cpu:.0} ms on the processor, {time_gpu:.1} here (first {first:.1})",
+            "  {n_toys} toys {name}: {fits} fits, {apart} more than 1e-8 apart ({lower} lower here, worst nll {worst:.1e}), {failed} failed, {left} asked for on one side; {:.1} iterations, {:.1} evaluations; {time_cpu:.0} ms on the CPU, {time_gpu:.1} here (first {first:.1})",
             its as f64 / fits as f64,
             evs as f64 / fits as f64
         );

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use ns_compute::{CpuSession, Level};
 use ns_core::{
-    Control, Data, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Search, Session, Start,
-    TaskOutcome, Wanted,
+    Control, Data, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, OutcomeParts, Search,
+    Session, Start, TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -52,10 +52,10 @@ fn main() {
         session.evaluate(&Data::observed(), &points[..(100 * n).min(points.len())], hessian).unwrap();
         println!("  hessian  {:10.2} us (flat)", start.elapsed().as_secs_f64() * 1e4);
         for (name, search, wanted) in [
-            ("local", Search::Local, Wanted::default()),
-            ("standard", Search::Standard, Wanted::default()),
-            ("+errors", Search::Standard, Wanted { uncertainties: true, covariance: false }),
-            ("+covar.", Search::Standard, Wanted { uncertainties: true, covariance: true }),
+            ("local", Search::Local, OutcomeParts::default()),
+            ("standard", Search::Standard, OutcomeParts::default()),
+            ("+errors", Search::Standard, OutcomeParts { uncertainties: true, covariance: false }),
+            ("+covar.", Search::Standard, OutcomeParts { uncertainties: true, covariance: true }),
         ] {
             let mut times = Vec::new();
             let mut last = None;

@@ -13,7 +13,7 @@ use models::{hold_idle, random_model};
 use ns_compute::{CpuSession, Level};
 use ns_core::{
     Condition, Control, Covariance, Data, Drawn, EvaluationRequest, Execution, FitFailure, FitOutcome,
-    FitRequest, FitTask, Interpolation, Model, Search, Session, Start, TaskOutcome, ToySource, Wanted,
+    FitRequest, FitTask, Interpolation, Model, OutcomeParts, Search, Session, Start, TaskOutcome, ToySource,
 };
 
 const POI: usize = 0;
@@ -40,7 +40,7 @@ impl Study {
         let source = session.toy_source(&point, &Data::observed(), seed, 1).ok()?;
         let parent = FitRequest { start: Start::At(point.clone().into()), ..FitRequest::default() };
         let task = FitTask { data: session.asimov(&point, &Data::observed()).unwrap(), fits: vec![parent] };
-        let wanted = Wanted { uncertainties: true, covariance: true };
+        let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let covariance = run(&session, task, wanted).remove(0).fits.remove(0).ok()?.covariance?;
         let free = FitRequest {
             start: Start::At(point.into()),
@@ -60,13 +60,13 @@ impl Study {
     /// Toys in lanes.
     fn lanes(&self, toys: Range<u64>) -> Vec<TaskOutcome> {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
-        run(&self.session, FitTask { data: drawn.into(), fits: self.fits.clone() }, Wanted::default())
+        run(&self.session, FitTask { data: drawn.into(), fits: self.fits.clone() }, OutcomeParts::default())
     }
 
     /// One toy as given data: the scalar optimiser.
     fn alone(&self, toy: u64) -> TaskOutcome {
         let data = self.source.draw(toy).into();
-        run(&self.session, FitTask { data, fits: self.fits.clone() }, Wanted::default()).remove(0)
+        run(&self.session, FitTask { data, fits: self.fits.clone() }, OutcomeParts::default()).remove(0)
     }
 
     /// `-ln L` of a toy and its gradient, by the session.
@@ -77,7 +77,7 @@ impl Study {
     }
 }
 
-fn run(session: &CpuSession, task: FitTask, wanted: Wanted) -> Vec<TaskOutcome> {
+fn run(session: &CpuSession, task: FitTask, wanted: OutcomeParts) -> Vec<TaskOutcome> {
     let mut out = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut out).unwrap();
     out

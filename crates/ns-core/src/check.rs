@@ -1,4 +1,4 @@
-//! How far a device and the processor are apart: the evidence that a run on a device gives with its result.
+//! How far a device and the CPU are apart: the evidence that a run on a device gives with its result.
 
 /// The largest difference met, and what it may be there. The tolerance of a quantity can differ from fit to
 /// fit; kept is the pair that comes closest to, or farthest beyond, its tolerance.
@@ -38,7 +38,7 @@ impl Difference {
     }
 }
 
-/// Fits of a device that the processor evaluated again, in double precision, at the points returned.
+/// Fits of a device that the CPU evaluated again, in double precision, at the points returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
     /// Fits that the device made.
@@ -50,7 +50,7 @@ pub struct DeviceCheck {
     /// Gradient elements of parameters that the fit does not fix, each times the width of its constraint where
     /// that is Gaussian.
     pub gradient: Difference,
-    /// How far `-ln L` still falls where the processor's own optimiser goes on from the point: the distance to the
+    /// How far `-ln L` still falls where the CPU's own optimiser goes on from the point: the distance to the
     /// minimum, which the device's certificate only estimates.
     pub edm: Difference,
 }

@@ -98,9 +98,9 @@ pub enum SessionError {
         /// What to do about it.
         remedy: String,
     },
-    /// A device and the processor find different numbers at the same point.
+    /// A device and the CPU find different numbers at the same point.
     #[error(
-        "device {device} and the processor disagree: {what} of fit {index} differs by {difference:e}, where {tolerance:e} is \
+        "device {device} and the CPU disagree: {what} of fit {index} differs by {difference:e}, where {tolerance:e} is \
          allowed. Nothing of this run is to be trusted; run it again with the device cpu, and please report it with the \
          model and the device's name"
     )]
@@ -146,16 +146,16 @@ pub enum SessionError {
         /// How many there are.
         count: usize,
     },
-    /// A card that is too old.
+    /// A GPU that is too old.
     #[error(
         "cuda:{index} ({name}) has compute capability {}.{}; {}.{} is the least that will do. \
-         Choose another card, or the device cpu",
+         Choose another GPU, or the device cpu",
         .found.0, .found.1, .needed.0, .needed.1
     )]
-    UnsupportedCard {
+    UnsupportedGpu {
         /// Index of the device.
         index: usize,
-        /// Name of the card.
+        /// Name of the GPU.
         name: String,
         /// Its compute capability.
         found: (u32, u32),
@@ -241,7 +241,7 @@ impl SessionError {
                 | Self::CudaDriverMissing
                 | Self::CudaDriverTooOld { .. }
                 | Self::NoSuchCudaDevice { .. }
-                | Self::UnsupportedCard { .. }
+                | Self::UnsupportedGpu { .. }
                 | Self::OutOfDeviceMemory { .. }
                 | Self::DeviceLost { .. }
                 | Self::DeviceRefused { .. }

@@ -10,7 +10,7 @@ pub enum Device {
     /// Chosen by the engine; the result says which and why.
     #[default]
     Auto,
-    /// The processor, in f64.
+    /// The CPU, in f64.
     Cpu,
     /// An NVIDIA GPU by index, in f64.
     Cuda(usize),

@@ -33,7 +33,7 @@ pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reas
 pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use plain::{plain, plain_lines};
 pub use session::{
-    Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, ParameterTable, Search, Session, Sink,
-    Start, Wanted,
+    Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, OutcomeParts, ParameterTable, Search,
+    Session, Sink, Start,
 };
 pub use toys::{AuxiliarySource, ToySource};

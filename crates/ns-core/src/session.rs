@@ -81,7 +81,7 @@ pub struct FitTask {
 
 /// Which parts of an outcome to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct OutcomeParts {
     /// Uncertainties of all free parameters.
     pub uncertainties: bool,
     /// The full covariance matrix (implies uncertainties).
@@ -164,7 +164,7 @@ pub trait Session: Send + Sync {
     fn fit_batch(
         &self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError>;
@@ -214,8 +214,8 @@ pub trait Session: Send + Sync {
         free: &[bool],
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
-        match self.processor() {
-            Some(processor) => processor.combined_variances(data, point, free, combinations),
+        match self.cpu() {
+            Some(cpu) => cpu.combined_variances(data, point, free, combinations),
             None => Ok(None),
         }
     }
@@ -227,14 +227,14 @@ pub trait Session: Send + Sync {
     /// If the data do not fit.
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError>;
 
-    /// The processor's session of the same model, which makes a single fit sooner than a device that is made for
+    /// The CPU's session of the same model, which makes a single fit sooner than a device that is made for
     /// thousands; `None` where this is it.
-    fn processor(&self) -> Option<&dyn Session> {
+    fn cpu(&self) -> Option<&dyn Session> {
         None
     }
 
-    /// How far the fits made so far, since the session was opened, are from what the processor finds at the
-    /// same points; `None` where the processor itself made them. With a value or gradient beyond the contract there
+    /// How far the fits made so far, since the session was opened, are from what the CPU finds at the
+    /// same points; `None` where the CPU itself made them. With a value or gradient beyond the contract there
     /// is no check to read: the batch ends in [`SessionError::DeviceDisagrees`].
     fn check(&self) -> Option<DeviceCheck> {
         None

@@ -70,7 +70,7 @@ impl ToySource {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512bw");
             if wide && is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has just said that it has these instructions.
+                // SAFETY: the CPU has just said that it has these instructions.
                 return unsafe { avx512(self, first, main, auxiliary) };
             }
             if is_x86_feature_detected!("avx2") {

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use ns_core::random::{Normal, Stream};
 use ns_core::{
-    Control, Execution, FitOutcome, FitRequest, FitTask, Model, Search, Seen, Session, Start, TaskOutcome,
-    Wanted,
+    Control, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Seen, Session, Start,
+    TaskOutcome,
 };
 use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
@@ -250,7 +250,7 @@ impl Refits<'_> {
 
     fn run(&self, tasks: &[FitTask]) -> Result<Vec<TaskOutcome>, Box<dyn Error>> {
         let mut outcomes = Vec::new();
-        self.session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes)?;
+        self.session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;
         Ok(outcomes)
     }
 }

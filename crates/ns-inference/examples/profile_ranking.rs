@@ -7,8 +7,8 @@ use ns_core::{Control, Execution};
 use ns_inference::{Impact, RankingOptions, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Seconds of processor time of this process.
-fn processor_seconds() -> Option<f64> {
+/// Seconds of CPU time of this process.
+fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
@@ -29,17 +29,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("refit with pre-fit", post.clone().prefit(true)),
         ("global", post.clone().impacts([Impact::Global])),
     ] {
-        let (started, before) = (Instant::now(), processor_seconds());
+        let (started, before) = (Instant::now(), cpu_seconds());
         let mut n_fits = 0;
         for _ in 0..repetitions {
             n_fits = ranking(&model, session.as_ref(), &options, Control::default())?.n_fits;
         }
         let per_call = |seconds: f64| 1e3 * seconds / repetitions as f64;
         let wall = per_call(started.elapsed().as_secs_f64());
-        let processor = processor_seconds().zip(before).map(|(after, before)| per_call(after - before));
+        let cpu = cpu_seconds().zip(before).map(|(after, before)| per_call(after - before));
         println!(
-            "{what}: {n_fits} fits, {wall:.1} ms ({} ms of processor), {:.3} ms per fit",
-            processor.map_or_else(|| "?".to_owned(), |ms| format!("{ms:.1}")),
+            "{what}: {n_fits} fits, {wall:.1} ms ({} ms of CPU), {:.3} ms per fit",
+            cpu.map_or_else(|| "?".to_owned(), |ms| format!("{ms:.1}")),
             wall / n_fits as f64
         );
     }

@@ -2,7 +2,7 @@
 //! `cargo run --release -p ns-inference --features cuda --example time_toys -- DEVICE TOYS REPEAT WORKSPACE...`.
 //!
 //! DEVICE is `cpu`, `cpu:THREADS`, `cuda`, `cuda:INDEX` or `cuda:all`; with the feature `cuda-on-host` also `host`, the
-//! kernels compiled for the processor, which says nothing of a card's speed. TOYS are those of each hypothesis, the
+//! kernels compiled for the CPU, which says nothing of a GPU's speed. TOYS are those of each hypothesis, the
 //! tested value is 1. All times are in ms:
 //!
 //! * open: compiling the model for the device, the first one with making the device ready;
@@ -11,9 +11,9 @@
 //! * whole: `hypotest_toys` on the open session, observed fits included, the best of REPEAT;
 //! * fits/s: those of the best time; conditional fits that a free fit makes needless count;
 //! * converged: toys whose fits reached their certificate, of all; check: whether the session agrees with the
-//!   processor, and how many fits were evaluated again (`DeviceCheck`).
+//!   CPU, and how many fits were evaluated again (`DeviceCheck`).
 //!
-//! With CHECK=1 in the environment the same toys are run on the processor: the largest difference of the statistic,
+//! With CHECK=1 in the environment the same toys are run on the CPU: the largest difference of the statistic,
 //! and how many rows differ by more than 1e-8, in status or in being there.
 #![allow(clippy::print_stdout)]
 
@@ -32,7 +32,7 @@ const MU: f64 = 1.0;
 /// Statistics that differ by more count.
 const DIFFERENT: f64 = 1e-8;
 
-/// The most toys that are run again on the processor.
+/// The most toys that are run again on the CPU.
 const MOST_CHECKED: u64 = 20_000;
 
 /// Counts rows.
@@ -85,7 +85,7 @@ fn told(check: Option<DeviceCheck>) -> String {
     }
 }
 
-/// Compares rows with those that the processor makes.
+/// Compares rows with those that the CPU makes.
 fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> {
     let mut here: Vec<ToyRow> = Vec::new();
     let _ended = test.run(&test.ranges(), Control::default(), &mut here)?;
@@ -104,7 +104,7 @@ fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> 
         if difference > DIFFERENT || a.status != b.status {
             differ += 1;
             println!(
-                "  {} toy {}: {:?} {:?}, on the processor {:?} {:?}",
+                "  {} toy {}: {:?} {:?}, on the CPU {:?} {:?}",
                 a.hypothesis, a.index, a.statistic, a.status, b.statistic, b.status
             );
         }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, Search, Session,
-    Start, TaskOutcome, Wanted,
+    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, OutcomeParts,
+    Search, Session, Start, TaskOutcome,
 };
 
 use crate::diagnosis;
@@ -104,7 +104,7 @@ impl<'a> Analysis<'a> {
         &mut self,
         data: &Data,
         request: FitRequest,
-        wanted: Wanted,
+        wanted: OutcomeParts,
     ) -> Result<FitOutcome, InferenceError> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
     }
@@ -113,7 +113,11 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     /// As [`Self::fit`].
-    pub(crate) fn fit_task(&mut self, task: FitTask, wanted: Wanted) -> Result<FitOutcome, InferenceError> {
+    pub(crate) fn fit_task(
+        &mut self,
+        task: FitTask,
+        wanted: OutcomeParts,
+    ) -> Result<FitOutcome, InferenceError> {
         match self.run(std::slice::from_ref(&task), wanted)?.pop() {
             Some(Ok(outcome)) => {
                 if outcome.covariance.is_some() {
@@ -133,7 +137,11 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     /// If a task does not fit the model or the device fails.
-    pub(crate) fn run(&mut self, tasks: &[FitTask], wanted: Wanted) -> Result<Vec<Fitted>, InferenceError> {
+    pub(crate) fn run(
+        &mut self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+    ) -> Result<Vec<Fitted>, InferenceError> {
         let count: usize = tasks.iter().map(|task| task.fits.len()).sum();
         debug_assert!(tasks.iter().all(|task| task.data.count() == 1), "toys are streamed, not collected");
         self.total = self.total.max(self.done + count);

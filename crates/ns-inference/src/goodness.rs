@@ -6,7 +6,7 @@
 //! (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using saturated
 //! models"; the counting is cabinetry's).
 
-use ns_core::{Constraint, Control, Model, Session, Wanted};
+use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
 
 use crate::analysis::Analysis;
@@ -105,7 +105,7 @@ pub fn goodness_of_fit_toys(
 fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), InferenceError> {
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
-    let fit = analysis.fit(&data, analysis.base.clone(), Wanted::default())?;
+    let fit = analysis.fit(&data, analysis.base.clone(), OutcomeParts::default())?;
     let saturated = session.saturated_nll(&data)?.ok_or(InferenceError::NoSaturatedModel)?;
     let mut warnings = model.warnings.clone();
     if !fit.converged() {

@@ -10,7 +10,7 @@ use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Models that every run of the tests looks at, about nine minutes of two processors; the example `check_consistency` takes
+/// Models that every run of the tests looks at, about nine minutes of two CPUs; the example `check_consistency` takes
 /// more.
 const MODELS: u64 = 2000;
 

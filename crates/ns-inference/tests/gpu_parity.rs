@@ -1,4 +1,4 @@
-//! A CUDA device against the processor: the parity contract on the published workspaces.
+//! A CUDA device against the CPU: the parity contract on the published workspaces.
 //!
 //! `NEXTSTAT_REFERENCE_DIR=... cargo test -p ns-inference --features cuda --release --test gpu_parity`. Without a
 //! device, or without the workspaces, every test says so and ends.
@@ -14,7 +14,7 @@ mod gpu;
 
 use gpu::toys::Agreement;
 use gpu::{
-    CODES, WORKSPACES, all_devices, device, fits, models, n_devices, on_host, points, processor,
+    CODES, WORKSPACES, all_devices, cpu_session, device, fits, models, n_devices, on_host, points,
     random_points, same_bits, tolerances, toys,
 };
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
@@ -36,7 +36,7 @@ const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
 /// Models with hundreds of kinks under piecewise interpolation.
 const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 
-/// Toys per hypothesis of the large models, and of all nine in both settings; of these few on the processor.
+/// Toys per hypothesis of the large models, and of all nine in both settings; of these few on the CPU.
 const TOYS: u64 = 5_000;
 const TOYS_OF_EACH: u64 = 300;
 const TOYS_ON_HOST: u64 = 20;
@@ -49,7 +49,7 @@ fn values_and_derivatives_at_random_points() {
     }
     for codes in CODES {
         for (name, model) in models(&WORKSPACES, codes) {
-            let (cpu, gpu) = (processor(&model), device(&model, 0));
+            let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
             let worst = points::compare(&model, &cpu, gpu.as_ref(), 100);
             eprintln!("{name}, {codes}: {worst:.2?} of what is allowed");
             assert!(
@@ -93,7 +93,7 @@ fn minima_and_covariances() {
     }
     for codes in CODES {
         for (name, model) in models(&WORKSPACES, codes) {
-            let (cpu, gpu) = (processor(&model), device(&model, 0));
+            let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
             let what = format!("{name}, {codes}");
             fits::compare(&what, &model, &cpu, gpu.as_ref(), Search::Standard);
             // A descent alone ends in one of many minima where the likelihood has kinks.
@@ -110,16 +110,16 @@ fn impacts_and_the_top_ten() {
         return;
     }
     for codes in CODES {
-        // Hundreds of searches between kinks take the processor minutes, and a card under a sanitizer.
+        // Hundreds of searches between kinks take the CPU minutes, and a GPU under a sanitizer.
         let slow = on_host() || most_toys().is_some();
         let long = |name: &&str| slow && codes == Interpolation::PIECEWISE && MANY_KINKS.contains(name);
         let (left, names): (Vec<_>, Vec<_>) = WORKSPACES.into_iter().partition(long);
         if !left.is_empty() {
-            eprintln!("SKIPPED: rankings of {left:?}, {codes}: they need a card at its full speed");
+            eprintln!("SKIPPED: rankings of {left:?}, {codes}: they need a GPU at its full speed");
         }
         for (name, model) in models(&names, codes) {
             let what = format!("{name}, {codes}");
-            fits::compare_rankings(&what, &model, &processor(&model), device(&model, 0).as_ref());
+            fits::compare_rankings(&what, &model, &cpu_session(&model), device(&model, 0).as_ref());
         }
     }
 }
@@ -128,7 +128,7 @@ fn impacts_and_the_top_ten() {
 fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f64) -> Agreement {
     let mut all = Agreement::default();
     for (name, model) in models(names, codes) {
-        let (cpu, gpu) = (processor(&model), device(&model, 0));
+        let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
         let plan = toys::prepare(&model, &cpu, n);
         // Shards of one run may be made on both.
         assert_eq!(plan.header(), toys::prepare(&model, gpu.as_ref(), n).header(), "{name}, {codes}");
@@ -177,7 +177,7 @@ fn batches_change_no_bit() {
         return;
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
-        let (cpu, gpu) = (processor(&model), device(&model, 0));
+        let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
         let (n, few) = (at_most(2_000), at_most(50));
         let plan = toys::prepare(&model, &cpu, n);
         let all = toys::run(&plan, &model, gpu.as_ref(), n, Some(n));
@@ -192,14 +192,14 @@ fn batches_change_no_bit() {
 }
 
 #[test]
-fn a_second_card_gives_the_same_bits() {
+fn a_second_gpu_gives_the_same_bits() {
     if n_devices() < 2 {
         eprintln!("SKIPPED: there are no two CUDA devices");
         return;
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
         let n = at_most(1_000);
-        let plan = toys::prepare(&model, &processor(&model), n);
+        let plan = toys::prepare(&model, &cpu_session(&model), n);
         let on = |index: usize| -> Vec<ToyRow> {
             toys::run(&plan, &model, device(&model, index).as_ref(), n, None)
         };
@@ -208,14 +208,14 @@ fn a_second_card_gives_the_same_bits() {
 }
 
 #[test]
-fn all_cards_together_give_the_bits_of_one() {
+fn all_gpus_together_give_the_bits_of_one() {
     if n_devices() < 2 {
         eprintln!("SKIPPED: there are no two CUDA devices");
         return;
     }
     for (name, model) in models(&LARGE, Interpolation::SMOOTH) {
         let n = at_most(2_000);
-        let plan = toys::prepare(&model, &processor(&model), n);
+        let plan = toys::prepare(&model, &cpu_session(&model), n);
         let (one, all) = (device(&model, 0), all_devices(&model));
         let on = |session: &dyn Session, batch| toys::run(&plan, &model, session, n, batch);
         let rows = on(one.as_ref(), None);

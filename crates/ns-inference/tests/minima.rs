@@ -1,12 +1,12 @@
-//! Fits of random, much bent models end in the lowest minimum known: that of 50 descents from random starts
+//! Fits of random, strongly nonlinear models end in the lowest minimum known: that of 50 descents from random starts
 //! (`cargo run --release -p ns-inference --example check_minima -- INDEX 1 --codes smooth --show`).
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-#[path = "../examples/check_minima/bent_models.rs"]
+#[path = "../examples/check_minima/nonlinear_models.rs"]
 #[allow(dead_code)]
-mod bent_models;
+mod nonlinear_models;
 
-use ns_core::{Control, Data, Execution, FitRequest, FitTask, Interpolation, Search, Wanted};
+use ns_core::{Control, Data, Execution, FitRequest, FitTask, Interpolation, OutcomeParts, Search};
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -16,12 +16,12 @@ const LOWER: f64 = 5e-7;
 /// `-ln L` at the end of a certified fit.
 fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
     let options = ModelOptions { interpolation, ..ModelOptions::default() };
-    let model = Workspace::from_value(bent_models::workspace(index)).unwrap().model(&options).unwrap();
+    let model = Workspace::from_value(nonlinear_models::workspace(index)).unwrap().model(&options).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let request = FitRequest { search, ..FitRequest::default() };
     let task = FitTask { data: Data::observed(), fits: vec![request] };
     let mut outcomes = Vec::new();
-    session.fit_batch(&[task], Wanted::default(), Control::default(), &mut outcomes).unwrap();
+    session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     let fit = outcomes.remove(0).fits.remove(0).unwrap();
     assert!(fit.converged(), "model {index}: no minimum");
     fit.nll

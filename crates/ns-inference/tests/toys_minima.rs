@@ -1,4 +1,4 @@
-//! Toys of strongly bent models end in their lowest minimum: those of which a further start once found a lower one.
+//! Toys of strongly nonlinear models end in their lowest minimum: those of which a further start once found a lower one.
 //! Where there is none, their rows say why.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ns_core::random::{Normal, Stream};
 use ns_core::{
-    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, Search, Seen, Session, Start,
-    TaskOutcome, Wanted,
+    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Seen, Session,
+    Start, TaskOutcome,
 };
 use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
@@ -19,7 +19,7 @@ const STARTS: u8 = 3;
 
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     let mut outcomes = Vec::new();
-    session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes).unwrap();
+    session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     outcomes
 }
 

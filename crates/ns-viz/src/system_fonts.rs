@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use ttf_parser::{Face, GlyphId};
 
 /// A glyph and the font that it is of.
-type Found = Option<(&'static Face<'static>, GlyphId)>;
+type FoundGlyph = Option<(&'static Face<'static>, GlyphId)>;
 
 /// Larger files hold coloured pictures, which cannot be drawn.
 const LARGEST_FILE: u64 = 120_000_000;
@@ -16,7 +16,7 @@ const LARGEST_FILE: u64 = 120_000_000;
 const DEEPEST: usize = 6;
 
 /// One font of a file: its place there, and the ranges of characters that it has.
-struct Known {
+struct FontFile {
     path: PathBuf,
     index: u32,
     ranges: Vec<(u32, u32)>,
@@ -24,9 +24,9 @@ struct Known {
 
 /// The fonts in order of preference, those opened, and what was found for each character.
 struct Fonts {
-    known: Vec<Known>,
+    known: Vec<FontFile>,
     opened: HashMap<usize, Option<&'static Face<'static>>>,
-    found: HashMap<char, Found>,
+    found: HashMap<char, FoundGlyph>,
 }
 
 static FONTS: LazyLock<Mutex<Fonts>> = LazyLock::new(|| {
@@ -38,7 +38,7 @@ static FONTS: LazyLock<Mutex<Fonts>> = LazyLock::new(|| {
 });
 
 /// A font that has the character, and its glyph.
-pub(crate) fn face_for(character: char) -> Found {
+pub(crate) fn face_for(character: char) -> FoundGlyph {
     FONTS.lock().unwrap_or_else(PoisonError::into_inner).face_for(character)
 }
 
@@ -94,7 +94,7 @@ impl Fonts {
         Self { known, opened: HashMap::new(), found: HashMap::new() }
     }
 
-    fn face_for(&mut self, character: char) -> Found {
+    fn face_for(&mut self, character: char) -> FoundGlyph {
         if let Some(known) = self.found.get(&character) {
             return *known;
         }
@@ -103,7 +103,7 @@ impl Fonts {
         found
     }
 
-    fn look_for(&mut self, character: char) -> Found {
+    fn look_for(&mut self, character: char) -> FoundGlyph {
         let code = u32::from(character);
         for (number, font) in self.known.iter().enumerate() {
             let after = font.ranges.partition_point(|(first, _)| *first <= code);
@@ -126,7 +126,7 @@ impl Fonts {
 }
 
 /// The fonts of a file with the characters that they have.
-fn fonts_of(path: &Path) -> Vec<Known> {
+fn fonts_of(path: &Path) -> Vec<FontFile> {
     let small = std::fs::metadata(path).is_ok_and(|about| about.len() <= LARGEST_FILE);
     let Some(data) = small.then(|| std::fs::read(path).ok()).flatten() else { return Vec::new() };
     let count = ttf_parser::fonts_in_collection(&data).unwrap_or(1);
@@ -145,13 +145,13 @@ fn fonts_of(path: &Path) -> Vec<Known> {
                 _ => ranges.push((code, code)),
             }
         }
-        Some(Known { path: path.to_owned(), index, ranges })
+        Some(FontFile { path: path.to_owned(), index, ranges })
     };
     (0..count).filter_map(font).collect()
 }
 
 /// Reads a font that is in use; it is kept until the process ends.
-fn open(font: &Known) -> Option<&'static Face<'static>> {
+fn open(font: &FontFile) -> Option<&'static Face<'static>> {
     let data: &'static [u8] = Box::leak(std::fs::read(&font.path).ok()?.into_boxed_slice());
     let face: &'static Face<'static> = Box::leak(Box::new(Face::parse(data, font.index).ok()?));
     Some(face)

@@ -38,8 +38,8 @@ fit_toys_batch_gpu = _named(
     "fit_toys_batch_gpu",
     """`fit_toys` with `device='cuda'`: toys drawn at `params` and fitted on the GPU.
 
-    `device` may name another card ("cuda:1"), all of them ("cuda:all"), "cpu" or "auto"; the toys are the same on
-    all of them. Without a card `DeviceError` says what is missing and what to do.""",
+    `device` may name another GPU ("cuda:1"), all of them ("cuda:all"), "cpu" or "auto"; the toys are the same on
+    all of them. Without a GPU `DeviceError` says what is missing and what to do.""",
 )
 fit_toys_batch_metal = _named(_fit_toys("metal"), "fit_toys_batch_metal", "`fit_toys` with `device='metal'`.")
 fit_toys_from_data_gpu = _named(
@@ -48,7 +48,7 @@ fit_toys_from_data_gpu = _named(
     """`fit_batch` with `device='cuda'`: one fit for each row of `data`, from `init` (by default the model's).
 
     A row has main counts, or main counts followed by auxiliary data. `bounds` are other bounds than the model's, as
-    for `fit_batch`. Without a card `DeviceError` says what is missing and what to do.""",
+    for `fit_batch`. Without a GPU `DeviceError` says what is missing and what to do.""",
 )
 fit_toys_from_data_metal = _named(
     _fit_toys_from_data("metal"), "fit_toys_from_data_metal", "`fit_batch` of given data with `device='metal'`."
@@ -58,7 +58,7 @@ hypotest_qtilde_toys_gpu = _named(
     "hypotest_qtilde_toys_gpu",
     """`hypotest_toys` with `device='cuda'`: CLs of `mu` with the statistic qtilde, `n_toys` of each hypothesis.
 
-    Without a card `DeviceError` says what is missing and what to do.""",
+    Without a GPU `DeviceError` says what is missing and what to do.""",
 )
 hypotest_qtilde_toys_metal = _named(
     _hypotest_qtilde_toys("metal"), "hypotest_qtilde_toys_metal", "`hypotest_toys` with `device='metal'`."

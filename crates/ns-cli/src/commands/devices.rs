@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
 use crate::output::Output;
-use crate::record::{Ran, Record};
+use crate::record::{Record, RunInfo};
 use crate::{load, table};
 
 /// Flags of `devices`.
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
         None => None,
     };
     let found = Devices { devices: devices(), explained, warnings: Vec::new() };
-    let record = Record::new(&found, Ran::HERE, model.as_ref(), started);
+    let record = Record::new(&found, RunInfo::HERE, model.as_ref(), started);
     output.write(&record, &[], || {
         let list = listed(&found.devices);
         match &found.explained {
@@ -108,7 +108,7 @@ fn listed(devices: &[DeviceInfo]) -> String {
 
 /// The choices for people.
 fn explanation(explained: &Explained) -> String {
-    let mut t = table::table(&["job", "auto takes", "processor", "GPU"], &[2, 3]);
+    let mut t = table::table(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {
         let gpu = choice.gpu_s.map_or_else(|| "-".to_owned(), duration);
         t.add_row([choice.job.clone(), choice.device.to_string(), duration(choice.cpu_s), gpu]);

@@ -17,7 +17,7 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
 use crate::plot::Plots;
-use crate::record::{Ran, Record, to_json};
+use crate::record::{Record, RunInfo, to_json};
 use crate::{interrupt, load, table};
 
 /// Largest model whose covariance is part of the result without being asked for.
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         });
     }
     result.warnings.extend(plots.font_warning(&model));
-    let ran = Ran::on(session.as_ref(), reason.as_ref());
+    let ran = RunInfo::on(session.as_ref(), reason.as_ref());
     let device = ran.device();
     let record = Record::new(&result, ran, Some(&model), started);
     output.write(&record, &result.warnings, || report(&model, &device, &result, record.seconds()))?;

@@ -9,7 +9,7 @@ use crate::contents::Contents;
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
-use crate::record::{Ran, Record};
+use crate::record::{Record, RunInfo};
 
 /// Flags of `inspect`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let measurements = workspace.measurement_names().into_iter().map(str::to_owned).collect();
     let problems = workspace.validate().iter().map(Into::into).collect();
     let contents = Contents::of(&model, measurements, problems);
-    let record = Record::new(&contents, Ran::HERE, Some(&model), started);
+    let record = Record::new(&contents, RunInfo::HERE, Some(&model), started);
     output.write(&record, &contents.warnings, || {
         format!("{}\ninterpolation: {}", contents.tables(), model.interpolation)
     })?;

@@ -11,7 +11,7 @@ use crate::contents::{Contents, ProblemRow};
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
-use crate::record::{Ran, Record};
+use crate::record::{Record, RunInfo};
 use crate::table::count as count_of;
 
 /// Flags of `validate`.
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
     let (contents, model) = contents(&args.model)?;
-    let record = Record::new(&contents, Ran::HERE, model.as_ref(), started);
+    let record = Record::new(&contents, RunInfo::HERE, model.as_ref(), started);
     output.write(&record, &[], || report(&patched(&args.model), &contents))?;
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }

@@ -19,9 +19,9 @@ fn what_is_missing_has_a_reason_and_a_remedy() {
     for device in devices {
         let missing = device["available"] == false;
         assert_eq!(device["reason"].is_string() && device["remedy"].is_string(), missing, "{device}");
-        let card = device["name"].as_str().unwrap().starts_with("cuda:");
+        let gpu = device["name"].as_str().unwrap().starts_with("cuda:");
         for key in ["memory", "capability", "driver"] {
-            assert_eq!(device[key].is_null(), !card, "{device}");
+            assert_eq!(device[key].is_null(), !gpu, "{device}");
         }
     }
 }
@@ -36,7 +36,7 @@ fn table_and_wrong_usage() {
 }
 
 #[test]
-fn without_a_card_the_table_says_what_to_do() {
+fn without_a_gpu_the_table_says_what_to_do() {
     if !has_cuda() {
         snapshot!(
             shown(&run(&["devices", "--format", "table"]))
@@ -49,7 +49,7 @@ fn without_a_card_the_table_says_what_to_do() {
 }
 
 #[test]
-fn without_a_card_cuda_is_exit_three() {
+fn without_a_gpu_cuda_is_exit_three() {
     if has_cuda() {
         return;
     }
@@ -70,7 +70,7 @@ fn without_a_card_cuda_is_exit_three() {
     ] {
         assert_eq!(shown(&run(args)), refused, "{args:?}");
     }
-    // All cards of none are none.
+    // All GPUs of none are none.
     let all = shown(&run(&["fit", "-i", &input, "--device", "cuda:all"]));
     assert_eq!(all.replace("cuda:all", "cuda:0"), refused);
 }

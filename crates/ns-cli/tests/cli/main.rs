@@ -3,6 +3,7 @@
 
 mod devices;
 mod documentation;
+mod edit;
 mod fit;
 mod formats;
 mod hostile;
@@ -16,7 +17,6 @@ mod ranking;
 mod scan;
 mod signals;
 mod streams;
-mod surgery;
 mod toy_files;
 mod toys;
 mod validate;
@@ -64,7 +64,7 @@ pub(crate) fn shown(output: &Output) -> String {
     )
 }
 
-/// The same with the JSON of standard output rounded to what every processor agrees on, and
+/// The same with the JSON of standard output rounded to what every CPU agrees on, and
 /// without what differs from run to run.
 pub(crate) fn shown_json(output: &Output) -> String {
     let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -105,7 +105,7 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Whether this machine and this build have a CUDA card: what is said without one cannot be seen then.
+/// Whether this machine and this build have a CUDA GPU: what is said without one cannot be seen then.
 pub(crate) fn has_cuda() -> bool {
     let value: Value = serde_json::from_slice(&run(&["devices"]).stdout).unwrap();
     let there = value["devices"]
@@ -114,7 +114,7 @@ pub(crate) fn has_cuda() -> bool {
         .iter()
         .any(|d| d["name"].as_str().unwrap().starts_with("cuda") && d["available"] == true);
     if there {
-        eprintln!("SKIPPED: this machine has a CUDA card; what is said without one is not compared");
+        eprintln!("SKIPPED: this machine has a CUDA GPU; what is said without one is not compared");
     }
     there
 }
@@ -125,7 +125,7 @@ macro_rules! snapshot {
         let text: String = $text.into();
         let mut settings = insta::Settings::clone_current();
         settings.set_omit_expression(true);
-        // Builds with and without CUDA give different reasons why there is no card.
+        // Builds with and without CUDA give different reasons why there is no GPU.
         if cfg!(feature = "cuda") && text.contains("CUDA") {
             settings.set_snapshot_suffix("cuda");
         }

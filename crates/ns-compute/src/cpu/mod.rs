@@ -4,14 +4,14 @@ mod evaluate;
 mod pool;
 pub(crate) mod request;
 mod toys;
-mod unit;
+mod work_unit;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, ParameterTable, Session,
-    SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, OutcomeParts,
+    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
@@ -19,7 +19,7 @@ use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
 use pool::Pool;
-use unit::Unit;
+use work_unit::WorkUnit;
 
 /// Outcomes that may wait in memory before they go to the sink, per thread: so many, and more of small models, whose
 /// fits are so short that threads would often wait for each other.
@@ -140,8 +140,8 @@ pub(crate) fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
 fn share_out(
     pool: &Pool,
     threads: usize,
-    units: &[Unit<'_>],
-    run: &(dyn Fn(&Unit<'_>) -> Vec<TaskOutcome> + Sync),
+    units: &[WorkUnit<'_>],
+    run: &(dyn Fn(&WorkUnit<'_>) -> Vec<TaskOutcome> + Sync),
 ) -> Vec<Vec<TaskOutcome>> {
     let places: Vec<OnceLock<Vec<TaskOutcome>>> = units.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
@@ -170,7 +170,7 @@ impl Session for CpuSession {
     fn fit_batch(
         &self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
@@ -183,7 +183,7 @@ impl Session for CpuSession {
             let now = count + done.fetch_add(count, Ordering::Relaxed);
             control.progress(now, usize::try_from(total).unwrap_or(usize::MAX));
         };
-        let run = |unit: &Unit<'_>| {
+        let run = |unit: &WorkUnit<'_>| {
             if control.is_cancelled() {
                 return unit.cancelled();
             }
@@ -195,9 +195,9 @@ impl Session for CpuSession {
         let each = NUMBERS_WAITING / self.plan.n_parameters().max(1);
         let waiting = each.clamp(FEWEST_WAITING, MOST_WAITING) * self.threads.max(1);
         let mut index = 0;
-        let mut units = tasks.iter().flat_map(|task| Unit::of(self, task)).peekable();
+        let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task)).peekable();
         while units.peek().is_some() {
-            let mut chunk: Vec<Unit<'_>> = Vec::new();
+            let mut chunk: Vec<WorkUnit<'_>> = Vec::new();
             let mut size = 0;
             while let Some(unit) = units.next_if(|_| size < waiting) {
                 size += unit.len();

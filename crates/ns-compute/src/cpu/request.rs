@@ -1,8 +1,8 @@
 //! From tasks to problems: checks, defaults, start points.
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, ParameterTable, Reason, Search,
-    Seen, SessionError, Start, TaskOutcome, Wanted,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, OutcomeParts, ParameterTable,
+    Reason, Search, Seen, SessionError, Start, TaskOutcome,
 };
 
 use super::{CpuSession, put, take};
@@ -127,33 +127,33 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionEr
 
 /// The box of one request: bounds and what it holds.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
+pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
     pub(crate) fixed: Vec<bool>,
 }
 
-impl Frame {
+impl FitDomain {
     pub(crate) fn new(table: &ParameterTable, request: &FitRequest) -> Self {
-        let mut frame = Self {
+        let mut domain = Self {
             lower: table.bounds.iter().map(|b| b.0).collect(),
             upper: table.bounds.iter().map(|b| b.1).collect(),
             fixed: table.fixed.clone(),
         };
         for &(p, (lower, upper)) in &request.bounds {
-            frame.lower[p] = lower;
-            frame.upper[p] = upper;
+            domain.lower[p] = lower;
+            domain.upper[p] = upper;
         }
         for &p in &request.released {
-            frame.fixed[p] = false;
+            domain.fixed[p] = false;
         }
-        for (p, fixed) in frame.fixed.iter_mut().enumerate() {
-            *fixed |= frame.lower[p] == frame.upper[p];
+        for (p, fixed) in domain.fixed.iter_mut().enumerate() {
+            *fixed |= domain.lower[p] == domain.upper[p];
         }
         for &(p, _) in &request.fixed {
-            frame.fixed[p] = true;
+            domain.fixed[p] = true;
         }
-        frame
+        domain
     }
 
     /// Makes a start point of `point`: along the request's direction if it has one, held parameters at their
@@ -195,7 +195,7 @@ impl CpuSession {
         &self,
         task: &FitTask,
         data: &Dataset,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         worker: &mut Worker,
         finished: &dyn Fn(usize),
@@ -240,7 +240,7 @@ impl CpuSession {
     /// The problem of one request on one data set.
     pub(crate) fn problem<'a>(
         &'a self,
-        frame: Frame,
+        domain: FitDomain,
         data: &'a Dataset,
         drawn: bool,
         control: Control<'a>,
@@ -249,9 +249,9 @@ impl CpuSession {
             plan: &self.plan,
             level: self.level,
             data,
-            lower: frame.lower,
-            upper: frame.upper,
-            fixed: frame.fixed,
+            lower: domain.lower,
+            upper: domain.upper,
+            fixed: domain.fixed,
             physical: drawn,
             cancel: control.cancel,
         }
@@ -262,15 +262,15 @@ impl CpuSession {
         request: &FitRequest,
         start: Vec<f64>,
         data: &Dataset,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         worker: &mut Worker,
         drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
-        let frame = Frame::new(&self.plan.structure.table, request);
+        let domain = FitDomain::new(&self.plan.structure.table, request);
         let mut start = start;
-        frame.place(request, &mut start);
-        let problem = self.problem(frame, data, drawn, control);
+        domain.place(request, &mut start);
+        let problem = self.problem(domain, data, drawn, control);
         let further = match request.search {
             Search::Local => Vec::new(),
             Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
@@ -286,7 +286,8 @@ impl CpuSession {
         if let Some(smooth) = &self.smooth {
             let mut worker = take(&self.smooth_workers, smooth);
             let twin = Problem { plan: smooth, ..problem.clone() };
-            let local = fit(&mut worker, &twin, start, &[], Search::Local, true, None, Wanted::default());
+            let local =
+                fit(&mut worker, &twin, start, &[], Search::Local, true, None, OutcomeParts::default());
             put(&self.smooth_workers, worker);
             if let Ok(outcome) = local {
                 starts.push(outcome.parameters);

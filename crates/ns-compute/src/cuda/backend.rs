@@ -1,7 +1,7 @@
 //! What the CUDA session needs of a device: memory, copies, launches, and lanes of them side by side.
 //!
-//! Two implementations: the NVIDIA driver, and the same kernels compiled for the processor, which lets the
-//! numbers of every kernel be tested on machines without a card.
+//! Two implementations: the NVIDIA driver, and the same kernels compiled for the CPU, which lets the
+//! numbers of every kernel be tested on machines without a GPU.
 
 use std::sync::Arc;
 
@@ -48,9 +48,9 @@ impl Kernel {
 pub(crate) struct Properties {
     /// "NVIDIA H200".
     pub(crate) name: String,
-    /// Compute capability; (0, 0) for the processor.
+    /// Compute capability; (0, 0) for the CPU.
     pub(crate) capability: (u32, u32),
-    /// Version of the driver's CUDA, 13000 for 13.0; 0 for the processor.
+    /// Version of the driver's CUDA, 13000 for 13.0; 0 for the CPU.
     pub(crate) driver: u32,
     pub(crate) multiprocessors: usize,
     /// Most dynamic shared memory of one block, bytes (opt-in limit).

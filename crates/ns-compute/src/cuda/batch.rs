@@ -9,9 +9,9 @@ use super::address::{DeviceAddress, DeviceAddressMut};
 use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::declare::Field;
-use super::kind::Kind;
+use super::fit_kind::DeviceFitKind;
 use super::layout::{self, EvaluateLaunch, FitLaunch, N_EXTRA};
-use super::shape::Rooms;
+use super::shape::ArrayPlacement;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
 /// A lane with memory that its launches use again and again; it grows as needed.
@@ -41,7 +41,7 @@ impl Slot {
     }
 
     /// Waits for what was started.
-    pub(super) fn wait(&mut self) -> Result<Landed<'_>, SessionError> {
+    pub(super) fn wait(&mut self) -> Result<LaunchResults<'_>, SessionError> {
         self.lane.wait()?;
         let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
         let mut rest = self.lane.fetched();
@@ -53,7 +53,7 @@ impl Slot {
         let (outcomes, parameters) = (next(outcomes), next(parameters));
         next(values);
         let (gradients, flags) = (next(gradients), next(flags));
-        Ok(Landed {
+        Ok(LaunchResults {
             outcomes: numbers(outcomes),
             parameters: numbers(parameters),
             gradients: numbers(gradients),
@@ -119,7 +119,13 @@ impl Input {
     }
 
     /// Adds a request of kind `kind`; `looks`: it also starts from elsewhere.
-    pub(super) fn request(&mut self, table: &ParameterTable, request: &FitRequest, kind: &Kind, looks: bool) {
+    pub(super) fn request(
+        &mut self,
+        table: &ParameterTable,
+        request: &FitRequest,
+        kind: &DeviceFitKind,
+        looks: bool,
+    ) {
         let count = |n: usize| if looks { n as i32 } else { 0 };
         let overrides = overrides(table, request);
         let (start, earlier, point) = match &request.start {
@@ -240,7 +246,7 @@ pub(super) struct Probe {
 
 /// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Landed<'a> {
+pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
     /// `n_params` numbers per fit.
     pub(super) parameters: &'a [f64],
@@ -253,7 +259,7 @@ pub(super) struct Landed<'a> {
 /// A kernel, where its arrays lie, and how many blocks run at a time.
 pub(super) struct Program {
     pub(super) kernel: Kernel,
-    pub(super) rooms: Rooms,
+    pub(super) placement: ArrayPlacement,
     pub(super) blocks: usize,
 }
 
@@ -274,7 +280,7 @@ impl Launcher<'_> {
     }
 
     fn shape(&self, program: &Program, blocks: usize) -> Shape {
-        Shape { blocks: blocks as u32, threads: self.threads, shared: program.rooms.shared as u32 }
+        Shape { blocks: blocks as u32, threads: self.threads, shared: program.placement.shared as u32 }
     }
 
     /// Starts everything in `input`, or the toys with its requests, and the gradients of `probes`.
@@ -314,7 +320,7 @@ impl Launcher<'_> {
         let item_address = if toys.is_some() { DeviceAddress::NULL } else { arena.put(&items).at(base) };
         let probed: usize = probes.iter().map(|probe| probe.count).sum();
         let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
-        let room = (self.fit.rooms.slab * blocks).max(self.evaluate.rooms.slab * most);
+        let room = (self.fit.placement.slab * blocks).max(self.evaluate.placement.slab * most);
         let slab = at_least(self.backend, &mut slot.slab, 8 * room)?.address();
         let (n, bins) = (self.plan.n_params as usize, self.plan.n_bins as usize);
         let parts = Parts {
@@ -328,11 +334,11 @@ impl Launcher<'_> {
         let output = at_least(self.backend, &mut slot.output, behind + parts.flags)?.address();
         let launch = FitLaunch {
             plan: *self.plan,
-            offset: self.fit.rooms.offset,
+            offset: self.fit.placement.offset,
             n_items: n_items as i32,
             n_requests: requests.len() as i32,
             slab: slab.into(),
-            slab_stride: self.fit.rooms.slab as u64,
+            slab_stride: self.fit.placement.slab as u64,
             queue: queue.at(base).cast(),
             rounds: rounds.map_or(DeviceAddressMut::NULL, |rounds| rounds.at(base).cast()),
             n_blocks: blocks as i32,
@@ -353,12 +359,12 @@ impl Launcher<'_> {
         for probe in probes {
             let launch = EvaluateLaunch {
                 plan: *self.plan,
-                offset: self.evaluate.rooms.offset,
+                offset: self.evaluate.placement.offset,
                 n_points: probe.count as i32,
                 extra: [0; N_EXTRA],
                 row: 0,
                 slab: slab.into(),
-                slab_stride: self.evaluate.rooms.slab as u64,
+                slab_stride: self.evaluate.placement.slab as u64,
                 data: probe.data.at(base),
                 data_stride: 0,
                 data_of: DeviceAddress::NULL,

@@ -1,6 +1,6 @@
-//! The certificate of a run on a device: a sample of its fits, evaluated again by the processor.
+//! The certificate of a run on a device: a sample of its fits, evaluated again by the CPU.
 //!
-//! The sample is chosen before a launch, so that the device takes the gradients in the same go, and the processor
+//! The sample is chosen before a launch, so that the device takes the gradients in the same go, and the CPU
 //! looks at it beside settling the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Control, DeviceCheck, FitRequest, Session, SessionError};
 
-use super::batch::{Input, Landed, Probe};
+use super::batch::{Input, LaunchResults, Probe};
 use super::session::CudaSession;
-use crate::cpu::request::Frame;
+use crate::cpu::request::FitDomain;
 use crate::cpu::{put, take};
 use crate::eval::Dataset;
 use crate::lanes::jacobian;
@@ -56,22 +56,26 @@ impl<'a> Sample<'a> {
 /// What is found out about the samples of a launch, fit by fit and by several threads.
 pub(super) struct Checking<'a> {
     session: &'a CudaSession,
-    landed: Landed<'a>,
+    results: LaunchResults<'a>,
     /// Sample, number in the launch and request of each fit, in the order of the probes.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
-    /// Set where a certificate does not hold by the processor's metric.
+    /// Set where a certificate does not hold by the CPU's metric.
     doubtful: AtomicBool,
 }
 
 impl<'a> Checking<'a> {
     /// The samples are those of the launch's probes, in their order.
-    pub(super) fn new(session: &'a CudaSession, landed: Landed<'a>, samples: &'a [Sample<'a>]) -> Self {
+    pub(super) fn new(
+        session: &'a CudaSession,
+        results: LaunchResults<'a>,
+        samples: &'a [Sample<'a>],
+    ) -> Self {
         let fits = samples.iter().flat_map(|sample| {
             sample.requests.iter().enumerate().map(move |(k, request)| (sample, sample.first + k, request))
         });
         let found = Mutex::new(Ok(DeviceCheck::default()));
-        Self { session, landed, fits: fits.collect(), found, doubtful: AtomicBool::new(false) }
+        Self { session, results, fits: fits.collect(), found, doubtful: AtomicBool::new(false) }
     }
 
     /// Fits to check.
@@ -79,13 +83,13 @@ impl<'a> Checking<'a> {
         self.fits.len()
     }
 
-    /// Compares fit `i` of them with what the processor finds at its point: value, gradient and EDM.
+    /// Compares fit `i` of them with what the CPU finds at its point: value, gradient and EDM.
     pub(super) fn check(&self, i: usize) {
         let n = self.session.cpu.plan.n_parameters();
-        let gradient = self.landed.gradients.get(i * n..(i + 1) * n);
+        let gradient = self.results.gradients.get(i * n..(i + 1) * n);
         let Some((&(sample, index, request), gradient)) = self.fits.get(i).zip(gradient) else { return };
         let mut check = DeviceCheck::default();
-        let done = self.session.compare(&self.landed, sample, (index, request), gradient, &mut check);
+        let done = self.session.compare(&self.results, sample, (index, request), gradient, &mut check);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match (done, &mut *found) {
             (Ok(true), Ok(all)) => all.merge(&check),
@@ -96,7 +100,7 @@ impl<'a> Checking<'a> {
     }
 
     /// Keeps what was found out about a launch that made `own` fits. False if one of its certificates does not hold: then
-    /// the processor is to make its fits, and nothing is kept.
+    /// the CPU is to make its fits, and nothing is kept.
     ///
     /// # Errors
     /// [`SessionError::DeviceDisagrees`] beyond the parity contract.
@@ -117,7 +121,7 @@ impl CudaSession {
     /// next to nothing in that metric may be more.
     fn compare(
         &self,
-        landed: &Landed<'_>,
+        results: &LaunchResults<'_>,
         sample: &Sample<'_>,
         (index, request): (usize, &FitRequest),
         gradient: &[f64],
@@ -125,19 +129,19 @@ impl CudaSession {
     ) -> Result<bool, SessionError> {
         let (cpu, plan, data) = (&self.cpu, &self.cpu.plan, &sample.data);
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
-        let Some(arrived) = landed.fit(index, n, n_bins) else { return Ok(true) };
-        if arrived.outcome.status != CONVERGED {
+        let Some(returned) = results.fit(index, n, n_bins) else { return Ok(true) };
+        if returned.outcome.status != CONVERGED {
             return Ok(true);
         }
-        let theta = arrived.parameters;
-        let problem = cpu.problem(Frame::new(cpu.table(), request), data, false, Control::default());
+        let theta = returned.parameters;
+        let problem = cpu.problem(FitDomain::new(cpu.table(), request), data, false, Control::default());
         let mut worker = take(&cpu.workers, plan);
         let terms = worker.evaluate(&problem, theta, 0.0);
         worker.gradient(&problem, theta);
         let here = data.saturated_main + data.saturated_constraint;
         let there =
-            if sample.drawn { arrived.outcome.saturated + plan.numbers.gaussian_constant } else { here };
-        let nll = arrived.outcome.value + there;
+            if sample.drawn { returned.outcome.saturated + plan.numbers.gaussian_constant } else { here };
+        let nll = returned.outcome.value + there;
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
@@ -176,7 +180,7 @@ impl CudaSession {
             });
         }
         let edm = diagonal_edm(plan, data, &lambda, &rows, &falling, theta, &|p| {
-            problem.fixed[p] || arrived.is_held(p)
+            problem.fixed[p] || returned.is_held(p)
         });
         check.edm.add(edm, n as f64 * EDM_TOLERANCE + ROUNDING * size);
         check.n_checked += 1;
@@ -185,7 +189,7 @@ impl CudaSession {
 }
 
 /// `sum_p g_p^2 / (2 M_pp)` over the parameters that move, with the gradient `g` and the diagonal of the Gauss-Newton metric
-/// `M` of the processor. No term of it exceeds the EDM, so it is at most so many times the EDM as parameters move.
+/// `M` of the CPU. No term of it exceeds the EDM, so it is at most so many times the EDM as parameters move.
 fn diagonal_edm(
     plan: &Plan,
     data: &Dataset,

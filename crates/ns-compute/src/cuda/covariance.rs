@@ -1,33 +1,33 @@
 //! Uncertainties of a batch of fits, from exact Hessians and their inverses on the device.
 //!
 //! Fits are made without; then one pass computes the covariances at all their points, whoever found these. What the
-//! device cannot confirm (a Hessian that is not safely positive, a certificate that does not hold with it) the processor
+//! device cannot confirm (a Hessian that is not safely positive, a certificate that does not hold with it) the CPU
 //! does as for its own fits. Which of the two it is depends on the fit alone.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, FitFailure, FitOutcome, Inactive, Search, SessionError, TaskOutcome, Wanted,
+    Control, Covariance, FitFailure, FitOutcome, Inactive, OutcomeParts, Search, SessionError, TaskOutcome,
 };
 
 use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
-use super::hessian::{Rooms, Sets};
+use super::hessian::{HessianPlacement, Sets};
 use super::layout::CovarianceLaunch;
 use super::session::CudaSession;
 use super::shape::RESERVED;
-use crate::cpu::request::Frame;
+use crate::cpu::request::FitDomain;
 use crate::eval::Dataset;
 use crate::optimise::{DENSE_LIMIT, NEAR_KINK, Problem, Worker, fit};
 use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 
 /// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
-/// the Hessian is amplified by its inverse, and below it the processor looks whether a direction is flat.
+/// the Hessian is amplified by its inverse, and below it the CPU looks whether a direction is flat.
 const LEAST_LEFT: f64 = 1e-7;
 
-/// Above this EDM the step that comes with a covariance is taken, once, as the processor does: a covariance depends on the point.
+/// Above this EDM the step that comes with a covariance is taken, once, as the CPU does: a covariance depends on the point.
 const LAST_STEP: f64 = 1e-14;
 
 /// What covariances of one launch may take that go to the host, bytes.
@@ -36,21 +36,21 @@ const MOST_FETCHED: usize = 64 << 20;
 /// The fits of tasks and what they were made of.
 pub(super) struct Fitted<'a> {
     /// The box of a request, by task and request.
-    pub(super) frame: &'a (dyn Fn(usize, usize) -> Cow<'a, Frame> + Sync),
+    pub(super) domain: &'a (dyn Fn(usize, usize) -> Cow<'a, FitDomain> + Sync),
     /// Sets of data on the device, and which of them a task has.
     pub(super) sets: DeviceAddress<f64>,
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
-    /// The data, for the processor.
+    /// The data, for the CPU.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
     /// Whether they are toys.
     pub(super) drawn: bool,
 }
 
 /// A fit by its task and place there.
-type Place = (usize, usize);
+type FitIndex = (usize, usize);
 
 /// What came back for one fit.
-struct Found<'a> {
+struct ReturnedCovariance<'a> {
     least: f64,
     edm: f64,
     slope: &'a [f64],
@@ -60,7 +60,7 @@ struct Found<'a> {
 
 impl CudaSession {
     /// The means to compute what is `wanted` for fits after they were made, if the device has them.
-    pub(super) fn covers(&self, wanted: Wanted) -> Option<&Rooms> {
+    pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
         let asked = wanted.uncertainties || wanted.covariance;
         let size = self.cpu.plan.n_parameters();
         self.hessians.as_ref().filter(|_| asked && (1..=DENSE_LIMIT).contains(&size))
@@ -72,10 +72,10 @@ impl CudaSession {
     /// If the device fails.
     pub(super) fn add_uncertainties(
         &self,
-        rooms: &Rooms,
+        placement: &HessianPlacement,
         outcomes: &mut [TaskOutcome],
         fitted: &Fitted<'_>,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
     ) -> Result<(), SessionError> {
         let (mut here, mut left) = (Vec::new(), Vec::new());
@@ -84,7 +84,7 @@ impl CudaSession {
                 if let Ok(fit) = fit
                     && fit.uncertainties.is_empty()
                 {
-                    let plain = self.is_plain(fit, &(fitted.frame)(i, k));
+                    let plain = self.is_plain(fit, &(fitted.domain)(i, k));
                     let list = if plain { &mut here } else { &mut left };
                     list.push((i, k));
                 }
@@ -96,7 +96,7 @@ impl CudaSession {
             if control.is_cancelled() {
                 break;
             }
-            self.invert(rooms, outcomes, fitted, wanted, places, &mut left)?;
+            self.invert(placement, outcomes, fitted, wanted, places, &mut left)?;
         }
         self.leave(outcomes, fitted, wanted, control, &left);
         if control.is_cancelled() {
@@ -112,11 +112,11 @@ impl CudaSession {
 
     /// Whether all that moves at the end of a fit has a curvature: nothing sits on a bound or next to a kink that does not hold it, and
     /// no direction is known to be flat.
-    fn is_plain(&self, fit: &FitOutcome, frame: &Frame) -> bool {
-        let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
+    fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
+        let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
             let kinked = x.abs() < NEAR_KINK && self.cpu.plan.structure.kinked[p];
-            x <= frame.lower[p] || x >= frame.upper[p] || kinked
+            x <= domain.lower[p] || x >= domain.upper[p] || kinked
         };
         fit.converged()
             && fit.inactive.iter().all(|(_, why)| *why != Inactive::Flat)
@@ -126,12 +126,12 @@ impl CudaSession {
     /// Fills in the fits at `places`, and adds those that it cannot confirm to `left`. Most take one launch, the others two.
     fn invert(
         &self,
-        rooms: &Rooms,
+        placement: &HessianPlacement,
         outcomes: &mut [TaskOutcome],
         fitted: &Fitted<'_>,
-        wanted: Wanted,
-        places: &[Place],
-        left: &mut Vec<Place>,
+        wanted: OutcomeParts,
+        places: &[FitIndex],
+        left: &mut Vec<FitIndex>,
     ) -> Result<(), SessionError> {
         let n = self.cpu.plan.n_parameters();
         let mut problems = Problems::default();
@@ -139,15 +139,15 @@ impl CudaSession {
             let Some(Ok(fit)) = outcomes.get(i).and_then(|task| task.fits.get(k)) else { continue };
             problems.points.extend_from_slice(&fit.parameters);
             problems.sets.push((fitted.set_of)(i) as i32);
-            let frame = (fitted.frame)(i, k);
+            let domain = (fitted.domain)(i, k);
             let mut rests: Vec<u8> =
-                frame.fixed.iter().map(|fixed| if *fixed { RESTS } else { MOVES_FREELY }).collect();
+                domain.fixed.iter().map(|fixed| if *fixed { RESTS } else { MOVES_FREELY }).collect();
             for &(p, why) in &fit.inactive {
                 rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
             }
             problems.rests.extend(rests);
         }
-        let solved = self.solve(rooms, fitted.sets, &problems, wanted)?;
+        let solved = self.solve(placement, fitted.sets, &problems, wanted)?;
         let (mut further, mut next) = (Vec::new(), Problems::default());
         for (m, &(i, k)) in places.iter().enumerate() {
             let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
@@ -157,7 +157,7 @@ impl CudaSession {
             } else if found.edm <= LAST_STEP {
                 found.put_into(fit);
                 fit.covariance = self.fetch_covariance(&solved, m)?;
-            } else if let Some(point) = self.step(fit, &(fitted.frame)(i, k), found.step) {
+            } else if let Some(point) = self.step(fit, &(fitted.domain)(i, k), found.step) {
                 further.push((i, k, found.edm));
                 next.points.extend(point);
                 next.sets.push((fitted.set_of)(i) as i32);
@@ -169,7 +169,7 @@ impl CudaSession {
         if further.is_empty() {
             return Ok(());
         }
-        let solved = self.solve(rooms, fitted.sets, &next, wanted)?;
+        let solved = self.solve(placement, fitted.sets, &next, wanted)?;
         for (m, (i, k, edm)) in further.into_iter().enumerate() {
             let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else { continue };
             let found = solved.get(m, n);
@@ -187,12 +187,12 @@ impl CudaSession {
     }
 
     /// Where the last step of a fit leads; `None` if that is out of its box, or across a kink.
-    fn step(&self, fit: &FitOutcome, frame: &Frame, step: &[f64]) -> Option<Vec<f64>> {
+    fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
             let crosses =
                 self.cpu.plan.structure.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
-            let inside = to > frame.lower[p] && to < frame.upper[p];
+            let inside = to > domain.lower[p] && to < domain.upper[p];
             (*step == 0.0 || (inside && !crosses)).then_some(to)
         };
         fit.parameters.iter().zip(step).enumerate().map(to).collect()
@@ -201,14 +201,14 @@ impl CudaSession {
     /// Hessians and their inverses.
     fn solve(
         &self,
-        rooms: &Rooms,
+        placement: &HessianPlacement,
         sets: DeviceAddress<f64>,
         problems: &Problems,
-        wanted: Wanted,
+        wanted: OutcomeParts,
     ) -> Result<Solved, SessionError> {
         let (n, count, backend) = (self.cpu.plan.n_parameters(), problems.sets.len(), &self.backend);
         let made =
-            self.start_hessians(rooms, Sets { address: sets, of: &problems.sets }, &problems.points)?;
+            self.start_hessians(placement, Sets { address: sets, of: &problems.sets }, &problems.points)?;
         let rests = Buffer::holding(backend, &problems.rests)?;
         let variances = Buffer::new(backend, 8 * n * count)?;
         let steps = Buffer::new(backend, 8 * n * count)?;
@@ -289,9 +289,9 @@ struct Solved {
 
 impl Solved {
     /// Of point number `m`, with `n` parameters.
-    fn get(&self, m: usize, n: usize) -> Found<'_> {
+    fn get(&self, m: usize, n: usize) -> ReturnedCovariance<'_> {
         let row = m * n..(m + 1) * n;
-        Found {
+        ReturnedCovariance {
             least: self.found[2 * m],
             edm: self.found[2 * m + 1],
             slope: &self.slopes[row.clone()],
@@ -301,13 +301,13 @@ impl Solved {
     }
 }
 
-impl Found<'_> {
+impl ReturnedCovariance<'_> {
     /// Whether the Hessian is safely positive, and the certificate holds with it. What is not a number is neither.
     fn is_safe(&self) -> bool {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Fills in a fit as the processor does, but for its covariance.
+    /// Fills in a fit as the CPU does, but for its covariance.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
@@ -318,14 +318,14 @@ impl Found<'_> {
 }
 
 impl CudaSession {
-    /// The fits at `places` by the processor: from where they are, with uncertainties.
+    /// The fits at `places` by the CPU: from where they are, with uncertainties.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],
         fitted: &Fitted<'_>,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
-        places: &[Place],
+        places: &[FitIndex],
     ) {
         let reached: &[TaskOutcome] = outcomes;
         let again = |number: usize| {
@@ -333,10 +333,10 @@ impl CudaSession {
             let place = places.get(number).copied();
             let fit = place.and_then(|(i, k)| reached.get(i)?.fits.get(k)?.as_ref().ok());
             if let (Some(fit), Some((i, k)), false) = (fit, place, control.is_cancelled()) {
-                let frame = (fitted.frame)(i, k).into_owned();
+                let domain = (fitted.domain)(i, k).into_owned();
                 let (data, mut result) = ((fitted.data)(i), Err(FitFailure::Cancelled));
                 self.lend(&mut |worker| {
-                    let problem = self.cpu.problem(frame.clone(), &data, fitted.drawn, control);
+                    let problem = self.cpu.problem(domain.clone(), &data, fitted.drawn, control);
                     result = finish(worker, &problem, fit, wanted);
                 });
                 fits.push(result);
@@ -358,7 +358,7 @@ fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,
     from: &FitOutcome,
-    wanted: Wanted,
+    wanted: OutcomeParts,
 ) -> Result<FitOutcome, FitFailure> {
     let mut fit = fit(worker, problem, &from.parameters, &[], Search::Local, false, None, wanted)?;
     fit.n_iterations += from.n_iterations;

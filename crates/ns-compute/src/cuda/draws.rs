@@ -1,7 +1,7 @@
 //! What toys are drawn from, on the device.
 //!
 //! Everything that depends on a mean alone is computed here, by ns-core, and handed over as it is: then the kernels,
-//! which do the rest with the same exact operations, draw the same bits as the processor.
+//! which do the rest with the same exact operations, draw the same bits as the CPU.
 
 use std::sync::Arc;
 
@@ -162,10 +162,10 @@ mod tests {
             backend.read(data.address(), bytemuck::cast_slice_mut(&mut got)).unwrap();
             for (toy, drawn) in got.chunks(n_data).enumerate() {
                 source.draw_into(first + toy as u64, &mut main, &mut aux);
-                for (slot, (device, processor)) in drawn.iter().zip(main.iter().chain(&aux)).enumerate() {
+                for (slot, (device, cpu)) in drawn.iter().zip(main.iter().chain(&aux)).enumerate() {
                     assert!(
-                        device.to_bits() == processor.to_bits(),
-                        "toy {toy} from {first}, slot {slot}: {device} on the device, {processor} here"
+                        device.to_bits() == cpu.to_bits(),
+                        "toy {toy} from {first}, slot {slot}: {device} on the device, {cpu} here"
                     );
                 }
             }
@@ -174,7 +174,7 @@ mod tests {
 
     #[cfg(feature = "cuda-on-host")]
     #[test]
-    fn kernels_on_the_processor_draw_the_same_bits() {
+    fn kernels_on_the_cpu_draw_the_same_bits() {
         let backend: Arc<dyn Backend> = Arc::new(super::super::host::Host::new());
         compare(&backend, 1);
     }
@@ -182,10 +182,10 @@ mod tests {
     #[cfg(feature = "cuda")]
     #[test]
     #[allow(clippy::print_stderr)]
-    fn a_card_draws_the_same_bits() {
+    fn a_gpu_draws_the_same_bits() {
         match super::super::driver::open(0) {
             Ok(backend) => compare(&backend, 128),
-            Err(error) => eprintln!("SKIPPED, no card: {error}"),
+            Err(error) => eprintln!("SKIPPED, no GPU: {error}"),
         }
     }
 }

@@ -16,7 +16,7 @@ use cudarc::driver::sys::{
 use ns_core::{Device, SessionError};
 
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
-use super::failure::{Doing, explain, name};
+use super::failure::{DriverCall, explain, name};
 use super::images::{self, Image};
 use super::lane::CudaLane;
 use super::loading::{self, attribute, guarded};
@@ -27,7 +27,7 @@ use super::staging::Staging;
 const SMALL: usize = 64 << 10;
 /// Memory given back that is kept at most.
 const KEPT: usize = 1 << 30;
-/// Bytes of a kernel's parameters that every card takes.
+/// Bytes of a kernel's parameters that every GPU takes.
 const MOST_PARAMETERS: usize = 4096;
 /// Dynamic shared memory that a kernel has without asking for more.
 const PLAIN_SHARED: u32 = 48 << 10;
@@ -43,7 +43,7 @@ pub(crate) struct CudaDriver {
     /// What the driver may load, best first.
     images: Vec<Image>,
     functions: OnceLock<Vec<Function>>,
-    /// Held while the code is loaded: why the card will not take any of it, once that is known.
+    /// Held while the code is loaded: why the GPU will not take any of it, once that is known.
     refused: Mutex<Option<SessionError>>,
     pool: Mutex<Pool>,
     staging: Mutex<Option<Staging>>,
@@ -68,11 +68,11 @@ struct Function {
 /// The device of this index. The first call makes it ready; later ones get the same.
 ///
 /// # Errors
-/// Whatever is missing, each with its remedy: the driver, the device, code for the card.
+/// Whatever is missing, each with its remedy: the driver, the device, code for the GPU.
 pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     // A lock for each device: several are made ready side by side.
-    type Place = Arc<Mutex<Option<Arc<CudaDriver>>>>;
-    static OPEN: Mutex<BTreeMap<usize, Place>> = Mutex::new(BTreeMap::new());
+    type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
+    static OPEN: Mutex<BTreeMap<usize, DriverSlot>> = Mutex::new(BTreeMap::new());
     let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
     let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
     if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
@@ -117,7 +117,7 @@ impl CudaDriver {
             )? as usize,
             memory: found.memory,
         };
-        let failed = |error: DriverError| explain(device, Doing::Opening, error.0);
+        let failed = |error: DriverError| explain(device, DriverCall::Opening, error.0);
         // SAFETY: the handle is one that the driver gave; what is retained is released when this is dropped.
         let context = unsafe { result::primary_ctx::retain(handle) }.map_err(failed)?;
         let mut this = Self {
@@ -134,21 +134,21 @@ impl CudaDriver {
         };
         // Other libraries' work on the default stream is none of our business.
         this.stream =
-            Handle(this.inside(Doing::Opening, || result::stream::create(StreamKind::NonBlocking))?);
+            Handle(this.inside(DriverCall::Opening, || result::stream::create(StreamKind::NonBlocking))?);
         Ok(this)
     }
 
     /// Calls the driver with the device's context current, and leaves the thread's context as it was.
     pub(super) fn inside<T>(
         &self,
-        doing: Doing,
+        doing: DriverCall,
         call: impl FnOnce() -> Result<T, DriverError>,
     ) -> Result<T, SessionError> {
         guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
     }
 
     /// The error for one of the driver; remembers the loss of the device.
-    fn failed(&self, doing: Doing, code: CUresult) -> SessionError {
+    fn failed(&self, doing: DriverCall, code: CUresult) -> SessionError {
         let error = explain(self.device, doing, code);
         if matches!(error, SessionError::DeviceLost { .. }) {
             self.lost.store(true, Ordering::Relaxed);
@@ -178,7 +178,7 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// What the card says of the code is its last word; other errors, of memory that others held, may pass.
+    /// What the GPU says of the code is its last word; other errors, of memory that others held, may pass.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -210,7 +210,7 @@ impl CudaDriver {
                 Err(DriverError(code)) if is_about_code(code) => {
                     reasons.push(format!("{}: {}", image.name, name(code)));
                 }
-                Err(DriverError(code)) => return Err(self.failed(Doing::Opening, code)),
+                Err(DriverError(code)) => return Err(self.failed(DriverCall::Opening, code)),
             }
         }
         Err(self.no_image(reasons.join("; ")))
@@ -238,7 +238,7 @@ impl CudaDriver {
         if shared <= *allowed {
             return Ok(());
         }
-        self.inside(Doing::Launching, || {
+        self.inside(DriverCall::Launching, || {
             // SAFETY: the function is of a module that stays loaded.
             unsafe {
                 if shared > PLAIN_SHARED {
@@ -265,7 +265,7 @@ impl CudaDriver {
 
     /// Gives memory back to the driver. After a failure of the device there is nothing to give back to.
     fn free(&self, addresses: Vec<u64>) {
-        let _ = self.inside(Doing::Allocating, || {
+        let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
                 // SAFETY: the address came from the driver and nobody uses it any more.
                 unsafe { result::free_sync(address) }?;
@@ -302,7 +302,7 @@ impl CudaDriver {
             *word = u64::from_ne_bytes(eight);
         }
         let mut parameters = [(&raw mut bytes).cast::<c_void>()];
-        self.inside(Doing::Launching, || {
+        self.inside(DriverCall::Launching, || {
             // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
             // returns; the addresses in them are the session's to answer for.
             unsafe {
@@ -338,7 +338,7 @@ impl CudaDriver {
     /// Runs with the page-locked memory.
     fn staged(
         &self,
-        doing: Doing,
+        doing: DriverCall,
         copy: impl FnOnce(&mut Staging, sys::CUstream) -> Result<(), DriverError>,
     ) -> Result<(), SessionError> {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -380,7 +380,7 @@ impl Backend for CudaDriver {
     }
 
     fn free_memory(&self) -> Result<u64, SessionError> {
-        let (free, _) = self.inside(Doing::Asking, result::mem_get_info)?;
+        let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
         Ok((free + self.pool().held()) as u64)
     }
 
@@ -393,7 +393,7 @@ impl Backend for CudaDriver {
             return Ok(address);
         }
         let ask = || {
-            self.inside(Doing::Allocating, || {
+            self.inside(DriverCall::Allocating, || {
                 // SAFETY: who gets the memory writes it before it is read.
                 match unsafe { result::malloc_sync(size) } {
                     Ok(address) => Ok(Some(address)),
@@ -433,11 +433,12 @@ impl Backend for CudaDriver {
         if from.len() <= SMALL {
             // SAFETY: `to` is device memory of that size; from pageable memory the driver has read all of it when
             // the call returns.
-            return self
-                .inside(Doing::Copying, || unsafe { result::memcpy_htod_async(to, from, self.stream.0) });
+            return self.inside(DriverCall::Copying, || unsafe {
+                result::memcpy_htod_async(to, from, self.stream.0)
+            });
         }
         // SAFETY: as above.
-        self.staged(Doing::Copying, |staging, stream| unsafe { staging.write(stream, to, from) })
+        self.staged(DriverCall::Copying, |staging, stream| unsafe { staging.write(stream, to, from) })
     }
 
     fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError> {
@@ -446,13 +447,13 @@ impl Backend for CudaDriver {
         }
         // Errors of kernels started before come to light here.
         // SAFETY: `from` is device memory of that size.
-        self.staged(Doing::Waiting, |staging, stream| unsafe { staging.read(stream, from, to) })
+        self.staged(DriverCall::Waiting, |staging, stream| unsafe { staging.read(stream, from, to) })
     }
 
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
         let function = self.function(kernel)?;
         self.allow(function, shared)?;
-        let blocks = self.inside(Doing::Asking, || {
+        let blocks = self.inside(DriverCall::Asking, || {
             // SAFETY: the function is of a module that stays loaded.
             unsafe {
                 result::occupancy::max_active_block_per_multiprocessor(

@@ -1,4 +1,4 @@
-//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the processor.
+//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the CPU.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
 use super::address::{DeviceAddress, DeviceAddressMut};
 use super::backend::{Backend, Buffer, Kernel, Shape};
-use super::kind::Size;
+use super::fit_kind::Size;
 use super::layout::{EvaluateLaunch, N_EXTRA};
 use super::session::CudaSession;
 use super::shape;
@@ -34,11 +34,11 @@ impl CudaSession {
         }
         finite("points", points)?;
         let mut out = Evaluation::default();
-        let rooms = self.hessians.as_ref().filter(|_| request.hessian);
+        let placement = self.hessians.as_ref().filter(|_| request.hessian);
         let left = EvaluationRequest {
             nll: false,
             gradient: false,
-            hessian: request.hessian && rooms.is_none(),
+            hessian: request.hessian && placement.is_none(),
             ..request
         };
         if left != EvaluationRequest::default() {
@@ -47,12 +47,12 @@ impl CudaSession {
         let of = data;
         let own = self.cpu.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.cpu.observed);
-        if let Some(rooms) = rooms {
+        if let Some(placement) = placement {
             let numbers: Vec<f64> = data.main.iter().chain(&data.aux).copied().collect();
             let numbers = hold(&self.backend, &numbers)?;
             let alone = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
             let other = |point: &[f64]| Ok(self.cpu.evaluate(of, point, alone)?.hessian);
-            out.hessian = self.hessians_at(rooms, numbers.at(), points, &other)?;
+            out.hessian = self.hessians_at(placement, numbers.at(), points, &other)?;
         }
         if !(request.nll || request.gradient) {
             return Ok(out);
@@ -94,23 +94,23 @@ impl CudaSession {
         let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
         let count = points.len() / n.max(1);
         let properties = backend.properties();
-        let rooms = shape::rooms(&self.plan, Size::default(), false, properties);
-        let kernel = if rooms.near { Kernel::Evaluate } else { Kernel::EvaluateFar };
-        let resident = backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
-        let room = shape::most_slabs(properties, rooms.slab);
+        let placement = shape::place_arrays(&self.plan, Size::default(), false, properties);
+        let kernel = if placement.near { Kernel::Evaluate } else { Kernel::EvaluateFar };
+        let resident = backend.occupancy(kernel, self.threads, placement.shared as u32)?;
+        let room = shape::most_slabs(properties, placement.slab);
         let blocks = (resident.max(1) * properties.multiprocessors).min(count).min(room).max(1);
         let points = hold(backend, points)?;
-        let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
+        let slab = Buffer::new(backend, 8 * placement.slab * blocks)?;
         let values = Buffer::new(backend, 16 * count)?;
         let gradients = if gradient { Some(Buffer::new(backend, 8 * n * count)?) } else { None };
         let launch = EvaluateLaunch {
             plan: self.plan,
-            offset: rooms.offset,
+            offset: placement.offset,
             n_points: count as i32,
             extra: [0; N_EXTRA],
             row: 0,
             slab: slab.at(),
-            slab_stride: rooms.slab as u64,
+            slab_stride: placement.slab as u64,
             data: data.at(),
             data_stride: 0,
             data_of: DeviceAddress::NULL,
@@ -120,7 +120,7 @@ impl CudaSession {
             hessians: DeviceAddressMut::NULL,
             usable: DeviceAddressMut::NULL,
         };
-        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
+        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: placement.shared as u32 };
         backend.launch(kernel, shape, bytemuck::bytes_of(&launch))?;
         let before = found.values.len();
         found.values.resize(before + count, [0.0; 2]);

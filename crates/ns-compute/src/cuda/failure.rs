@@ -5,7 +5,7 @@ use ns_core::{Device, SessionError};
 
 /// What the driver was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum DriverCall {
     /// Starting the driver and looking for devices.
     Starting,
     /// Making the device ready.
@@ -18,7 +18,7 @@ pub(super) enum Doing {
     Waiting,
 }
 
-impl Doing {
+impl DriverCall {
     const fn text(self) -> &'static str {
         match self {
             Self::Starting => "starting CUDA",
@@ -34,7 +34,7 @@ impl Doing {
 
 /// How an error leaves the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FailureKind {
     /// Nothing was started.
     Unavailable,
     /// What was asked for did not happen; the device goes on.
@@ -44,14 +44,14 @@ enum Kind {
 }
 
 /// The error of a session for an error of the driver.
-pub(super) fn explain(device: Device, doing: Doing, code: CUresult) -> SessionError {
+pub(super) fn explain(device: Device, doing: DriverCall, code: CUresult) -> SessionError {
     let (kind, remedy) = meaning(code);
     let error = name(code);
     match kind {
-        _ if doing == Doing::Starting => unavailable(device, error, remedy),
-        Kind::Unavailable => unavailable(device, error, remedy),
-        Kind::Refused => SessionError::DeviceRefused { device, doing: doing.text(), error, remedy },
-        Kind::Lost => SessionError::DeviceLost { device, doing: doing.text(), error, remedy },
+        _ if doing == DriverCall::Starting => unavailable(device, error, remedy),
+        FailureKind::Unavailable => unavailable(device, error, remedy),
+        FailureKind::Refused => SessionError::DeviceRefused { device, doing: doing.text(), error, remedy },
+        FailureKind::Lost => SessionError::DeviceLost { device, doing: doing.text(), error, remedy },
     }
 }
 
@@ -64,14 +64,14 @@ pub(super) fn name(code: CUresult) -> String {
     format!("{code:?} ({})", code as u32)
 }
 
-fn meaning(code: CUresult) -> (Kind, &'static str) {
+fn meaning(code: CUresult) -> (FailureKind, &'static str) {
     use CUresult as C;
     const REPORT: &str =
-        "This is a defect of the program: please report it with this message and the name of the card";
-    const KERNEL: &str = "A kernel failed: please report it with the command and the name of the card. \
+        "This is a defect of the program: please report it with this message and the name of the GPU";
+    const KERNEL: &str = "A kernel failed: please report it with the command and the name of the GPU. \
          Starting again may continue; the device cpu does the same work";
-    const HARDWARE: &str = "The card reports a hardware error: see `nvidia-smi -q`, have it reset or replaced, and \
-         use another card or the device cpu";
+    const HARDWARE: &str = "The GPU reports a hardware error: see `nvidia-smi -q`, have it reset or replaced, and \
+         use another GPU or the device cpu";
     const GONE: &str = "The device was reset, taken away or fell off the bus: see the system's log and nvidia-smi, \
          and start again";
     const SETUP: &str = "NVIDIA's driver is not in order: see nvidia-smi; after an update of the driver the machine must be \
@@ -84,13 +84,13 @@ fn meaning(code: CUresult) -> (Kind, &'static str) {
         | C::CUDA_ERROR_INVALID_PC
         | C::CUDA_ERROR_HARDWARE_STACK_ERROR
         | C::CUDA_ERROR_ASSERT
-        | C::CUDA_ERROR_LAUNCH_FAILED => (Kind::Lost, KERNEL),
+        | C::CUDA_ERROR_LAUNCH_FAILED => (FailureKind::Lost, KERNEL),
         C::CUDA_ERROR_ECC_UNCORRECTABLE | C::CUDA_ERROR_NVLINK_UNCORRECTABLE | C::CUDA_ERROR_CONTAINED => {
-            (Kind::Lost, HARDWARE)
+            (FailureKind::Lost, HARDWARE)
         }
         C::CUDA_ERROR_LAUNCH_TIMEOUT => (
-            Kind::Lost,
-            "The watchdog of a display ended the kernel: use a card that drives no display, or the device cpu",
+            FailureKind::Lost,
+            "The watchdog of a display ended the kernel: use a GPU that drives no display, or the device cpu",
         ),
         C::CUDA_ERROR_CONTEXT_IS_DESTROYED
         | C::CUDA_ERROR_INVALID_CONTEXT
@@ -98,27 +98,27 @@ fn meaning(code: CUresult) -> (Kind, &'static str) {
         | C::CUDA_ERROR_DEINITIALIZED
         | C::CUDA_ERROR_MPS_CLIENT_TERMINATED
         | C::CUDA_ERROR_MPS_RPC_FAILURE
-        | C::CUDA_ERROR_UNKNOWN => (Kind::Lost, GONE),
+        | C::CUDA_ERROR_UNKNOWN => (FailureKind::Lost, GONE),
         C::CUDA_ERROR_NOT_INITIALIZED => (
-            Kind::Unavailable,
+            FailureKind::Unavailable,
             "CUDA cannot be used in a process forked from one that has used it: start worker processes with \
              the method 'spawn', or before the first use of a CUDA device",
         ),
         C::CUDA_ERROR_DEVICE_UNAVAILABLE => (
-            Kind::Unavailable,
-            "Another process holds the card alone (`nvidia-smi -q -d COMPUTE` shows its mode): wait for it, or use \
-             another card or the device cpu",
+            FailureKind::Unavailable,
+            "Another process holds the GPU alone (`nvidia-smi -q -d COMPUTE` shows its mode): wait for it, or use \
+             another GPU or the device cpu",
         ),
         C::CUDA_ERROR_NO_DEVICE | C::CUDA_ERROR_INVALID_DEVICE => (
-            Kind::Unavailable,
+            FailureKind::Unavailable,
             "See what nvidia-smi lists and whether CUDA_VISIBLE_DEVICES hides it, or choose the device cpu",
         ),
         C::CUDA_ERROR_DEVICE_NOT_LICENSED | C::CUDA_ERROR_NOT_PERMITTED => (
-            Kind::Unavailable,
-            "This user may not use the card: ask who runs the machine, or choose the device cpu",
+            FailureKind::Unavailable,
+            "This user may not use the GPU: ask who runs the machine, or choose the device cpu",
         ),
         C::CUDA_ERROR_STUB_LIBRARY => (
-            Kind::Unavailable,
+            FailureKind::Unavailable,
             "The libcuda that was found is the stub of a CUDA toolkit: take its folder out of LD_LIBRARY_PATH and \
              install NVIDIA's driver",
         ),
@@ -126,21 +126,21 @@ fn meaning(code: CUresult) -> (Kind, &'static str) {
         | C::CUDA_ERROR_SYSTEM_NOT_READY
         | C::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE
         | C::CUDA_ERROR_OPERATING_SYSTEM
-        | C::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => (Kind::Unavailable, SETUP),
+        | C::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => (FailureKind::Unavailable, SETUP),
         C::CUDA_ERROR_MPS_CONNECTION_FAILED
         | C::CUDA_ERROR_MPS_SERVER_NOT_READY
         | C::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED
         | C::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED => (
-            Kind::Unavailable,
+            FailureKind::Unavailable,
             "The Multi-Process Service of the machine does not take this process: see its log, wait for others to \
              end, or choose the device cpu",
         ),
         C::CUDA_ERROR_OUT_OF_MEMORY => (
-            Kind::Refused,
+            FailureKind::Refused,
             "Memory of the device (or locked memory of the host) is used up: free what other programs hold, or choose \
              the device cpu",
         ),
-        _ => (Kind::Refused, REPORT),
+        _ => (FailureKind::Refused, REPORT),
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
             CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            let error = explain(DEVICE, Doing::Waiting, code);
+            let error = explain(DEVICE, DriverCall::Waiting, code);
             assert!(matches!(error, SessionError::DeviceLost { device: DEVICE, .. }), "{error:?}");
             assert!(error.is_of_device());
             let text = error.to_string();
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_remedy_fits_the_error() {
-        let remedy = |code| explain(DEVICE, Doing::Launching, code).to_string();
+        let remedy = |code| explain(DEVICE, DriverCall::Launching, code).to_string();
         assert!(remedy(CUresult::CUDA_ERROR_ECC_UNCORRECTABLE).contains("hardware error"));
         assert!(remedy(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS).contains("report"));
         assert!(remedy(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT).contains("display"));
@@ -185,14 +185,14 @@ mod tests {
     #[test]
     fn nothing_is_lost_before_anything_is_started() {
         for code in [CUresult::CUDA_ERROR_UNKNOWN, CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH] {
-            let error = explain(DEVICE, Doing::Starting, code);
+            let error = explain(DEVICE, DriverCall::Starting, code);
             assert!(matches!(error, SessionError::DeviceUnavailable { .. }), "{error:?}");
         }
     }
 
     #[test]
     fn a_refusal_leaves_the_device() {
-        let error = explain(DEVICE, Doing::Launching, CUresult::CUDA_ERROR_INVALID_VALUE);
+        let error = explain(DEVICE, DriverCall::Launching, CUresult::CUDA_ERROR_INVALID_VALUE);
         assert!(matches!(error, SessionError::DeviceRefused { .. }), "{error:?}");
     }
 }

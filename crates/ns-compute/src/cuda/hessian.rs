@@ -17,7 +17,7 @@ const MOST_SLABS: usize = 512 << 20;
 
 /// Where the arrays of a block lie; all but the room for sums are in its slab.
 #[derive(Debug, Clone)]
-pub(super) struct Rooms {
+pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
     extra: [u64; N_EXTRA],
     shared: usize,
@@ -29,13 +29,13 @@ pub(super) struct Rooms {
 /// The most numbers of a Hessian, and of what one is made from: a gibibyte each, and indices stay far below 2^31.
 const MOST_NUMBERS: usize = 1 << 27;
 
-impl Rooms {
-    /// `None` if Hessians of this model are left to the processor.
+impl HessianPlacement {
+    /// `None` if Hessians of this model are left to the CPU.
     pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
         if !is_regular(plan) {
             return None;
         }
-        let near = shape::far_rooms(on_device);
+        let near = shape::place_in_slab(on_device);
         let (n, bins, width) = (plan.n_parameters(), plan.n_bins(), on_device.n_reacting as usize);
         let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
         let (factors, wide) = (on_device.n_factors as usize, blocks * width);
@@ -101,7 +101,7 @@ pub(super) struct Sets<'a> {
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
 /// Hessians that are on their way. Memory of which device work is not done yet is used again in order.
-pub(super) struct Made {
+pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,
     pub(super) usable: Buffer,
@@ -117,21 +117,21 @@ impl CudaSession {
     /// Starts Hessians at `points`.
     pub(super) fn start_hessians(
         &self,
-        rooms: &Rooms,
+        placement: &HessianPlacement,
         sets: Sets<'_>,
         points: &[f64],
-    ) -> Result<Made, SessionError> {
+    ) -> Result<PendingHessians, SessionError> {
         let (plan, backend) = (&self.cpu.plan, &self.backend);
         let n = plan.n_parameters();
         let count = points.len() / n.max(1);
-        let resident = backend.occupancy(Kernel::EvaluateFar, self.threads, rooms.shared as u32)?;
+        let resident = backend.occupancy(Kernel::EvaluateFar, self.threads, placement.shared as u32)?;
         let Properties { multiprocessors, .. } = *backend.properties();
-        let room = (MOST_SLABS / (8 * rooms.slab)).max(1);
+        let room = (MOST_SLABS / (8 * placement.slab)).max(1);
         let blocks = (resident.max(1) * multiprocessors).min(count).min(room).max(1);
-        let slab = Buffer::new(backend, 8 * rooms.slab * blocks)?;
+        let slab = Buffer::new(backend, 8 * placement.slab * blocks)?;
         let points = Buffer::holding(backend, bytemuck::cast_slice(points))?;
         let data_of = Buffer::holding(backend, bytemuck::cast_slice(sets.of))?;
-        let made = Made {
+        let made = PendingHessians {
             hessians: Buffer::new(backend, 8 * n * n * count)?,
             gradients: Buffer::new(backend, 8 * n * count)?,
             usable: Buffer::new(backend, 4 * count)?,
@@ -139,12 +139,12 @@ impl CudaSession {
         let alone = sets.of.is_empty();
         let launch = EvaluateLaunch {
             plan: self.plan,
-            offset: rooms.offset,
-            extra: rooms.extra,
+            offset: placement.offset,
+            extra: placement.extra,
             n_points: count as i32,
-            row: rooms.row as i32,
+            row: placement.row as i32,
             slab: slab.at(),
-            slab_stride: rooms.slab as u64,
+            slab_stride: placement.slab as u64,
             data: sets.address,
             data_stride: if alone { 0 } else { (plan.n_bins() + plan.n_aux()) as u64 },
             data_of: if alone { DeviceAddress::NULL } else { data_of.at() },
@@ -154,7 +154,7 @@ impl CudaSession {
             hessians: made.hessians.at(),
             usable: made.usable.at(),
         };
-        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: rooms.shared as u32 };
+        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: placement.shared as u32 };
         backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
         Ok(made)
     }
@@ -162,7 +162,7 @@ impl CudaSession {
     /// Hessians at `points`, all of the set of data at this address. `other` gives those that the device leaves.
     pub(super) fn hessians_at(
         &self,
-        rooms: &Rooms,
+        placement: &HessianPlacement,
         data: DeviceAddress<f64>,
         points: &[f64],
         other: &Other<'_>,
@@ -171,7 +171,7 @@ impl CudaSession {
         let mut hessians = vec![0.0; points.len() * n];
         let at_a_time = self.at_a_time() * n;
         for (points, to) in points.chunks(at_a_time).zip(hessians.chunks_mut(at_a_time * n)) {
-            let made = self.start_hessians(rooms, Sets { address: data, of: &[] }, points)?;
+            let made = self.start_hessians(placement, Sets { address: data, of: &[] }, points)?;
             self.backend.read(made.hessians.address(), bytemuck::cast_slice_mut(to))?;
             let mut usable = vec![0_i32; points.len() / n];
             self.backend.read(made.usable.address(), bytemuck::cast_slice_mut(&mut usable))?;

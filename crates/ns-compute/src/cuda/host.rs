@@ -1,5 +1,5 @@
-//! The kernels compiled for the processor: what they compute, without a card. Blocks have one thread; or, slowly, as many as
-//! on a card where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
+//! The kernels compiled for the CPU: what they compute, without a GPU. Blocks have one thread; or, slowly, as many as
+//! on a GPU where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, Mutex};
@@ -57,7 +57,7 @@ const ALIGNMENT: usize = 256;
 impl Host {
     pub(super) fn new() -> Self {
         let properties = Properties {
-            name: "processor".into(),
+            name: "CPU".into(),
             capability: (0, 0),
             driver: 0,
             multiprocessors: 2,

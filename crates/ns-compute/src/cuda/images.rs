@@ -1,4 +1,4 @@
-//! The compiled kernels that every build carries, and which of them a card takes.
+//! The compiled kernels that every build carries, and which of them a GPU takes.
 //!
 //! `scripts/kernels` makes them; `.ci/run` fails where they are not those of the sources.
 
@@ -26,11 +26,11 @@ static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../kernels/built/ns_
 static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../kernels/built/ns_sm80.cubin"));
 static PTX: &str = concat!(include_str!("../../kernels/built/ns_sm70.ptx"), "\0");
 
-/// The code that a card and a driver take, best first. Machine code runs on cards of the same major and the same or
+/// The code that a GPU and a driver take, best first. Machine code runs on GPUs of the same major and the same or
 /// a higher minor capability; PTX on all, once the driver has compiled it, which it keeps for the next time.
 ///
 /// # Errors
-/// [`SessionError::CudaDriverTooOld`], [`SessionError::UnsupportedCard`].
+/// [`SessionError::CudaDriverTooOld`], [`SessionError::UnsupportedGpu`].
 pub(super) fn choose(
     index: usize,
     name: &str,
@@ -41,7 +41,7 @@ pub(super) fn choose(
         return Err(SessionError::CudaDriverTooOld { found: driver, needed: LEAST_DRIVER });
     }
     if capability < LEAST_CAPABILITY {
-        return Err(SessionError::UnsupportedCard {
+        return Err(SessionError::UnsupportedGpu {
             index,
             name: name.to_owned(),
             found: capability,
@@ -63,11 +63,11 @@ mod tests {
     use crate::cuda::backend::Kernel;
 
     fn names(capability: (u32, u32), driver: u32) -> Result<Vec<&'static str>, SessionError> {
-        Ok(choose(0, "card", capability, driver)?.iter().map(|image| image.name).collect())
+        Ok(choose(0, "GPU", capability, driver)?.iter().map(|image| image.name).collect())
     }
 
     #[test]
-    fn each_card_gets_its_code_and_the_text_as_a_second_choice() {
+    fn each_gpu_gets_its_code_and_the_text_as_a_second_choice() {
         assert_eq!(names((9, 0), 13_000), Ok(vec!["sm_90", "PTX"]));
         assert_eq!(names((8, 0), 12_020), Ok(vec!["sm_80", "PTX"]));
         assert_eq!(names((8, 9), 12_020), Ok(vec!["sm_80", "PTX"]));
@@ -77,15 +77,15 @@ mod tests {
     }
 
     #[test]
-    fn old_cards_and_drivers_are_refused_with_what_would_do() {
-        let old_card = SessionError::UnsupportedCard {
+    fn old_gpus_and_drivers_are_refused_with_what_would_do() {
+        let old_gpu = SessionError::UnsupportedGpu {
             index: 0,
-            name: "card".to_owned(),
+            name: "GPU".to_owned(),
             found: (6, 1),
             needed: LEAST_CAPABILITY,
         };
-        assert!(old_card.to_string().contains("compute capability 6.1; 7.0 is the least"), "{old_card}");
-        assert_eq!(names((6, 1), 13_000), Err(old_card));
+        assert!(old_gpu.to_string().contains("compute capability 6.1; 7.0 is the least"), "{old_gpu}");
+        assert_eq!(names((6, 1), 13_000), Err(old_gpu));
         let old_driver = SessionError::CudaDriverTooOld { found: 11_080, needed: LEAST_DRIVER };
         assert!(old_driver.to_string().contains("CUDA 11.8, and 12.0 is the least"), "{old_driver}");
         assert_eq!(names((9, 0), 11_080), Err(old_driver));
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn images_hold_every_kernel() {
         for capability in [(9, 0), (8, 0)] {
-            for image in choose(0, "card", capability, 13_000).unwrap_or_default() {
+            for image in choose(0, "GPU", capability, 13_000).unwrap_or_default() {
                 for kernel in Kernel::ALL {
                     let symbol = kernel.symbol().as_bytes();
                     let found = image.code.windows(symbol.len()).any(|window| window == symbol);

@@ -9,7 +9,7 @@ use ns_core::SessionError;
 
 use super::backend::{Kernel, Lane, Shape};
 use super::driver::CudaDriver;
-use super::failure::Doing;
+use super::failure::DriverCall;
 
 /// Page-locked memory is taken in pieces of this size, bytes.
 const GRAIN: usize = 1 << 16;
@@ -87,7 +87,7 @@ unsafe impl Send for CudaLane {}
 
 impl CudaLane {
     pub(super) fn new(driver: Arc<CudaDriver>) -> Result<Self, SessionError> {
-        let (stream, before, done) = driver.inside(Doing::Opening, || {
+        let (stream, before, done) = driver.inside(DriverCall::Opening, || {
             let event = || result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
             Ok((result::stream::create(StreamKind::NonBlocking)?, event()?, event()?))
         })?;
@@ -109,7 +109,7 @@ impl CudaLane {
             self.busy = true;
             let (driver, stream, before) = (&self.driver, self.stream, self.before);
             // SAFETY: stream and event live as long as the lane.
-            driver.inside(Doing::Launching, || unsafe { driver.precede(stream, before) })?;
+            driver.inside(DriverCall::Launching, || unsafe { driver.precede(stream, before) })?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Lane for CudaLane {
         }
         self.begin()?;
         let (up, stream) = (&mut self.up, self.stream);
-        self.driver.inside(Doing::Copying, || {
+        self.driver.inside(DriverCall::Copying, || {
             up.reserve(from.len())?;
             up.content_mut(from.len()).copy_from_slice(from);
             // SAFETY: `to` is device memory of that size; the page-locked memory is left alone until the wait.
@@ -142,7 +142,7 @@ impl Lane for CudaLane {
             return Ok(());
         }
         let (down, stream) = (&mut self.down, self.stream);
-        self.driver.inside(Doing::Copying, || {
+        self.driver.inside(DriverCall::Copying, || {
             down.reserve(bytes)?;
             // SAFETY: `from` is device memory of that size; the page-locked memory is left alone until the wait.
             unsafe { result::memcpy_dtoh_async(down.content_mut(bytes), from, stream) }
@@ -154,7 +154,7 @@ impl Lane for CudaLane {
             let (done, stream) = (self.done, self.stream);
             // Errors of kernels started before come to light here.
             // SAFETY: stream and event live as long as the lane.
-            self.driver.inside(Doing::Waiting, || unsafe {
+            self.driver.inside(DriverCall::Waiting, || unsafe {
                 result::event::record(done, stream)?;
                 result::event::synchronize(done)
             })?;
@@ -175,7 +175,7 @@ impl Drop for CudaLane {
             return;
         }
         let (up, down) = (&mut self.up, &mut self.down);
-        let _ = self.driver.inside(Doing::Allocating, || {
+        let _ = self.driver.inside(DriverCall::Allocating, || {
             up.free();
             down.free();
             // SAFETY: nothing is under way, and nobody uses them after this.

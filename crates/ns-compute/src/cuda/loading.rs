@@ -9,10 +9,10 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use ns_core::{Device, SessionError};
 
-use super::failure::{Doing, explain};
+use super::failure::{DriverCall, explain};
 use super::images::LEAST_DRIVER;
 
-/// A card that the driver shows.
+/// A GPU that the driver shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaDevice {
     /// The index that `cuda:I` takes.
@@ -38,7 +38,7 @@ pub(super) struct Driver {
     pub(super) devices: usize,
 }
 
-/// The CUDA devices of this machine. An empty list where there is a driver but no card; usable or not is told when a
+/// The CUDA devices of this machine. An empty list where there is a driver but no GPU; usable or not is told when a
 /// session is opened.
 ///
 /// Nothing is made ready on any of them; the first call starts the driver.
@@ -62,7 +62,7 @@ fn start() -> Result<Driver, SessionError> {
     if !unsafe { sys::is_culib_present() } {
         return Err(SessionError::CudaDriverMissing);
     }
-    let failed = |error: DriverError| explain(Device::Cuda(0), Doing::Starting, error.0);
+    let failed = |error: DriverError| explain(Device::Cuda(0), DriverCall::Starting, error.0);
     let mut version = 0;
     // SAFETY: the pointer is to an integer of ours; this function needs no initialisation.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed)?;
@@ -83,7 +83,7 @@ fn start() -> Result<Driver, SessionError> {
 pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, SessionError> {
     let device = handle(driver, index)?;
     let name = result::device::get_name(device)
-        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))?;
+        .map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))?;
     let capability = (
         attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
         attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
@@ -92,7 +92,7 @@ pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, Sessi
         attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
     // SAFETY: the device is one that the driver gave.
     let memory = unsafe { result::device::total_mem(device) }
-        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))? as u64;
+        .map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))? as u64;
     Ok(CudaDevice { index, name, capability, memory, multiprocessors, driver: driver.version })
 }
 
@@ -103,14 +103,14 @@ pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, Sess
         return Err(missing);
     }
     let ordinal = i32::try_from(index).map_err(|_| missing)?;
-    result::device::get(ordinal).map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))
+    result::device::get(ordinal).map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))
 }
 
 /// A number that describes a device.
 pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -> Result<u32, SessionError> {
     // SAFETY: the device is one that the driver gave.
     let value = unsafe { result::device::get_attribute(device, which) }
-        .map_err(|error| explain(Device::Cuda(index), Doing::Asking, error.0))?;
+        .map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))?;
     Ok(u32::try_from(value).unwrap_or(0))
 }
 

@@ -4,12 +4,9 @@ mod address;
 mod arena;
 mod backend;
 mod batch;
-#[cfg(all(test, feature = "cuda-on-host"))]
-#[allow(clippy::unwrap_used)]
-mod beside;
 mod check;
+mod chunks;
 mod covariance;
-mod dealing;
 mod declare;
 mod draws;
 #[cfg(feature = "cuda")]
@@ -17,7 +14,8 @@ mod driver;
 mod evaluate;
 #[cfg(feature = "cuda")]
 mod failure;
-mod given;
+mod fit_kind;
+mod given_data;
 #[cfg(test)]
 pub(crate) mod header;
 mod hessian;
@@ -25,22 +23,24 @@ mod hessian;
 mod host;
 #[cfg(feature = "cuda")]
 mod images;
-mod kind;
 #[cfg(feature = "cuda")]
 mod lane;
 mod layout;
 #[cfg(feature = "cuda")]
 mod loading;
-mod part;
+mod multi_gpu;
+mod partition;
 #[cfg(feature = "cuda")]
 mod pool;
 mod prepared;
 mod session;
 mod settle;
-mod several;
 mod shape;
 #[cfg(feature = "cuda")]
 mod staging;
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used)]
+mod test_support;
 mod toys;
 mod upload;
 
@@ -48,10 +48,10 @@ mod upload;
 pub use driver::is_warm;
 #[cfg(feature = "cuda")]
 pub use loading::{CudaDevice, found};
-pub use session::CudaSession;
-pub use several::SeveralCuda;
+pub use multi_gpu::MultiCudaSession;
 #[cfg(feature = "cuda")]
-pub use several::open;
+pub use multi_gpu::open;
+pub use session::CudaSession;
 
 #[cfg(all(test, feature = "cuda", target_os = "linux"))]
 #[allow(clippy::unwrap_used)]

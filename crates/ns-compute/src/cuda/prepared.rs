@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ns_core::{FitRequest, SessionError, ToySource};
 
 use super::draws;
-use super::kind::{Kind, Size};
+use super::fit_kind::{DeviceFitKind, Size};
 use super::session::CudaSession;
-use crate::cpu::request::Frame;
-use crate::lanes::Course;
+use crate::cpu::request::FitDomain;
+use crate::lanes::ToyFitter;
 
 /// Sources and requests that are kept: those of two hypotheses, and of what goes on beside.
 const KEPT: usize = 4;
 
 /// What depends on requests and expectations.
 pub(super) struct Shared {
-    pub(super) courses: Vec<Option<Course>>,
+    pub(super) fitters: Vec<Option<ToyFitter>>,
     /// One per request.
-    pub(super) kinds: Vec<Kind>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) kinds: Vec<DeviceFitKind>,
+    pub(super) domains: Vec<FitDomain>,
     pub(super) size: Size,
 }
 
@@ -26,20 +26,20 @@ pub(super) struct Shared {
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
-    /// `None` if the processor makes these fits.
+    /// `None` if the CPU makes these fits.
     pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
 }
 
 /// The last ones used; the latest is the last.
-pub(super) struct Kept<T>(Mutex<Vec<Arc<T>>>);
+pub(super) struct RecentCache<T>(Mutex<Vec<Arc<T>>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for RecentCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Kept<T> {
+impl<T> RecentCache<T> {
     /// The latest of a kind, which counts as used.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,15 +113,17 @@ impl CudaSession {
         if requests.iter().any(|request| !request.released.is_empty()) {
             return Ok(None);
         }
-        let courses = self.cpu.courses(source, requests, true);
-        if courses.iter().any(Option::is_none) {
+        let fitters = self.cpu.fitters(source, requests, true);
+        if fitters.iter().any(Option::is_none) {
             return Ok(None);
         }
-        let kinds =
-            courses.iter().flatten().map(|course| Kind::new(&self.backend, course, plan.n_bins(), true));
-        let kinds = kinds.collect::<Result<Vec<Kind>, SessionError>>()?;
+        let kinds = fitters
+            .iter()
+            .flatten()
+            .map(|fitter| DeviceFitKind::new(&self.backend, fitter, plan.n_bins(), true));
+        let kinds = kinds.collect::<Result<Vec<DeviceFitKind>, SessionError>>()?;
         let size = kinds.iter().fold(Size::default(), |size, kind| size.max(kind.size));
-        let frames = requests.iter().map(|request| Frame::new(&plan.structure.table, request)).collect();
-        Ok(Some(Shared { courses, kinds, frames, size }))
+        let domains = requests.iter().map(|request| FitDomain::new(&plan.structure.table, request)).collect();
+        Ok(Some(Shared { fitters, kinds, domains, size }))
     }
 }

@@ -5,22 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitRequest, FitTask, Model,
-    ParameterTable, Search, Session, SessionError, Sink, TaskOutcome, ToySource, Wanted,
+    OutcomeParts, ParameterTable, Search, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use super::arena::Arena;
 use super::backend::{Backend, Buffer, Kernel};
 use super::batch::{Launcher, Program, Slot};
-use super::dealing::{Grain, Queue};
+use super::chunks::{ChunkQueue, ChunkSizes};
 use super::declare::Field;
-use super::hessian::Rooms;
-use super::kind::{Kind, Size};
-use super::part::{Deliver, Made, Sort, in_parts};
-use super::prepared::{Kept, Prepared, is_of};
+use super::fit_kind::{DeviceFitKind, Size};
+use super::hessian::HessianPlacement;
+use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
+use super::prepared::{Prepared, RecentCache, is_of};
 use super::{layout, shape, upload};
-use crate::cpu::request::{Frame, check_task};
+use crate::cpu::request::{FitDomain, check_task};
 use crate::cpu::{CpuSession, put, take};
-use crate::lanes::Course;
+use crate::lanes::ToyFitter;
 use crate::optimise::Worker;
 
 /// Tasks with given data of one launch at most.
@@ -31,7 +31,7 @@ const BLOCKS: usize = 32;
 /// Threads that read outcomes which are as the device left them.
 const READERS: usize = 8;
 
-/// A compiled model on one CUDA device, with a session of the processor beside it that finishes what the device
+/// A compiled model on one CUDA device, with a session of the CPU beside it that finishes what the device
 /// leaves, searches where a request asks for it, and checks.
 pub struct CudaSession {
     pub(super) cpu: CpuSession,
@@ -40,15 +40,15 @@ pub struct CudaSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// For fits of given data; `None` where these are left to the processor.
-    pub(super) nearby: Option<Kind>,
-    /// For Hessians; `None` where these are left to the processor.
-    pub(super) hessians: Option<Rooms>,
+    /// For fits of given data; `None` where these are left to the CPU.
+    pub(super) given_kind: Option<DeviceFitKind>,
+    /// For Hessians; `None` where these are left to the CPU.
+    pub(super) hessians: Option<HessianPlacement>,
     /// Lanes that nobody uses at the moment.
     slots: Mutex<Vec<Slot>>,
     /// What batches of toys may need again, and sources of toys that were asked for.
-    pub(super) prepared: Kept<Prepared>,
-    sources: Kept<ToySource>,
+    pub(super) prepared: RecentCache<Prepared>,
+    sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
 }
 
@@ -67,7 +67,7 @@ impl CudaSession {
         Self::on(CpuSession::open(model, execution)?, backend, Device::Cuda(index))
     }
 
-    /// The same kernels compiled for the processor: slow, for tests of their numbers.
+    /// The same kernels compiled for the CPU: slow, for tests of their numbers.
     ///
     /// # Errors
     /// If the model is inconsistent.
@@ -87,7 +87,7 @@ impl CudaSession {
         let memory = arena.upload(&backend)?;
         plan.relocate(memory.address());
         let threads = shape::threads(&plan);
-        let hessians = Rooms::new(&cpu.plan, &plan);
+        let hessians = HessianPlacement::new(&cpu.plan, &plan);
         let mut session = Self {
             cpu,
             backend,
@@ -95,42 +95,42 @@ impl CudaSession {
             plan,
             _plan_memory: memory,
             threads,
-            nearby: None,
+            given_kind: None,
             hessians,
             slots: Mutex::default(),
-            prepared: Kept::default(),
-            sources: Kept::default(),
+            prepared: RecentCache::default(),
+            sources: RecentCache::default(),
             check: Mutex::default(),
         };
-        session.nearby = session.prepare_nearby()?;
+        session.given_kind = session.prepare_given_kind()?;
         Ok(session)
     }
 
     /// The metric of fits of given data: at the model's suggested values, so that it depends on no batch.
-    fn prepare_nearby(&self) -> Result<Option<Kind>, SessionError> {
+    fn prepare_given_kind(&self) -> Result<Option<DeviceFitKind>, SessionError> {
         let plan = &self.cpu.plan;
-        let frame = Frame::new(&plan.structure.table, &FitRequest::default());
+        let domain = FitDomain::new(&plan.structure.table, &FitRequest::default());
         let mut worker = take(&self.cpu.workers, plan);
-        let course = Course::new(
+        let fitter = ToyFitter::new(
             self.cpu.level,
             plan,
             &plan.structure.table.init,
             &self.cpu.observed.aux,
-            (frame.lower, frame.upper, &frame.fixed),
+            (domain.lower, domain.upper, &domain.fixed),
             false,
             true,
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
         // Fits of given data do not look around unless they are asked to: on a ridge they would stay.
-        let course = course.filter(|course| !course.has_ridge());
-        course
-            .map(|course| Kind::new(&self.backend, &course, plan.n_bins(), plan.structure.has_kinks))
+        let fitter = fitter.filter(|fitter| !fitter.has_ridge());
+        fitter
+            .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks))
             .transpose()
     }
 
     /// Whether a fit on the device starts from elsewhere too, as its kind says: between kinks only one that is asked to, as on
-    /// the processor.
+    /// the CPU.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !self.cpu.plan.structure.has_kinks || request.search != Search::Local
     }
@@ -139,12 +139,12 @@ impl CudaSession {
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
         let properties = self.backend.properties();
         let program = |size: Size, whole_fit: bool, near: Kernel, far: Kernel| {
-            let rooms = shape::rooms(&self.plan, size, whole_fit, properties);
-            let kernel = if rooms.near { near } else { far };
-            let resident = self.backend.occupancy(kernel, self.threads, rooms.shared as u32)?;
+            let placement = shape::place_arrays(&self.plan, size, whole_fit, properties);
+            let kernel = if placement.near { near } else { far };
+            let resident = self.backend.occupancy(kernel, self.threads, placement.shared as u32)?;
             let blocks = resident.max(1) * properties.multiprocessors;
-            let room = shape::most_slabs(properties, rooms.slab);
-            Ok(Program { kernel, rooms, blocks: blocks.min(room) })
+            let room = shape::most_slabs(properties, placement.slab);
+            Ok(Program { kernel, placement, blocks: blocks.min(room) })
         };
         Ok(Launcher {
             backend: &self.backend,
@@ -166,7 +166,7 @@ impl CudaSession {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Settles `count` tasks on the threads of the processor's session, in order, and does `extra` pieces of other work
+    /// Settles `count` tasks on the threads of the CPU's session, in order, and does `extra` pieces of other work
     /// beside, which are begun first.
     pub(super) fn settle_all(
         &self,
@@ -198,7 +198,7 @@ impl CudaSession {
     ) -> Vec<TaskOutcome> {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         outcomes.resize_with(count, || TaskOutcome { fits: Vec::new() });
-        // Tasks that the processor finishes take long: few of them are no reason to stay on one thread.
+        // Tasks that the CPU finishes take long: few of them are no reason to stay on one thread.
         let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
         let pieces = extra + blocks.len();
@@ -231,7 +231,7 @@ impl CudaSession {
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
     }
 
-    /// Lends a worker of the processor's session.
+    /// Lends a worker of the CPU's session.
     pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);
@@ -251,34 +251,38 @@ impl Session for CudaSession {
     fn fit_batch(
         &self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         for task in tasks {
             check_task(&self.cpu.plan, task)?;
         }
-        let make = |sort, now: &[FitTask], deliver: &mut Deliver<'_>| match sort {
-            Sort::Drawn => {
-                let queue =
-                    Queue::new(now.iter().map(|task| task.data.count()), 1, |_| Grain::WHOLE, control);
+        let make = |task_kind, now: &[FitTask], deliver: &mut DeliverOutcomes<'_>| match task_kind {
+            TaskKind::Drawn => {
+                let queue = ChunkQueue::new(
+                    now.iter().map(|task| task.data.count()),
+                    1,
+                    |_| ChunkSizes::WHOLE,
+                    control,
+                );
                 let done = self.run_drawn(now, wanted, control, &queue, &mut |finished| {
                     deliver(finished.outcomes);
                     if finished.whole {
                         queue.handed_on();
                     }
                 })?;
-                Ok(Made { done, left: 1 })
+                Ok(TasksDone { done, left: 1 })
             }
-            Sort::Given => {
+            TaskKind::Given => {
                 let now = now.get(..self.given_at_a_time(now)).unwrap_or(now);
                 let Some(outcomes) = self.run_given(now, wanted, control)? else {
-                    return Ok(Made { done: 0, left: now.len() });
+                    return Ok(TasksDone { done: 0, left: now.len() });
                 };
                 deliver(outcomes);
-                Ok(Made { done: now.len(), left: 0 })
+                Ok(TasksDone { done: now.len(), left: 0 })
             }
-            Sort::DrawnLeft | Sort::GivenLeft => Ok(Made { done: 0, left: now.len() }),
+            TaskKind::DrawnLeft | TaskKind::GivenLeft => Ok(TasksDone { done: 0, left: now.len() }),
         };
         in_parts((tasks, self.cpu.plan.structure.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
     }
@@ -315,7 +319,7 @@ impl Session for CudaSession {
         self.cpu.saturated_nll(data)
     }
 
-    fn processor(&self) -> Option<&dyn Session> {
+    fn cpu(&self) -> Option<&dyn Session> {
         Some(&self.cpu)
     }
 

@@ -1,40 +1,40 @@
-//! From what a launch brought back to outcomes of tasks: names of states, and the fits that the processor finishes.
+//! From what a launch brought back to outcomes of tasks: names of states, and the fits that the CPU finishes.
 //!
-//! The processor takes over a fit that the device left without a certificate, and looks for further minima where
+//! The CPU takes over a fit that the device left without a certificate, and looks for further minima where
 //! the request asks for it. Uncertainties come afterwards, from the device (`covariance.rs`); of models that it does not
-//! take, the processor computes them here, from the exact Hessian at the device's minimum.
+//! take, the CPU computes them here, from the exact Hessian at the device's minimum.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{
-    Certificate, Control, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Search, Start,
-    TaskOutcome, Wanted,
+    Certificate, Control, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, OutcomeParts,
+    Search, Start, TaskOutcome,
 };
 
-use super::batch::Landed;
+use super::batch::LaunchResults;
 use super::layout;
 use crate::cpu::CpuSession;
-use crate::cpu::request::{Frame, needed};
+use crate::cpu::request::{FitDomain, needed};
 use crate::eval::Dataset;
-use crate::lanes::{Course, Toy, suit_lanes};
+use crate::lanes::{Toy, ToyFitter, suit_lanes};
 use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
 
 /// One fit that came back.
-pub(super) struct Arrived<'a> {
+pub(super) struct ReturnedFit<'a> {
     pub(super) outcome: layout::Outcome,
     pub(super) parameters: &'a [f64],
     held: &'a [u8],
     empty: &'a [u8],
 }
 
-impl<'a> Landed<'a> {
+impl<'a> LaunchResults<'a> {
     /// Fit number `index`, of a model with `n` parameters and `bins` bins.
-    pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<Arrived<'a>> {
+    pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<ReturnedFit<'a>> {
         let flags = self.flags.get(index * (n + bins)..(index + 1) * (n + bins))?;
         let (held, empty) = flags.split_at(n);
-        Some(Arrived {
+        Some(ReturnedFit {
             outcome: *self.outcomes.get(index)?,
             parameters: self.parameters.get(index * n..(index + 1) * n)?,
             held,
@@ -43,14 +43,19 @@ impl<'a> Landed<'a> {
     }
 }
 
-impl<'a> Arrived<'a> {
+impl<'a> ReturnedFit<'a> {
     /// Whether the fit ended with a parameter at a bound beyond which the function falls.
     pub(super) fn is_held(&self, parameter: usize) -> bool {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
     /// As an outcome of a certified fit, for data with this `-ln L` of the saturated model.
-    fn describe(&self, frame: &dyn Fn() -> Cow<'a, Frame>, kinked: &[bool], saturated: f64) -> FitOutcome {
+    fn describe(
+        &self,
+        domain: &dyn Fn() -> Cow<'a, FitDomain>,
+        kinked: &[bool],
+        saturated: f64,
+    ) -> FitOutcome {
         let flagged = |flags: &[u8]| -> Vec<usize> {
             // Mostly there is none.
             if flags.iter().fold(0, |all, flag| all | flag) == 0 {
@@ -61,12 +66,12 @@ impl<'a> Arrived<'a> {
         let mut inactive = Vec::new();
         let held = flagged(self.held);
         if !held.is_empty() {
-            let frame = frame();
-            inactive.extend(held.into_iter().filter(|&p| !frame.fixed[p]).map(|p| {
+            let domain = domain();
+            inactive.extend(held.into_iter().filter(|&p| !domain.fixed[p]).map(|p| {
                 let x = self.parameters[p];
-                let why = if x <= frame.lower[p] {
+                let why = if x <= domain.lower[p] {
                     Inactive::LowerBound
-                } else if x == 0.0 && x < frame.upper[p] && kinked.get(p) == Some(&true) {
+                } else if x == 0.0 && x < domain.upper[p] && kinked.get(p) == Some(&true) {
                     Inactive::Kink
                 } else {
                     Inactive::UpperBound
@@ -96,20 +101,20 @@ impl<'a> Arrived<'a> {
 }
 
 /// Lends a worker to what needs one.
-pub(super) type Lend<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
+pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
 /// What settling a task needs besides its fits.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
     pub(super) task: &'a FitTask,
     /// Boxes of the requests, where tasks share them.
-    pub(super) frames: &'a [Frame],
-    pub(super) wanted: Wanted,
+    pub(super) domains: &'a [FitDomain],
+    pub(super) wanted: OutcomeParts,
     /// Uncertainties are computed afterwards.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
     /// What the fits of toys share, request by request; empty for given data.
-    pub(super) courses: &'a [Option<Course>],
+    pub(super) fitters: &'a [Option<ToyFitter>],
     /// Counts fits that are the device's own: certified there and left as they were.
     pub(super) own: &'a AtomicU64,
 }
@@ -119,15 +124,15 @@ impl<'a> Settling<'a> {
         !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
     }
 
-    /// Whether nothing but copying is left of a task whose fits begin at number `first` of `landed`.
-    pub(super) fn is_short(&self, landed: &Landed<'_>, first: usize) -> bool {
+    /// Whether nothing but copying is left of a task whose fits begin at number `first` of `results`.
+    pub(super) fn is_short(&self, results: &LaunchResults<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
         let converged =
-            |k: usize| landed.outcomes.get(first + k).is_some_and(|outcome| outcome.status == CONVERGED);
+            |k: usize| results.outcomes.get(first + k).is_some_and(|outcome| outcome.status == CONVERGED);
         // The device skips what an earlier certified fit makes needless.
         let needless = |request: &FitRequest| {
             request.only_if.as_ref().is_some_and(|condition| {
-                let value = landed.parameters.get((first + condition.fit) * n + condition.parameter);
+                let value = results.parameters.get((first + condition.fit) * n + condition.parameter);
                 let outside = |x: &f64| *x < condition.range.0 || *x > condition.range.1;
                 converged(condition.fit) && value.is_some_and(outside)
             })
@@ -136,53 +141,53 @@ impl<'a> Settling<'a> {
         !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
-    /// The outcome of a task whose fits begin at number `first` of `landed`. `data` makes the data where the
-    /// processor needs them; `saturated` is `-ln L` of their saturated model, if the device did not say.
+    /// The outcome of a task whose fits begin at number `first` of `results`. `data` makes the data where the
+    /// CPU needs them; `saturated` is `-ln L` of their saturated model, if the device did not say.
     pub(super) fn task(
         &self,
-        landed: &Landed<'_>,
+        results: &LaunchResults<'_>,
         first: usize,
         saturated: Option<f64>,
         data: &dyn Fn() -> Cow<'a, Dataset>,
-        worker: &mut Lend<'_>,
+        worker: &mut LendWorker<'_>,
     ) -> TaskOutcome {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(self.task.fits.len());
-        // Requests of which the processor has changed what the device found.
+        // Requests of which the CPU has changed what the device found.
         let mut changed: Vec<usize> = Vec::new();
         let mut own = 0;
         for (k, request) in self.task.fits.iter().enumerate() {
-            let arrived = landed.fit(first + k, n, bins);
-            let status = arrived.as_ref().map_or(1, |a| a.outcome.status);
+            let returned = results.fit(first + k, n, bins);
+            let status = returned.as_ref().map_or(1, |a| a.outcome.status);
             let depends = changed.iter().any(|&e| depends_on(request, e));
-            let searched = self.courses.is_empty() && self.to_search(request) != Search::Local;
+            let searched = self.fitters.is_empty() && self.to_search(request) != Search::Local;
             let finished = !(searched || self.computes_uncertainties());
-            let frame = || match self.frames.get(k) {
-                Some(frame) => Cow::Borrowed(frame),
-                None => Cow::Owned(Frame::new(self.cpu.table(), request)),
+            let domain = || match self.domains.get(k) {
+                Some(domain) => Cow::Borrowed(domain),
+                None => Cow::Owned(FitDomain::new(self.cpu.table(), request)),
             };
-            let fit = match arrived {
+            let fit = match returned {
                 _ if self.control.is_cancelled() => Err(FitFailure::Cancelled),
                 _ if !needed(request, &fits) => Err(FitFailure::NotNeeded),
-                Some(arrived) if status == CONVERGED && finished && !depends => {
+                Some(returned) if status == CONVERGED && finished && !depends => {
                     own += 1;
-                    Ok(arrived.describe(
-                        &frame,
+                    Ok(returned.describe(
+                        &domain,
                         &self.cpu.plan.structure.kinked,
-                        saturated.unwrap_or(arrived.outcome.saturated),
+                        saturated.unwrap_or(returned.outcome.saturated),
                     ))
                 }
-                arrived => {
+                returned => {
                     if searched || status != CONVERGED || depends {
                         changed.push(k);
                     }
-                    let theirs = arrived.as_ref().filter(|_| status == CONVERGED).map(|a| a.parameters);
-                    let arrived = arrived.filter(|a| !depends && a.outcome.usable != 0);
+                    let theirs = returned.as_ref().filter(|_| status == CONVERGED).map(|a| a.parameters);
+                    let returned = returned.filter(|a| !depends && a.outcome.usable != 0);
                     let data = data();
                     let mut result = Err(FitFailure::Cancelled);
-                    let wanted = if self.apart { Wanted::default() } else { self.wanted };
+                    let wanted = if self.apart { OutcomeParts::default() } else { self.wanted };
                     worker(&mut |worker| {
-                        result = self.finish(k, request, arrived.as_ref(), &data, worker, wanted, &fits);
+                        result = self.finish(k, request, returned.as_ref(), &data, worker, wanted, &fits);
                     });
                     own += u64::from(result.as_ref().is_ok_and(|fit| theirs == Some(&fit.parameters[..])));
                     result
@@ -194,30 +199,30 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
-    /// How far the processor searches after a fit of given data: between kinks the device has looked at all sides.
+    /// How far the CPU searches after a fit of given data: between kinks the device has looked at all sides.
     fn to_search(&self, request: &FitRequest) -> Search {
         let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 
-    /// One request by the processor, from where the device came if that is of use.
+    /// One request by the CPU, from where the device came if that is of use.
     fn finish(
         &self,
         index: usize,
         request: &FitRequest,
-        arrived: Option<&Arrived<'_>>,
+        returned: Option<&ReturnedFit<'_>>,
         data: &Dataset,
         worker: &mut Worker,
-        wanted: Wanted,
+        wanted: OutcomeParts,
         fits: &[Result<FitOutcome, FitFailure>],
     ) -> Result<FitOutcome, FitFailure> {
         let start = || self.cpu.start_of(&self.task.fits, index, fits);
-        let converged = arrived.filter(|a| a.outcome.status == CONVERGED);
-        if let Some(course) = self.courses.get(index).and_then(Option::as_ref) {
+        let converged = returned.filter(|a| a.outcome.status == CONVERGED);
+        if let Some(fitter) = self.fitters.get(index).and_then(Option::as_ref) {
             let Some(found) = converged else {
-                // As the processor fits its own toys.
+                // As the CPU fits its own toys.
                 return if suit_lanes(&self.cpu.plan) {
-                    self.in_lanes(request, course, start(), data, worker, wanted)
+                    self.in_lanes(request, fitter, start(), data, worker, wanted)
                 } else {
                     self.cpu.run_fit(request, start(), data, wanted, self.control, worker, true)
                 };
@@ -227,7 +232,7 @@ impl<'a> Settling<'a> {
         let Some(converged) = converged else {
             return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, false);
         };
-        let problem = self.cpu.problem(Frame::new(self.cpu.table(), request), data, false, self.control);
+        let problem = self.cpu.problem(FitDomain::new(self.cpu.table(), request), data, false, self.control);
         let effort = self.to_search(request);
         let further = match effort {
             Search::Local => Vec::new(),
@@ -240,26 +245,26 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// A fit of a toy that the device has left, as the processor fits its own toys.
+    /// A fit of a toy that the device has left, as the CPU fits its own toys.
     fn in_lanes(
         &self,
         request: &FitRequest,
-        course: &Course,
+        fitter: &ToyFitter,
         start: Vec<f64>,
         data: &Dataset,
         worker: &mut Worker,
-        wanted: Wanted,
+        wanted: OutcomeParts,
     ) -> Result<FitOutcome, FitFailure> {
         let cpu = self.cpu;
-        let start = cpu.begin(request, &Frame::new(cpu.table(), request), start);
+        let start = cpu.begin(request, &FitDomain::new(cpu.table(), request), start);
         let saturated = data.saturated_main + data.saturated_constraint;
         let toy = Toy { main: &data.main, aux: &data.aux, start: &start, saturated };
-        let end = course.run(cpu.level, &cpu.plan, &[toy], self.control.cancel).pop();
+        let end = fitter.run(cpu.level, &cpu.plan, &[toy], self.control.cancel).pop();
         let Some(end) = end.filter(|_| !self.control.is_cancelled()) else {
             return Err(FitFailure::Cancelled);
         };
         let start = || start.clone();
-        cpu.settle_end(request, course, end, &start, data, wanted, self.control, worker)
+        cpu.settle_end(request, fitter, end, &start, data, wanted, self.control, worker)
     }
 }
 

@@ -4,7 +4,7 @@
 //! batch. Where an array lies changes no number.
 
 use super::backend::Properties;
-use super::kind::Size;
+use super::fit_kind::Size;
 use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS};
 use crate::shared_constants::{LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS, ROOM_SIZE};
 
@@ -33,7 +33,7 @@ pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
 
 /// Where the arrays of a block lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rooms {
+pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
     /// The nearer ones are in shared memory.
     pub(super) near: bool,
@@ -114,21 +114,26 @@ const STEP: [Array; 8] = [
 
 /// Lays out the arrays of a block: the nearer ones in shared memory if there is room for all of them, else all in the
 /// slab.
-pub(super) fn rooms(plan: &layout::Plan, size: Size, whole_fit: bool, properties: &Properties) -> Rooms {
+pub(super) fn place_arrays(
+    plan: &layout::Plan,
+    size: Size,
+    whole_fit: bool,
+    properties: &Properties,
+) -> ArrayPlacement {
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
-    let rooms = lay_out(&sizes, true);
+    let placement = lay_out(&sizes, true);
     // Fits between kinks are for the general kernel alone.
     let smooth = !plan.kinked.is_some() || !whole_fit;
-    if smooth && rooms.shared <= limit { rooms } else { lay_out(&sizes, false) }
+    if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
 
 /// The same for an evaluation with all arrays in the slab.
-pub(super) fn far_rooms(plan: &layout::Plan) -> Rooms {
+pub(super) fn place_in_slab(plan: &layout::Plan) -> ArrayPlacement {
     lay_out(&sizes(plan, Size::default(), false), false)
 }
 
-fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {
+fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
     let mut offset = [0; N_OFFSETS];
     let (mut shared, mut slab) = (0, 0);
     let mut put = |array: usize, at: &mut usize| {
@@ -160,7 +165,7 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> Rooms {
         put(array as usize, &mut step);
     }
     *end = evaluation.max(step);
-    Rooms { offset, near, shared: 8 * shared, slab }
+    ArrayPlacement { offset, near, shared: 8 * shared, slab }
 }
 
 #[cfg(all(test, feature = "cuda-on-host"))]

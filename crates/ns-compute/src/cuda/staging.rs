@@ -1,6 +1,6 @@
 //! Page-locked memory of the host through which copies go.
 //!
-//! A card reads and writes such memory by itself, at the full speed of the bus, while the processor copies the next
+//! A GPU reads and writes such memory by itself, at the full speed of the bus, while the CPU copies the next
 //! piece from or to the memory of the program.
 
 use cudarc::driver::result::{self, DriverError};
@@ -14,7 +14,7 @@ pub(super) struct Staging {
     pieces: [Piece; 2],
 }
 
-/// Page-locked memory, and an event that says when the card is done with it.
+/// Page-locked memory, and an event that says when the GPU is done with it.
 struct Piece {
     memory: *mut u8,
     done: CUevent,

@@ -1,7 +1,7 @@
 //! Fits of toys: chunk after chunk, several under way.
 //!
 //! The toys of consecutive tasks form one line. Two chunks are with the device, each on a lane of its own: what is left
-//! of one and the first of the next run side by side, whatever their tasks. The processor settles the one that has come
+//! of one and the first of the next run side by side, whatever their tasks. The CPU settles the one that has come
 //! back, in pieces that stay in its caches. No result depends on how large chunks are, or in which company toys are.
 
 use std::borrow::Cow;
@@ -10,14 +10,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ns_core::{Control, Drawn, FitTask, Seen, SessionError, TaskOutcome, Wanted};
+use ns_core::{Control, Drawn, FitTask, OutcomeParts, Seen, SessionError, TaskOutcome};
 
 use super::address::DeviceAddress;
 use super::backend::{Buffer, Kernel, Shape};
-use super::batch::{Help, Input, Landed, Launcher, Slot, ToyRange};
+use super::batch::{Help, Input, LaunchResults, Launcher, Slot, ToyRange};
 use super::check::{Checking, Sample, chosen};
+use super::chunks::{ChunkQueue, FinishedChunk, TakenChunk};
 use super::covariance::Fitted;
-use super::dealing::{Finished, Queue, Taken};
 use super::layout::DrawLaunch;
 use super::prepared::{Prepared, Shared};
 use super::session::CudaSession;
@@ -45,7 +45,7 @@ const FEWEST_SETTLED: usize = 64;
 const MOST_SETTLED: usize = 1024;
 
 /// A task whose turn it is, or was.
-struct Turn<'a> {
+struct TaskInProgress<'a> {
     /// Its number among the tasks.
     number: usize,
     task: &'a FitTask,
@@ -60,7 +60,7 @@ struct Turn<'a> {
 struct Chunk<'a> {
     /// Dropped before what its work uses.
     slot: Slot,
-    turn: Arc<Turn<'a>>,
+    current: Arc<TaskInProgress<'a>>,
     items: Range<u64>,
     toys: Range<u64>,
     samples: Vec<Sample<'a>>,
@@ -68,12 +68,12 @@ struct Chunk<'a> {
 
 /// How far a batch is.
 #[derive(Default)]
-struct Line<'a> {
+struct BatchProgress<'a> {
     under_way: VecDeque<Chunk<'a>>,
-    turn: Option<Arc<Turn<'a>>>,
+    current: Option<Arc<TaskInProgress<'a>>>,
     /// Chunks begun.
     begun: u64,
-    /// Why there will be no more: a task that the processor makes, or an error.
+    /// Why there will be no more: a task that the CPU makes, or an error.
     left: Option<usize>,
     failed: Option<SessionError>,
 }
@@ -82,13 +82,13 @@ struct Line<'a> {
 struct Batch<'a> {
     session: &'a CudaSession,
     tasks: &'a [FitTask],
-    wanted: Wanted,
+    wanted: OutcomeParts,
     control: Control<'a>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> TaskInProgress<'a> {
     /// Toys of a chunk.
-    fn chunk(&self, session: &CudaSession, wanted: Wanted) -> u64 {
+    fn chunk(&self, session: &CudaSession, wanted: OutcomeParts) -> u64 {
         let fits = self.task.fits.len().max(1);
         let mut most = MOST_BROUGHT / (Launcher::bytes_per_fit(&session.plan) * fits);
         if wanted.covariance {
@@ -110,117 +110,121 @@ impl<'a> Turn<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Makes ready what a task needs; `None` if the processor makes it.
-    fn turn(&self, number: usize) -> Result<Option<Arc<Turn<'a>>>, SessionError> {
+    /// Makes ready what a task needs; `None` if the CPU makes it.
+    fn prepare_task(&self, number: usize) -> Result<Option<Arc<TaskInProgress<'a>>>, SessionError> {
         let Some(task) = self.tasks.get(number) else { return Ok(None) };
         let Seen::Drawn(drawn) = &task.data.seen else { return Ok(None) };
         let prepared = self.session.prepare(&drawn.source, &task.fits)?;
         let Some((shared, _)) = &prepared.on_device else { return Ok(None) };
         let (shared, launcher) = (Arc::clone(shared), self.session.launcher(shared.size)?);
-        Ok(Some(Arc::new(Turn { number, task, drawn, shared, prepared, launcher })))
+        Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
     }
 
     /// Keeps the device busy. `wait`: there is nothing else to do.
-    fn go_on(&self, line: &mut Line<'a>, queue: &Queue<'_>, wait: bool) {
-        while line.failed.is_none() && line.left.is_none() && line.under_way.len() < UNDER_WAY {
+    fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
+        while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
             let Some(number) = queue.task() else { break };
-            let turn = match &line.turn {
-                Some(turn) if turn.number == number => Arc::clone(turn),
-                _ => match self.turn(number) {
-                    Ok(Some(turn)) => Arc::clone(line.turn.insert(turn)),
+            let current = match &progress.current {
+                Some(current) if current.number == number => Arc::clone(current),
+                _ => match self.prepare_task(number) {
+                    Ok(Some(current)) => Arc::clone(progress.current.insert(current)),
                     Ok(None) => {
-                        line.left = Some(number);
+                        progress.left = Some(number);
                         break;
                     }
                     Err(error) => {
-                        line.failed = Some(error);
+                        progress.failed = Some(error);
                         break;
                     }
                 },
             };
-            let most = turn.chunk(self.session, self.wanted);
-            let Some(taken) = queue.take(number, most, wait && line.under_way.is_empty()) else {
+            let most = current.chunk(self.session, self.wanted);
+            let Some(taken) = queue.take(number, most, wait && progress.under_way.is_empty()) else {
                 // Others may have taken what was left of the task.
                 if queue.task() == Some(number) { break } else { continue }
             };
             let start = queue.start(number);
-            match self.start(turn, start, taken, line.begun.is_multiple_of(CHECKED_CHUNKS)) {
-                Ok(chunk) => line.under_way.push_back(chunk),
-                Err(error) => line.failed = Some(error),
+            match self.start(current, start, taken, progress.begun.is_multiple_of(CHECKED_CHUNKS)) {
+                Ok(chunk) => progress.under_way.push_back(chunk),
+                Err(error) => progress.failed = Some(error),
             }
-            line.begun += 1;
+            progress.begun += 1;
         }
     }
 
     /// Starts a chunk. The task's first item has number `start`.
     fn start(
         &self,
-        turn: Arc<Turn<'a>>,
+        current: Arc<TaskInProgress<'a>>,
         start: u64,
-        taken: Taken,
+        taken: TakenChunk,
         checked: bool,
     ) -> Result<Chunk<'a>, SessionError> {
-        let (session, requests) = (self.session, turn.task.fits.as_slice());
-        let Taken { items, left } = taken;
-        let first = turn.drawn.toys.start + (items.start - start);
+        let (session, requests) = (self.session, current.task.fits.as_slice());
+        let TakenChunk { items, left } = taken;
+        let first = current.drawn.toys.start + (items.start - start);
         let toys = first..first + (items.end - items.start);
         let count = (toys.end - toys.start) as usize;
         let mut samples = Vec::new();
         if checked {
             samples.extend(chosen(count, requests.len()).map(|i| {
-                let data = turn.data(session, toys.start + i as u64);
+                let data = current.data(session, toys.start + i as u64);
                 Sample::new(i * requests.len(), requests, data, true)
             }));
         }
         let mut input = Input::new();
-        for (request, kind) in requests.iter().zip(&turn.shared.kinds) {
+        for (request, kind) in requests.iter().zip(&current.shared.kinds) {
             input.request(session.cpu.table(), request, kind, session.looks(request));
         }
         let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
         let help = match left {
             0 => Help::All,
-            left if left <= turn.chunk(session, self.wanted) => Help::Few,
+            left if left <= current.chunk(session, self.wanted) => Help::Few,
             _ => Help::No,
         };
         let draws =
-            turn.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address());
+            current.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address());
         let range = ToyRange { draws, first: toys.start, count, help };
         let mut slot = session.take_slot()?;
-        turn.launcher.start(&mut slot, input, Some(range), &probes)?;
-        Ok(Chunk { slot, turn, items, toys, samples })
+        current.launcher.start(&mut slot, input, Some(range), &probes)?;
+        Ok(Chunk { slot, current, items, toys, samples })
     }
 
     /// Hands on the outcomes of a chunk whose `slot` has been waited for, piece by piece.
-    fn settle(&self, chunk: &mut Chunk<'_>, deliver: &mut dyn FnMut(Finished)) -> Result<(), SessionError> {
-        let Chunk { slot, turn, items, toys, samples } = chunk;
-        let (session, task) = (self.session, turn.task);
-        let landed = slot.wait()?;
+    fn settle(
+        &self,
+        chunk: &mut Chunk<'_>,
+        deliver: &mut dyn FnMut(FinishedChunk),
+    ) -> Result<(), SessionError> {
+        let Chunk { slot, current, items, toys, samples } = chunk;
+        let (session, task) = (self.session, current.task);
+        let results = slot.wait()?;
         let constant = session.cpu.plan.numbers.gaussian_constant;
         let own = AtomicU64::new(0);
-        let rooms = session.covers(self.wanted);
+        let placement = session.covers(self.wanted);
         let settling = Settling {
             cpu: &session.cpu,
             task,
-            frames: &turn.shared.frames,
+            domains: &current.shared.domains,
             wanted: self.wanted,
-            apart: rooms.is_some(),
+            apart: placement.is_some(),
             control: self.control,
-            courses: &turn.shared.courses,
+            fitters: &current.shared.fitters,
             own: &own,
         };
-        let settled = |landed: &Landed<'_>, i: usize| {
+        let settled = |results: &LaunchResults<'_>, i: usize| {
             let place = i * task.fits.len();
-            let saturated = landed.outcomes.get(place).map(|outcome| outcome.saturated + constant);
-            let data = || Cow::Owned(turn.data(session, toys.start + i as u64));
-            settling.task(landed, place, saturated, &data, &mut |work| session.lend(work))
+            let saturated = results.outcomes.get(place).map(|outcome| outcome.saturated + constant);
+            let data = || Cow::Owned(current.data(session, toys.start + i as u64));
+            settling.task(results, place, saturated, &data, &mut |work| session.lend(work))
         };
-        let one = |i: usize| settled(&landed, i);
-        // What takes the processor long goes first, all together: a piece would wait for its slowest.
+        let one = |i: usize| settled(&results, i);
+        // What takes the CPU long goes first, all together: a piece would wait for its slowest.
         let count = (toys.end - toys.start) as usize;
-        let is_long = |i: &usize| !settling.is_short(&landed, i * task.fits.len());
+        let is_long = |i: &usize| !settling.is_short(&results, i * task.fits.len());
         let mut long: Vec<usize> = (0..count).filter(is_long).collect();
         let none = || TaskOutcome { fits: Vec::new() };
-        let checking = Checking::new(session, landed, samples);
+        let checking = Checking::new(session, results, samples);
         let mut made = session.settle_all(
             long.len(),
             &|k| long.get(k).map_or_else(none, |&i| one(i)),
@@ -229,11 +233,11 @@ impl<'a> Batch<'a> {
         );
         if !checking.end(own.swap(0, Ordering::Relaxed))? {
             long = (0..count).collect();
-            made = session.settle_all(count, &|i| settled(&Landed::default(), i), 0, &|_| ());
+            made = session.settle_all(count, &|i| settled(&LaunchResults::default(), i), 0, &|_| ());
         }
         let mut made = long.iter().copied().zip(made).peekable();
         let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
-        let piece = match rooms {
+        let piece = match placement {
             Some(_) => count.max(1),
             None => (PIECE / per_toy).clamp(FEWEST_SETTLED, MOST_SETTLED),
         };
@@ -247,20 +251,20 @@ impl<'a> Batch<'a> {
                     *place = outcome;
                 }
             }
-            if let Some(rooms) = rooms {
-                let memory = draw(session, turn, toys.clone())?;
+            if let Some(placement) = placement {
+                let memory = draw(session, current, toys.clone())?;
                 let fitted = Fitted {
                     // One per request.
-                    frame: &|_, k| Cow::Borrowed(&turn.shared.frames[k]),
+                    domain: &|_, k| Cow::Borrowed(&current.shared.domains[k]),
                     sets: memory.at(),
                     set_of: &|i| i,
-                    data: &|i| Cow::Owned(turn.data(session, toys.start + i as u64)),
+                    data: &|i| Cow::Owned(current.data(session, toys.start + i as u64)),
                     drawn: true,
                 };
-                session.add_uncertainties(rooms, &mut outcomes, &fitted, self.wanted, self.control)?;
+                session.add_uncertainties(placement, &mut outcomes, &fitted, self.wanted, self.control)?;
             }
             let items = items.start + from as u64..items.start + to as u64;
-            deliver(Finished { items, outcomes, whole: to == count });
+            deliver(FinishedChunk { items, outcomes, whole: to == count });
         }
         session.count_own(own.into_inner());
         Ok(())
@@ -268,12 +272,20 @@ impl<'a> Batch<'a> {
 }
 
 /// The data of toys on the device, drawn there once more.
-fn draw(session: &CudaSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buffer, SessionError> {
+fn draw(
+    session: &CudaSession,
+    current: &TaskInProgress<'_>,
+    toys: Range<u64>,
+) -> Result<Buffer, SessionError> {
     let (backend, plan) = (&session.backend, &session.cpu.plan);
     let (n_toys, n_data) = ((toys.end - toys.start) as usize, plan.n_bins() + plan.n_aux());
     let data = Buffer::new(backend, 8 * n_data * n_toys)?;
     let launch = DrawLaunch {
-        draws: turn.prepared.on_device.as_ref().map_or(DeviceAddress::NULL, |(_, sources)| sources.address()),
+        draws: current
+            .prepared
+            .on_device
+            .as_ref()
+            .map_or(DeviceAddress::NULL, |(_, sources)| sources.address()),
         first_toy: toys.start,
         n_toys: n_toys as i32,
         n_data: n_data as i32,
@@ -287,30 +299,30 @@ fn draw(session: &CudaSession, turn: &Turn<'_>, toys: Range<u64>) -> Result<Buff
 
 impl CudaSession {
     /// Fits of toys: `tasks` are the queue's. Returns how many of the first tasks are done with: all, unless it came to
-    /// one that the processor makes.
+    /// one that the CPU makes.
     ///
     /// # Errors
     /// The first of the device; what was under way before it is settled and delivered.
     pub(super) fn run_drawn(
         &self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         control: Control<'_>,
-        queue: &Queue<'_>,
-        deliver: &mut dyn FnMut(Finished),
+        queue: &ChunkQueue<'_>,
+        deliver: &mut dyn FnMut(FinishedChunk),
     ) -> Result<usize, SessionError> {
         let batch = Batch { session: self, tasks, wanted, control };
-        let mut line = Line::default();
+        let mut progress = BatchProgress::default();
         loop {
-            batch.go_on(&mut line, queue, true);
-            let Some(mut chunk) = line.under_way.pop_front() else { break };
+            batch.go_on(&mut progress, queue, true);
+            let Some(mut chunk) = progress.under_way.pop_front() else { break };
             chunk.slot.wait()?;
-            // The device goes on while the processor settles.
-            batch.go_on(&mut line, queue, false);
+            // The device goes on while the CPU settles.
+            batch.go_on(&mut progress, queue, false);
             batch.settle(&mut chunk, deliver)?;
             self.put_slot(chunk.slot);
         }
-        line.failed.map_or(Ok(line.left.unwrap_or(tasks.len())), Err)
+        progress.failed.map_or(Ok(progress.left.unwrap_or(tasks.len())), Err)
     }
 }
 

@@ -9,7 +9,7 @@ use super::block::{Product, scalar_derivatives};
 use super::{Curvature, Point};
 use crate::eval::{Scratch, norm_ratios};
 use crate::linalg::{Shape, product_until};
-use crate::plan::{Block, LANES, Layout, Place, Plan};
+use crate::plan::{Block, CurvatureSlot, LANES, Layout, Plan};
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
@@ -274,7 +274,7 @@ fn shared_slopes(
     m: &mut super::storage::Matrices,
 ) {
     for b in 0..block.n_bins {
-        if let (Place::Local { row, .. }, true) = (layout.place[first + b], point.active[first + b]) {
+        if let (CurvatureSlot::Local { row, .. }, true) = (layout.place[first + b], point.active[first + b]) {
             m.local_slope[row as usize] += scratch.additive[block.cell + b] * scratch.scale[index];
         }
     }
@@ -298,7 +298,7 @@ fn shared_rows(
         (component.padded_bins(), component.width, layout.block_bin[index] as usize);
     for b in 0..block.n_bins {
         let p = first + b;
-        let Place::Local { row, .. } = layout.place[p] else { continue };
+        let CurvatureSlot::Local { row, .. } = layout.place[p] else { continue };
         if !point.active[p] {
             continue;
         }
@@ -345,7 +345,7 @@ fn binwise_rows(
             let residual = point.exactness * scratch.slope[block.bin + b] * without;
             let m = &mut out.matrices[k];
             let column = match layout.place[p] {
-                Place::Local { row, .. } => {
+                CurvatureSlot::Local { row, .. } => {
                     m.local_slope[row as usize] += slope;
                     if residual != 0.0 {
                         let row = &mut m.local[row as usize * width..][..width];
@@ -440,19 +440,19 @@ fn add_pair(layout: &Layout, k: usize, bin: usize, p: usize, q: usize, value: f6
     let width = component.width;
     let m = &mut out.matrices[k];
     match (layout.place[p], layout.place[q]) {
-        (Place::Local { row: a, .. }, Place::Local { row: c, .. }) => {
+        (CurvatureSlot::Local { row: a, .. }, CurvatureSlot::Local { row: c, .. }) => {
             let start = component.local_start[bin];
             let n = (component.local_start[bin + 1] - start) as usize;
             let (a, c) = ((a - start) as usize, (c - start) as usize);
             let block = &mut m.local_block[m.local_block_start[bin] as usize..];
             block[a.max(c) * n + a.min(c)] += if a == c { 2.0 * value } else { value };
         }
-        (Place::Local { row, .. }, _) => {
+        (CurvatureSlot::Local { row, .. }, _) => {
             if let Some(column) = layout.column(k, q) {
                 m.local[row as usize * width + column] += value;
             }
         }
-        (_, Place::Local { row, .. }) => {
+        (_, CurvatureSlot::Local { row, .. }) => {
             if let Some(column) = layout.column(k, p) {
                 m.local[row as usize * width + column] += value;
             }
@@ -514,12 +514,12 @@ fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvatu
     for (p, &place) in layout.place.iter().enumerate() {
         let curvature = diagonal[p];
         let target = match place {
-            Place::Dense { component, column } => {
+            CurvatureSlot::Dense { component, column } => {
                 let width = layout.components[component as usize].width;
                 &mut out.matrices[component as usize].h[column as usize * (width + 1)]
             }
-            Place::Border { column } => &mut out.border[column as usize * (out.border_width + 1)],
-            Place::Local { component, row } => {
+            CurvatureSlot::Border { column } => &mut out.border[column as usize * (out.border_width + 1)],
+            CurvatureSlot::Local { component, row } => {
                 let c = &layout.components[component as usize];
                 let m = &mut out.matrices[component as usize];
                 let bin = c.local_bin[row as usize] as usize;
@@ -527,7 +527,7 @@ fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvatu
                 let i = (row - c.local_start[bin]) as usize;
                 &mut m.local_block[m.local_block_start[bin] as usize + i * n + i]
             }
-            Place::Isolated => continue,
+            CurvatureSlot::Isolated => continue,
         };
         if point.active[p] {
             *target += curvature;

@@ -3,7 +3,7 @@
 use super::Curvature;
 use super::storage::Matrices;
 use crate::linalg::invert_factor;
-use crate::plan::{Component, Layout, Place};
+use crate::plan::{Component, CurvatureSlot, Layout};
 use crate::simd::Level;
 use crate::stop::Stop;
 
@@ -60,11 +60,11 @@ impl<'a> Part<'a> {
         let mut touched = false;
         for &(p, weight) in combination {
             match layout.place[p] {
-                Place::Dense { component, column } if component as usize == index => {
+                CurvatureSlot::Dense { component, column } if component as usize == index => {
                     self.dense[column as usize] += weight;
                     touched = true;
                 }
-                Place::Local { component, row } if component as usize == index => {
+                CurvatureSlot::Local { component, row } if component as usize == index => {
                     self.local[row as usize] += weight;
                     self.bins.push(self.component.local_bin[row as usize] as usize);
                     touched = true;

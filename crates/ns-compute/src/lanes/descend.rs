@@ -23,13 +23,13 @@ use crate::shared_constants::{
 use crate::simd::Level;
 
 /// The memory of one thread for one kind of fit.
-pub(super) struct Walk {
+pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
 }
 
-impl Walk {
+impl DescentMemory {
     pub(super) fn new(plan: &Plan, metric: &Metric) -> Self {
         Self {
             group: Group::new(plan),
@@ -40,18 +40,18 @@ impl Walk {
 }
 
 /// The fits of one kind: same plan, box and metric.
-pub(super) struct Kind<'a> {
+pub(super) struct FitKind<'a> {
     pub(super) plan: &'a Plan,
     pub(super) level: Level,
     pub(super) metric: &'a Metric,
     pub(super) bounds: &'a Bounds,
     /// Widths of the constraints, per parameter.
     pub(super) width: &'a [Option<f64>],
-    /// Set once the caller wants to stop: nobody will look at the arrivals.
+    /// Set once the caller wants to stop: nobody will look at the ends.
     pub(super) cancel: Option<&'a AtomicBool>,
 }
 
-impl Kind<'_> {
+impl FitKind<'_> {
     /// True once the caller asked to stop.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
@@ -59,14 +59,14 @@ impl Kind<'_> {
 }
 
 /// The best minimum known of a toy.
-pub(super) struct Best {
+pub(super) struct KnownMinimum {
     pub(super) value: f64,
     pub(super) theta: Vec<f64>,
 }
 
-impl Best {
+impl KnownMinimum {
     /// Whether a descent is about to end in this minimum: value and point that it predicts agree.
-    fn awaits(&self, lane: &Lane, l: usize, kind: &Kind<'_>, group: &Group) -> bool {
+    fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         let predicted = lane.value - lane.edm;
         if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
             return false;
@@ -81,19 +81,19 @@ impl Best {
 
 /// One fit to do.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct DescentJob<'a> {
     pub(super) main: &'a [f64],
     pub(super) aux: &'a [f64],
     /// Inside the box, fixed parameters at their values.
     pub(super) start: &'a [f64],
     /// A minimum already known: the descent ends, without a certificate, once it will not get below.
-    pub(super) beat: Option<&'a Best>,
+    pub(super) beat: Option<&'a KnownMinimum>,
 }
 
-impl Job<'_> {
+impl DescentJob<'_> {
     /// What stands for the end of a descent that was not made.
-    fn never_done(&self) -> Arrival {
-        Arrival {
+    fn never_done(&self) -> DescentEnd {
+        DescentEnd {
             theta: self.start.to_vec(),
             value: f64::INFINITY,
             held: Vec::new(),
@@ -108,7 +108,7 @@ impl Job<'_> {
 
 /// Where a lane ended.
 #[derive(Debug, Clone)]
-pub(super) struct Arrival {
+pub(super) struct DescentEnd {
     pub(super) theta: Vec<f64>,
     /// `-ln L` above the saturated model; infinite where the start is impossible.
     pub(super) value: f64,
@@ -122,7 +122,7 @@ pub(super) struct Arrival {
     pub(super) evaluations: usize,
 }
 
-impl Arrival {
+impl DescentEnd {
     /// Whether an optimiser can go on from here: below the saturated model there may be no minimum to go on to.
     pub(super) fn is_usable(&self) -> bool {
         self.value >= 0.0 && self.value.is_finite() && self.theta.iter().all(|x| x.is_finite())
@@ -157,15 +157,19 @@ impl Lane {
 
 /// Does all `jobs`, in any order of lanes; results are in the order of the jobs. Once the caller asked to stop, those that are
 /// not done are impossible.
-pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec<Arrival> {
-    let mut arrivals: Vec<Option<Arrival>> = jobs.iter().map(|_| None).collect();
+pub(super) fn descend(
+    kind: &FitKind<'_>,
+    jobs: &[DescentJob<'_>],
+    memory: &mut DescentMemory,
+) -> Vec<DescentEnd> {
+    let mut ends: Vec<Option<DescentEnd>> = jobs.iter().map(|_| None).collect();
     let mut waiting = jobs.iter().enumerate();
     let mut lanes = [Lane::default(); WIDTH];
     for (l, lane) in lanes.iter_mut().enumerate() {
         // Lanes without a job of their own copy the first one.
         match waiting.next().or(jobs.first().map(|job| (usize::MAX, job))) {
             Some((index, job)) => {
-                load(job, l, &mut walk.group);
+                load(job, l, &mut memory.group);
                 *lane = Lane { busy: index != usize::MAX, ..Lane::new(index) };
             }
             None => return Vec::new(),
@@ -173,7 +177,7 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
     }
     while lanes.iter().any(|lane| lane.busy) {
         if kind.is_cancelled() {
-            return arrivals
+            return ends
                 .into_iter()
                 .zip(jobs)
                 .map(|(done, job)| done.unwrap_or_else(|| job.never_done()))
@@ -182,12 +186,12 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
         evaluate(
             kind.level,
             kind.plan,
-            &walk.group.trial,
-            &walk.group.main,
-            &walk.group.aux,
-            &mut walk.scratch,
+            &memory.group.trial,
+            &memory.group.main,
+            &memory.group.aux,
+            &mut memory.scratch,
         );
-        let lost = step(kind, walk, &mut lanes);
+        let lost = step(kind, memory, &mut lanes);
         for (l, lane) in lanes.iter_mut().enumerate() {
             if !lane.busy {
                 continue;
@@ -199,16 +203,16 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
                 && lane.edm <= FORESEEABLE
                 && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(|best| {
                     lane.value - EDM_MARGIN * lane.edm >= best.value - SAME
-                        || best.awaits(lane, l, kind, &walk.group)
+                        || best.awaits(lane, l, kind, &memory.group)
                 });
             if !converged && !lost[l] && !beaten {
                 continue;
             }
-            if let Some(place) = arrivals.get_mut(lane.job) {
-                *place = Some(Arrival {
-                    theta: of_lane(&walk.group.theta, l).collect(),
-                    held: places(of_lane(&walk.group.held, l).map(|held| held != 0.0)),
-                    empty: places(of_lane(&walk.scratch.lambda, l).map(|lambda| !(lambda > 0.0))),
+            if let Some(place) = ends.get_mut(lane.job) {
+                *place = Some(DescentEnd {
+                    theta: of_lane(&memory.group.theta, l).collect(),
+                    held: places(of_lane(&memory.group.held, l).map(|held| held != 0.0)),
+                    empty: places(of_lane(&memory.scratch.lambda, l).map(|lambda| !(lambda > 0.0))),
                     value: lane.value,
                     edm: lane.edm,
                     converged,
@@ -217,25 +221,30 @@ pub(super) fn descend(kind: &Kind<'_>, jobs: &[Job<'_>], walk: &mut Walk) -> Vec
                 });
             }
             if let Some((index, job)) = waiting.next() {
-                load(job, l, &mut walk.group);
+                load(job, l, &mut memory.group);
                 *lane = Lane::new(index);
             } else {
                 lane.busy = false;
             }
         }
     }
-    arrivals.into_iter().flatten().collect()
+    ends.into_iter().flatten().collect()
 }
 
 /// `-ln L` above the saturated model of one fit's data at all `points`; infinite where they are impossible.
-pub(super) fn values(kind: &Kind<'_>, job: &Job<'_>, points: &[Vec<f64>], walk: &mut Walk) -> Vec<f64> {
+pub(super) fn values(
+    kind: &FitKind<'_>,
+    job: &DescentJob<'_>,
+    points: &[Vec<f64>],
+    memory: &mut DescentMemory,
+) -> Vec<f64> {
     let mut values = Vec::with_capacity(points.len());
     for eight in points.chunks(WIDTH) {
         // Lanes without a point of their own repeat the others.
         for (l, point) in eight.iter().cycle().take(WIDTH).enumerate() {
-            load(&Job { start: point, ..*job }, l, &mut walk.group);
+            load(&DescentJob { start: point, ..*job }, l, &mut memory.group);
         }
-        let Walk { group, scratch, .. } = &mut *walk;
+        let DescentMemory { group, scratch, .. } = &mut *memory;
         evaluate(kind.level, kind.plan, &group.trial, &group.main, &group.aux, scratch);
         values.extend(scratch.value.iter().take(eight.len()));
     }
@@ -253,7 +262,7 @@ fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
 }
 
 /// Puts a job into a lane.
-fn load(job: &Job<'_>, lane: usize, group: &mut Group) {
+fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     let spread = |from: &[f64], to: &mut [f64]| {
         for (to, from) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from) {
             to[lane] = *from;
@@ -267,8 +276,8 @@ fn load(job: &Job<'_>, lane: usize, group: &mut Group) {
 }
 
 /// Judges the trial points, moves to the good ones, and lays out the next; tells which lanes are lost.
-fn step(kind: &Kind<'_>, walk: &mut Walk, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
-    let Walk { group, scratch, solver } = walk;
+fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
+    let DescentMemory { group, scratch, solver } = memory;
     let free = &kind.metric.free;
     let mut lost = [false; WIDTH];
     let (mut accept, mut fresh) = ([0.0; WIDTH], [0.0; WIDTH]);

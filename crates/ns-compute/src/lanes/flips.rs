@@ -5,16 +5,16 @@
 //! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would lie four
 //! times as high as the one at 0.
 
-use super::descend::{Job, Kind, Walk, values};
+use super::descend::{DescentJob, DescentMemory, FitKind, values};
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
 /// The minimum `theta` of `value` with one of the parameters `bendable` flipped, where that is worth a descent.
 pub(super) fn flips(
-    kind: &Kind<'_>,
-    job: &Job<'_>,
+    kind: &FitKind<'_>,
+    job: &DescentJob<'_>,
     (value, theta): (f64, &[f64]),
     bendable: &[usize],
-    walk: &mut Walk,
+    memory: &mut DescentMemory,
 ) -> Vec<Vec<f64>> {
     let moved = |p: usize, to: f64| {
         let mut point = theta.to_vec();
@@ -23,8 +23,8 @@ pub(super) fn flips(
     };
     let flipped: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, -theta[p])).collect();
     let centred: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, 0.0)).collect();
-    let at_flipped = values(kind, job, &flipped, walk);
-    let at_centre = values(kind, job, &centred, walk);
+    let at_flipped = values(kind, job, &flipped, memory);
+    let at_centre = values(kind, job, &centred, memory);
     let mut worth: Vec<(f64, Vec<f64>)> = flipped
         .into_iter()
         .zip(at_flipped.iter().zip(&at_centre))

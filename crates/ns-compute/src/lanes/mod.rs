@@ -11,6 +11,7 @@
 mod descend;
 pub(crate) mod directions;
 mod evaluate;
+mod factor_starts;
 mod flips;
 mod group;
 mod jacobian;
@@ -22,13 +23,12 @@ mod starts;
 #[cfg(test)]
 mod tests;
 mod toys;
-mod valleys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::jacobian;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use toys::suit_lanes;
-pub(crate) use toys::{Course, End, Toy};
+pub(crate) use toys::{Toy, ToyEnd, ToyFitter};
 
 /// Fits in one vector.
 pub(crate) const WIDTH: usize = 8;

@@ -2,9 +2,9 @@
 
 use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 
-use super::descend::{Kind, Walk};
+use super::descend::{DescentMemory, FitKind};
 use super::directions::Direction;
-use super::valleys::valleys;
+use super::factor_starts::factor_starts;
 use crate::eval::{Scratch, forward};
 use crate::optimise::MOST_FREE;
 
@@ -36,7 +36,7 @@ pub(super) struct Starts {
 }
 
 /// What the start points lie around.
-pub(super) struct Ground<'a> {
+pub(super) struct CommonPoint<'a> {
     /// The common point, inside the box.
     pub(super) point: &'a [f64],
     /// Data expected there.
@@ -46,34 +46,34 @@ pub(super) struct Ground<'a> {
 
 impl Starts {
     /// For models with kinks, whose fits on a device look at the other side of each parameter anyway: small ones start
-    /// from scattered points too, as those of the processor do.
-    pub(super) fn between_kinks(kind: &Kind<'_>, point: &[f64]) -> Self {
+    /// from scattered points too, as those of the CPU do.
+    pub(super) fn between_kinks(kind: &FitKind<'_>, point: &[f64]) -> Self {
         let free = kind.metric.free.len();
         let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Lays them out around `ground`; `apart` if fits start elsewhere.
+    /// Lays them out around `common`; `apart` if fits start elsewhere.
     pub(super) fn new(
-        kind: &Kind<'_>,
-        ground: &Ground<'_>,
+        kind: &FitKind<'_>,
+        common: &CommonPoint<'_>,
         bendable: &[usize],
         directions: &[Direction],
         apart: bool,
-        walk: &mut Walk,
+        memory: &mut DescentMemory,
         scratch: &mut Scratch,
     ) -> Self {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let shifted = |by: f64| {
-            let mut start = ground.point.to_vec();
+            let mut start = common.point.to_vec();
             for &p in bendable {
                 start[p] = (start[p] + by).clamp(lower[p], upper[p]);
             }
             start
         };
         let scattered =
-            |range: std::ops::Range<usize>| range.map(|i| scattered(kind, ground.point, i as u64));
-        let own = || apart.then(|| ground.point.to_vec()).into_iter();
+            |range: std::ops::Range<usize>| range.map(|i| scattered(kind, common.point, i as u64));
+        let own = || apart.then(|| common.point.to_vec()).into_iter();
         // Directions lead to other minima more often than chance.
         let few = SCATTERED.0.saturating_sub(directions.len());
         let mut starts = Self {
@@ -85,11 +85,11 @@ impl Starts {
             starts.first.append(&mut starts.second);
             starts.second.extend(scattered(SCATTERED.1..SCATTERED_IF_BENT));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
-                make_possible(kind, ground.point, start, scratch);
+                make_possible(kind, common.point, start, scratch);
             }
-            let valleys = valleys(kind, ground, walk);
-            starts.others.extend(valleys.iter().cloned());
-            starts.first.extend(valleys);
+            let factor_starts = factor_starts(kind, common, memory);
+            starts.others.extend(factor_starts.iter().cloned());
+            starts.first.extend(factor_starts);
         }
         starts
     }
@@ -97,7 +97,7 @@ impl Starts {
 
 /// Moves `start` towards `point` until every bin has a positive expected yield. Where many effects are asymmetric, a third of the
 /// scattered points would be of no use to toys with counts in the bin concerned.
-fn make_possible(kind: &Kind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
+fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
     for _ in 0..MOST_HALVINGS {
         forward(kind.level, kind.plan, start, scratch);
         if scratch.lambda.iter().take(kind.plan.n_bins()).all(|lambda| *lambda > 0.0) {
@@ -111,7 +111,7 @@ fn make_possible(kind: &Kind<'_>, point: &[f64], start: &mut [f64], scratch: &mu
 
 /// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
 /// the others scaled by a random factor. The same for every toy.
-fn scattered(kind: &Kind<'_>, start: &[f64], index: u64) -> Vec<f64> {
+fn scattered(kind: &FitKind<'_>, start: &[f64], index: u64) -> Vec<f64> {
     let stream = Stream::new(SCATTER_SEED, index, 0);
     let mut point = start.to_vec();
     for &p in &kind.metric.free {

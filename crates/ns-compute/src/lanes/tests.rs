@@ -8,15 +8,15 @@ use ns_core::{
 };
 
 use super::WIDTH;
-use super::descend::{Arrival, Job, Kind, Walk, descend};
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::evaluate::evaluate;
+use super::factor_starts::factor_starts;
 use super::flips::flips;
 use super::group::Bounds;
 use super::jacobian::jacobian;
 use super::metric::Metric;
 use super::scratch::Scratch;
-use super::starts::Ground;
-use super::valleys::valleys;
+use super::starts::CommonPoint;
 use crate::CpuSession;
 use crate::simd::Level;
 
@@ -25,8 +25,8 @@ use crate::simd::Level;
 mod models;
 
 #[allow(clippy::duplicate_mod)]
-#[path = "../../tests/oracle/bent.rs"]
-mod bent;
+#[path = "../../tests/oracle/nonlinear.rs"]
+mod nonlinear;
 
 use models::{Random, random_model, random_point};
 
@@ -170,10 +170,10 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 barrier,
             };
             let width = vec![None; plan.n_parameters()];
-            let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
-            let job = |main, aux, start| Job { main, aux, start, beat: None };
+            let kind = FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
+            let job = |main, aux, start| DescentJob { main, aux, start, beat: None };
             let good = job(&model.observed.main, aux, &start);
-            let alone = descend(&kind, &[good], &mut Walk::new(plan, &metric)).remove(0);
+            let alone = descend(&kind, &[good], &mut DescentMemory::new(plan, &metric)).remove(0);
             converged += usize::from(alone.converged);
 
             let mut r = Random(seed);
@@ -191,13 +191,13 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
             for k in 0..30 {
                 jobs.push(if k % 3 == 2 { good } else { others[k % others.len()] });
             }
-            let mut walk = Walk::new(plan, &metric);
+            let mut memory = DescentMemory::new(plan, &metric);
             // The second round finds what the first one left behind.
             for _ in 0..2 {
-                let arrivals = descend(&kind, &jobs, &mut walk);
-                assert_eq!(arrivals.len(), jobs.len());
-                for (k, arrival) in arrivals.iter().enumerate().filter(|(k, _)| k % 3 == 2) {
-                    assert_eq!(bits(&alone), bits(arrival), "seed {seed}, {}, job {k}", level.name());
+                let ends = descend(&kind, &jobs, &mut memory);
+                assert_eq!(ends.len(), jobs.len());
+                for (k, end) in ends.iter().enumerate().filter(|(k, _)| k % 3 == 2) {
+                    assert_eq!(bits(&alone), bits(end), "seed {seed}, {}, job {k}", level.name());
                 }
             }
         }
@@ -205,12 +205,12 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
     assert!(converged > 20, "only {converged} descents converge");
 }
 
-/// Everything that an arrival says.
-fn bits(arrival: &Arrival) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]) {
-    let numbers = arrival.theta.iter().chain([&arrival.value, &arrival.edm]);
+/// Everything that the end of a descent says.
+fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]) {
+    let numbers = end.theta.iter().chain([&end.value, &end.edm]);
     let numbers = numbers.map(|x| x.to_bits()).collect();
-    let counts = [arrival.iterations, arrival.evaluations];
-    (numbers, arrival.held.clone(), arrival.empty.clone(), arrival.converged, counts)
+    let counts = [end.iterations, end.evaluations];
+    (numbers, end.held.clone(), end.empty.clone(), end.converged, counts)
 }
 
 /// Two bins with a sample of a free factor `mu`, whose `shape` takes it from the first bin to the second, next to a
@@ -257,7 +257,7 @@ fn valley_model(observed: [f64; 2]) -> Model {
 }
 
 /// What fits of `model` share, handed to `look`.
-fn with_kind(model: &Model, look: impl Fn(&Kind<'_>, &[f64], &mut Walk)) {
+fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {
         let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
@@ -272,39 +272,40 @@ fn with_kind(model: &Model, look: impl Fn(&Kind<'_>, &[f64], &mut Walk)) {
             barrier: vec![false; start.len()],
         };
         let width = vec![None, Some(1.0), Some(1.0)];
-        let kind = Kind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
-        look(&kind, &start, &mut Walk::new(plan, &metric));
+        let kind = FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
+        look(&kind, &start, &mut DescentMemory::new(plan, &metric));
     }
 }
 
 #[test]
 fn a_bent_parameter_is_flipped_to_its_other_minimum_and_a_straight_one_is_not() {
     let model = valley_model([500.0, 120.0]);
-    with_kind(&model, |kind, start, walk| {
+    with_kind(&model, |kind, start, memory| {
         let pulled: Vec<f64> = vec![start[0], start[1] - 0.1, 0.8];
-        let job = Job { main: &model.observed.main, aux: &model.observed.aux, start: &pulled, beat: None };
-        let best = descend(kind, &[job], walk).remove(0);
+        let job =
+            DescentJob { main: &model.observed.main, aux: &model.observed.aux, start: &pulled, beat: None };
+        let best = descend(kind, &[job], memory).remove(0);
         assert!(best.converged && best.theta[2] > 0.3, "{best:?}");
-        let found = flips(kind, &job, (best.value, &best.theta), &[1, 2], walk);
+        let found = flips(kind, &job, (best.value, &best.theta), &[1, 2], memory);
         assert_eq!(found, [vec![best.theta[0], best.theta[1], -best.theta[2]]]);
     });
 }
 
 #[test]
 fn flips_lead_toys_to_their_lowest_minimum() {
-    let model = bent::model();
+    let model = nonlinear::model();
     let session = CpuSession::open(&model, &Execution::default()).unwrap();
     assert!(session.plan().policy.bent);
-    let missed = bent::missed(&session, &session);
+    let missed = nonlinear::missed(&session, &session);
     assert!(missed.above.len() * 100 <= missed.toys, "{} missed: {:?}", missed.above.len(), missed.above);
 }
 
 #[test]
 fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
     let model = valley_model([500.0, 101.0]);
-    with_kind(&model, |kind, start, walk| {
-        let ground = Ground { point: start, main: &model.observed.main, aux: &model.observed.aux };
-        let found = valleys(kind, &ground, walk);
+    with_kind(&model, |kind, start, memory| {
+        let common = CommonPoint { point: start, main: &model.observed.main, aux: &model.observed.aux };
+        let found = factor_starts(kind, &common, memory);
         let places: Vec<f64> = found.iter().map(|point| point[0]).collect();
         assert_eq!(places, [0.25, 4.0]);
         // Four times the factor on a quarter of the sample, and a quarter of it on more of the sample.
@@ -334,13 +335,18 @@ fn product_model() -> Model {
 fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
     let model = product_model();
     let (minimum, uncertainty) = ([1.4, 0.01, 0.0], 0.12);
-    with_kind(&model, |kind, _, walk| {
+    with_kind(&model, |kind, _, memory| {
         for away in [1e-6, 3e-6, 1e-5, 3e-5, 1e-4] {
             let start = [minimum[0] + away * uncertainty, minimum[1], minimum[2]];
-            let job = Job { main: &model.observed.main, aux: &model.observed.aux, start: &start, beat: None };
-            let arrival = descend(kind, &[job], walk).remove(0);
-            let left = (arrival.theta[0] - minimum[0]).abs() / uncertainty;
-            assert!(arrival.converged && left < 1.5e-6, "{away:e}: {left:e}, {arrival:?}");
+            let job = DescentJob {
+                main: &model.observed.main,
+                aux: &model.observed.aux,
+                start: &start,
+                beat: None,
+            };
+            let end = descend(kind, &[job], memory).remove(0);
+            let left = (end.theta[0] - minimum[0]).abs() / uncertainty;
+            assert!(end.converged && left < 1.5e-6, "{away:e}: {left:e}, {end:?}");
         }
     });
 }

@@ -6,19 +6,19 @@ use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Certificate, FitOutcome, FitStatus, Inactive};
 
-use super::descend::{Arrival, Best, Job, Kind, Walk, descend};
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
 use super::directions::{Direction, directions};
 use super::group::Bounds;
 use super::jacobian::{has_ridge, is_too_large, jacobian};
 use super::metric::Metric;
-use super::search::Elsewhere;
-use super::starts::{Ground, Starts};
+use super::search::FurtherStarts;
+use super::starts::{CommonPoint, Starts};
 use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
 
 /// What all toys of one request share.
-pub(crate) struct Course {
+pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
@@ -32,7 +32,7 @@ pub(crate) struct Course {
     /// Whether a descent may begin on the ridge between two minima, where it has no slope. For devices.
     #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
-    shelf: Mutex<Vec<Walk>>,
+    spare: Mutex<Vec<DescentMemory>>,
 }
 
 /// A toy on its way.
@@ -45,7 +45,7 @@ pub(crate) struct Toy<'a> {
 }
 
 /// What became of it.
-pub(crate) enum End {
+pub(crate) enum ToyEnd {
     /// A certified minimum.
     Fitted(FitOutcome),
     /// The scalar optimiser should go on.
@@ -64,7 +64,7 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
     !plan.structure.has_kinks && bent && !exponential
 }
 
-impl Course {
+impl ToyFitter {
     /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
     /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere.
     /// `None` if lanes do not suit them: kinks, exponential interpolation, a model too large, a free factor
@@ -108,7 +108,7 @@ impl Course {
             directions(plan, &scratch.lambda, &metric.free, &width)
         };
         let expected = scratch.lambda.iter().copied().take(plan.n_bins()).collect::<Vec<f64>>();
-        let mut course = Self {
+        let mut fitter = Self {
             metric,
             bounds,
             bendable,
@@ -116,28 +116,28 @@ impl Course {
             starts: Starts::default(),
             directions,
             ridge,
-            shelf: Mutex::default(),
+            spare: Mutex::default(),
         };
-        if course.bends() {
+        if fitter.bends() {
             let mut common = point.to_vec();
-            for &p in &course.metric.free {
-                common[p] = common[p].clamp(course.bounds.lower[p], course.bounds.upper[p]);
+            for &p in &fitter.metric.free {
+                common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
             }
             if !suit_lanes(plan) {
                 // Lanes, which the others need, cannot descend here.
-                let starts = Starts::between_kinks(&course.kind(level, plan, None), &common);
-                course.starts = starts;
-                return Some(course);
+                let starts = Starts::between_kinks(&fitter.kind(level, plan, None), &common);
+                fitter.starts = starts;
+                return Some(fitter);
             }
-            let ground = Ground { point: &common, main: &expected, aux };
-            let mut walk = Walk::new(plan, &course.metric);
-            let (bendable, directions) = (&course.bendable, &course.directions);
-            let kind = course.kind(level, plan, None);
-            let starts = Starts::new(&kind, &ground, bendable, directions, apart, &mut walk, scratch);
-            course.starts = starts;
-            course.shelf = Mutex::new(vec![walk]);
+            let common = CommonPoint { point: &common, main: &expected, aux };
+            let mut memory = DescentMemory::new(plan, &fitter.metric);
+            let (bendable, directions) = (&fitter.bendable, &fitter.directions);
+            let kind = fitter.kind(level, plan, None);
+            let starts = Starts::new(&kind, &common, bendable, directions, apart, &mut memory, scratch);
+            fitter.starts = starts;
+            fitter.spare = Mutex::new(vec![memory]);
         }
-        Some(course)
+        Some(fitter)
     }
 
     /// Whether there can be several minima.
@@ -145,8 +145,8 @@ impl Course {
         !self.bendable.is_empty() || !self.directions.is_empty()
     }
 
-    fn kind<'a>(&'a self, level: Level, plan: &'a Plan, cancel: Option<&'a AtomicBool>) -> Kind<'a> {
-        Kind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
+    fn kind<'a>(&'a self, level: Level, plan: &'a Plan, cancel: Option<&'a AtomicBool>) -> FitKind<'a> {
+        FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
     }
 
     /// Fits all `toys`, in their order. Once `cancel` is set it comes back at once, with ends that mean nothing.
@@ -156,25 +156,25 @@ impl Course {
         plan: &Plan,
         toys: &[Toy<'_>],
         cancel: Option<&AtomicBool>,
-    ) -> Vec<End> {
+    ) -> Vec<ToyEnd> {
         // A poisoned lock only means that another thread panicked; every fit resets its lane.
-        let shelf = || self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut walk = shelf().pop().unwrap_or_else(|| Walk::new(plan, &self.metric));
-        let jobs: Vec<Job<'_>> = toys
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = spare().pop().unwrap_or_else(|| DescentMemory::new(plan, &self.metric));
+        let jobs: Vec<DescentJob<'_>> = toys
             .iter()
-            .map(|toy| Job { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
+            .map(|toy| DescentJob { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
             .collect();
         let kind = self.kind(level, plan, cancel);
-        let mut arrivals = descend(&kind, &jobs, &mut walk);
+        let mut ends = descend(&kind, &jobs, &mut memory);
         let lower = if self.bends() {
             let (starts, directions, bendable) = (&self.starts, &self.directions[..], &self.bendable[..]);
-            Elsewhere { starts, directions, bendable }.look(&kind, &jobs, &mut arrivals, &mut walk)
+            FurtherStarts { starts, directions, bendable }.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
-            arrivals.iter().map(|_| None).collect()
+            ends.iter().map(|_| None).collect()
         };
-        shelf().push(walk);
-        let ends = arrivals.into_iter().zip(lower).zip(toys);
-        ends.map(|((arrival, lower), toy)| self.describe(arrival, lower, toy)).collect()
+        spare().push(memory);
+        let ends = ends.into_iter().zip(lower).zip(toys);
+        ends.map(|((end, lower), toy)| self.describe(end, lower, toy)).collect()
     }
 
     /// Further start points for a fit that lanes could not finish, if there may be several minima.
@@ -182,42 +182,42 @@ impl Course {
         &self.starts.others
     }
 
-    /// The end of a fit whose best descent is `arrival`, while another reached a `lower` point without a certificate.
-    fn describe(&self, arrival: Arrival, lower: Option<Best>, toy: &Toy<'_>) -> End {
-        if !arrival.converged {
-            return End::Left { reached: arrival.is_usable().then_some(arrival.theta), known: None };
+    /// The end of a fit whose best descent is `end`, while another reached a `lower` point without a certificate.
+    fn describe(&self, end: DescentEnd, lower: Option<KnownMinimum>, toy: &Toy<'_>) -> ToyEnd {
+        if !end.converged {
+            return ToyEnd::Left { reached: end.is_usable().then_some(end.theta), known: None };
         }
         if let Some(lower) = lower {
-            return End::Left { reached: Some(lower.theta), known: Some(arrival.theta) };
+            return ToyEnd::Left { reached: Some(lower.theta), known: Some(end.theta) };
         }
-        let held = arrival.held.iter().map(|&p| {
-            let lower = arrival.theta[p] <= self.bounds.lower[p];
+        let held = end.held.iter().map(|&p| {
+            let lower = end.theta[p] <= self.bounds.lower[p];
             (p, if lower { Inactive::LowerBound } else { Inactive::UpperBound })
         });
-        End::Fitted(FitOutcome {
+        ToyEnd::Fitted(FitOutcome {
             status: FitStatus::Converged,
-            nll: arrival.value + toy.saturated,
+            nll: end.value + toy.saturated,
             certificate: Certificate {
-                edm: arrival.edm,
+                edm: end.edm,
                 // The length of the gradient in the metric bounds each of its elements there.
-                projected_gradient: (2.0 * arrival.edm).sqrt(),
+                projected_gradient: (2.0 * end.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
             },
-            n_iterations: arrival.iterations,
-            n_evaluations: arrival.evaluations,
+            n_iterations: end.iterations,
+            n_evaluations: end.evaluations,
             inactive: held.collect(),
-            empty_bins: arrival.empty,
+            empty_bins: end.empty,
             uncertainties: Vec::new(),
             covariance: None,
-            parameters: arrival.theta,
+            parameters: end.theta,
         })
     }
 }
 
 /// What a device copies.
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-impl Course {
+impl ToyFitter {
     /// The shared part of the metric.
     pub(crate) fn metric(&self) -> &Metric {
         &self.metric

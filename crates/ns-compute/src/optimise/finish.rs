@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ns_core::{Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, Reason, Search, Wanted};
+use ns_core::{
+    Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, OutcomeParts, Reason, Search,
+};
 
 use super::active::{classify, inactive};
 use super::descend::{Descent, Mode, descend};
@@ -56,7 +58,7 @@ pub(crate) fn fit(
     effort: Search,
     cold: bool,
     metric: Option<&Covariance>,
-    wanted: Wanted,
+    wanted: OutcomeParts,
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
     let found = search(worker, problem, start, further, effort, cold, metric)?;
@@ -231,7 +233,7 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
 fn uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
-    wanted: Wanted,
+    wanted: OutcomeParts,
     outcome: &mut FitOutcome,
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
@@ -300,7 +302,7 @@ fn uncertainties(
 /// Puts variances and covariance into the outcome, without those of inactive and flat parameters.
 fn report(
     worker: &Worker,
-    wanted: Wanted,
+    wanted: OutcomeParts,
     flat: &[usize],
     variance: &[f64],
     mut values: Vec<f64>,
@@ -340,7 +342,7 @@ fn report(
 fn saddle_uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
-    wanted: Wanted,
+    wanted: OutcomeParts,
     outcome: &mut FitOutcome,
 ) {
     let n = outcome.parameters.len();

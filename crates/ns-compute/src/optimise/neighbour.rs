@@ -47,7 +47,7 @@ pub(super) fn approach(
     }
     worker.gradient(problem, &theta);
     classify(worker, problem, &theta);
-    let Some(held) = Held::new(worker, metric) else { return Err(theta) };
+    let Some(held) = HeldCovariance::new(worker, metric) else { return Err(theta) };
     worker.factored_active.copy_from_slice(&worker.active);
     worker.factored_side.copy_from_slice(&worker.side);
     worker.memory.clear();
@@ -110,14 +110,14 @@ pub(super) fn approach(
 
 /// The parent's covariance restricted to the parameters that move here: those that this fit holds and
 /// the parent did not are conditioned on, `C - C_:h C_hh^-1 C_h:`.
-struct Held {
+struct HeldCovariance {
     /// Their indices.
     index: Vec<usize>,
     /// `C_hh^-1`, row-major.
     inverse: Vec<f64>,
 }
 
-impl Held {
+impl HeldCovariance {
     /// `None` if a parameter moves here that the parent held, or too many do not.
     fn new(worker: &Worker, metric: &Covariance) -> Option<Self> {
         let n = metric.n;

@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 
 /// Where one parameter sits in the curvature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CurvatureSlot {
     /// Acts on no bin at all; only its constraint curves.
     Isolated,
     /// A local row of a component.
@@ -67,7 +67,7 @@ pub(crate) struct Layout {
     pub(crate) components: Vec<Component>,
     pub(crate) border: Vec<u32>,
     pub(crate) isolated: Vec<u32>,
-    pub(crate) place: Vec<Place>,
+    pub(crate) place: Vec<CurvatureSlot>,
     /// First bin of each block within its component.
     pub(crate) block_bin: Vec<u32>,
     /// For each block's parameter list (`Block::params`): its slots in the order of their columns...
@@ -112,7 +112,7 @@ impl Layout {
         let n = structure.table.init.len();
         let groups = if locals { incidence.groups(limit) } else { vec![0; incidence.n_channels] };
         let mut component_of = vec![NONE; incidence.n_channels];
-        let mut layout = Self { place: vec![Place::Isolated; n], ..Self::default() };
+        let mut layout = Self { place: vec![CurvatureSlot::Isolated; n], ..Self::default() };
         let mut bin_in_component = vec![0u32; structure.n_bins];
         for c in 0..incidence.n_channels {
             let root = groups[c];
@@ -143,7 +143,8 @@ impl Layout {
                 }
                 // The flat layout keeps every parameter, so that columns are parameters.
                 if let Some(component) = layout.components.first_mut() {
-                    layout.place[p] = Place::Dense { component: 0, column: component.dense.len() as u32 };
+                    layout.place[p] =
+                        CurvatureSlot::Dense { component: 0, column: component.dense.len() as u32 };
                     component.dense.push(p as u32);
                 }
                 continue;
@@ -152,12 +153,13 @@ impl Layout {
             match incidence.only_bin[p] {
                 Some(bin) if locals => local[k as usize].push((bin_in_component[bin], p as u32)),
                 _ if locals && channels.len() > limit => {
-                    layout.place[p] = Place::Border { column: layout.border.len() as u32 };
+                    layout.place[p] = CurvatureSlot::Border { column: layout.border.len() as u32 };
                     layout.border.push(p as u32);
                 }
                 _ => {
                     let component = &mut layout.components[k as usize];
-                    layout.place[p] = Place::Dense { component: k, column: component.dense.len() as u32 };
+                    layout.place[p] =
+                        CurvatureSlot::Dense { component: k, column: component.dense.len() as u32 };
                     component.dense.push(p as u32);
                 }
             }
@@ -169,7 +171,7 @@ impl Layout {
             for bin in 0..component.n_bins as u32 {
                 while let Some(&(_, p)) = next.next_if(|&&(b, _)| b == bin) {
                     layout.place[p as usize] =
-                        Place::Local { component: k as u32, row: component.local.len() as u32 };
+                        CurvatureSlot::Local { component: k as u32, row: component.local.len() as u32 };
                     component.local.push(p);
                     component.local_bin.push(bin);
                 }
@@ -200,8 +202,8 @@ impl Layout {
                         [first] => first,
                         _ => return None,
                     };
-                    let local =
-                        (0..block.n_bins).all(|b| matches!(place[first as usize + b], Place::Local { .. }));
+                    let local = (0..block.n_bins)
+                        .all(|b| matches!(place[first as usize + b], CurvatureSlot::Local { .. }));
                     local.then_some(first)
                 };
                 let first = channel.iter().find_map(|&index| single(index));
@@ -228,9 +230,11 @@ impl Layout {
     /// Column of a parameter in the matrix of `component` (border columns follow the dense ones).
     pub(crate) fn column(&self, component: usize, param: usize) -> Option<usize> {
         match self.place[param] {
-            Place::Dense { column, .. } => Some(column as usize),
-            Place::Border { column } => Some(self.components[component].dense.len() + column as usize),
-            Place::Local { .. } | Place::Isolated => None,
+            CurvatureSlot::Dense { column, .. } => Some(column as usize),
+            CurvatureSlot::Border { column } => {
+                Some(self.components[component].dense.len() + column as usize)
+            }
+            CurvatureSlot::Local { .. } | CurvatureSlot::Isolated => None,
         }
     }
 

@@ -13,7 +13,7 @@ mod policy;
 mod structure;
 
 pub(crate) use bend::Bends;
-pub(crate) use layout::{Component, Layout, Place};
+pub(crate) use layout::{Component, CurvatureSlot, Layout};
 pub(crate) use numbers::Numbers;
 pub(crate) use policy::{EDM_TOLERANCE, SearchPolicy};
 pub(crate) use structure::{Block, NormRun, Structure};

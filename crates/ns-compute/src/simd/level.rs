@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Level {
-    /// What every processor of this architecture has (SSE2, NEON).
+    /// What every CPU of this architecture has (SSE2, NEON).
     Baseline,
     /// 256-bit vectors with fused multiply-add.
     Avx2,

@@ -163,7 +163,7 @@ pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
 }
 
 /// Fixes the unconstrained parameters that change nothing at `point`: fits with a free one are for the scalar optimiser of
-/// the processor alone. `session` is one of `model`.
+/// the CPU alone. `session` is one of `model`.
 pub(super) fn hold_idle(model: &mut Model, session: &dyn Session, point: &[f64]) {
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
     let slopes = session.evaluate(&Data::observed(), point, request).unwrap().gradient;

@@ -1,7 +1,7 @@
 //! Logarithm and exponential as fixed sequences of exact operations.
 //!
-//! A platform's own functions differ in their last bit from library to library and from processor to
-//! graphics card. These are plain `+ - * /` in a written order and so give the same bits wherever IEEE 754
+//! A platform's own functions differ in their last bit from library to library and from CPU to
+//! GPU. These are plain `+ - * /` in a written order and so give the same bits wherever IEEE 754
 //! doubles do. The coefficients are those of the Taylor series, rounded once each, so they need no table
 //! and no source but their formula.
 

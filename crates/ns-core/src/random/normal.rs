@@ -30,7 +30,7 @@ impl Ratio {
     }
 }
 
-/// A polynomial of degree 7 by Estrin's scheme: pairs, then pairs of pairs, so that a processor can work on
+/// A polynomial of degree 7 by Estrin's scheme: pairs, then pairs of pairs, so that a CPU can work on
 /// four products at once.
 #[inline]
 fn polynomial(c: &[f64; 8], r: f64) -> f64 {

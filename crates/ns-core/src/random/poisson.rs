@@ -224,7 +224,7 @@ fn quick_ln(x: [f64; 8]) -> [f64; 8] {
 /// Adding and subtracting this rounds to an integer.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// `x.floor()` for |x| below 2^62 by conversions, which every processor has an instruction for.
+/// `x.floor()` for |x| below 2^62 by conversions, which every CPU has an instruction for.
 #[inline]
 fn floor(x: f64) -> f64 {
     let whole = x as i64 as f64;

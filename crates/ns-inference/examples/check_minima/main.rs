@@ -1,4 +1,4 @@
-//! Whether searches find the lowest minimum of random, much bent models:
+//! Whether searches find the lowest minimum of random, strongly nonlinear models:
 //! `cargo run --release -p ns-inference --example check_minima -- [FIRST] [COUNT] [--starts N] [--threads N]
 //! [--search NAME] [--show] [--workspace FILE] [--write INDEX] [--save FILE] [--known FILE]
 //! [--codes smooth|piecewise]`.
@@ -11,7 +11,7 @@
 //! value of every model, and `--known` reads such values in place of the starts, which take most of the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-mod bent_models;
+mod nonlinear_models;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use bent_models::{Draw, workspace};
+use nonlinear_models::{Draw, workspace};
 use ns_core::{
-    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start, TaskOutcome,
-    Wanted,
+    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
+    TaskOutcome,
 };
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
@@ -52,7 +52,7 @@ fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<Fit
     let request = FitRequest { start, search, ..FitRequest::default() };
     let task = FitTask { data: Data::observed(), fits: vec![request] };
     let mut out: Vec<TaskOutcome> = Vec::new();
-    session.fit_batch(&[task], Wanted::default(), Control::default(), &mut out)?;
+    session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut out)?;
     let fit = out.pop().and_then(|mut outcome| outcome.fits.pop());
     Ok(fit.and_then(Result::ok))
 }

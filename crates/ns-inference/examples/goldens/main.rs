@@ -3,10 +3,10 @@
 //! `cargo run --release -p ns-inference --features cuda-on-host --example goldens -- [--toys N] WORKSPACE...` prints, of every
 //! workspace in both interpolation settings: value, gradient, Hessian and expected data at three points; the fit with its
 //! covariance; scan, ranking, limits; toys of both hypotheses, with one thread and with two, and some of them fitted one by one;
-//! and with `cuda-on-host` the same points, a fit and toys by the CUDA kernels compiled for the processor.
+//! and with `cuda-on-host` the same points, a fit and toys by the CUDA kernels compiled for the CPU.
 //!
 //! A line has a name, how many numbers it stands for, and a digest of their bits, or the bits themselves of a single one. They
-//! hold for one machine: instruction sets differ between processors, and mathematical libraries between systems.
+//! hold for one machine: instruction sets differ between CPUs, and mathematical libraries between systems.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod record;

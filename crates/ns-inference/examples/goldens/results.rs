@@ -4,7 +4,8 @@ use std::error::Error;
 
 use ns_core::random::{Normal, Stream};
 use ns_core::{
-    Control, Data, EvaluationRequest, Execution, FitTask, Model, Search, Seen, Session, TaskOutcome, Wanted,
+    Control, Data, EvaluationRequest, Execution, FitTask, Model, OutcomeParts, Search, Seen, Session,
+    TaskOutcome,
 };
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_inference::{
@@ -20,7 +21,7 @@ const TESTED: f64 = 1.0;
 const SCANNED: usize = 9;
 /// Toys of each hypothesis that are fitted one by one.
 const SINGLE: u64 = 4;
-/// What takes too long in full: how many toys, how many of them by the kernels, which are slow without a card, and whether scans
+/// What takes too long in full: how many toys, how many of them by the kernels, which are slow without a GPU, and whether scans
 /// and rankings look for other minima.
 const CUT: [(&str, u64, u64, Search); 10] = [
     ("1Lbb_C1N2_700_400/smooth", 100, 4, Search::Standard),
@@ -161,7 +162,7 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
 /// Values, parameters and numbers of iterations of all fits of some tasks.
 fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Record) -> Outcome {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes)?;
+    session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;
     let mut numbers = Vec::new();
     for fit in outcomes.iter().flat_map(|outcome| &outcome.fits) {
         let Ok(fit) = fit else {
@@ -175,7 +176,7 @@ fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Recor
     Ok(())
 }
 
-/// The same points, the fit and toys by the kernels compiled for the processor.
+/// The same points, the fit and toys by the kernels compiled for the CPU.
 #[cfg(feature = "cuda-on-host")]
 fn kernels(
     model: &Model,

@@ -1,4 +1,4 @@
-//! `--device auto`: the processor or a GPU, by predicted time.
+//! `--device auto`: the CPU or a GPU, by predicted time.
 //!
 //! A prediction is good to a factor of two or so, and more is not needed: where both take about as long, it
 //! does not matter which is taken. The choice never changes what a result means, only where it comes from.
@@ -41,7 +41,7 @@ impl ModelSize {
 
 /// A GPU that could be taken.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Card {
+pub(crate) struct GpuCandidate {
     pub(super) device: Device,
     pub(super) name: String,
     /// f64 multiply-adds per clock of all its multiprocessors.
@@ -50,7 +50,7 @@ pub(crate) struct Card {
     pub(super) warm: bool,
 }
 
-impl Card {
+impl GpuCandidate {
     pub(crate) fn new(
         index: usize,
         name: &str,
@@ -71,7 +71,7 @@ pub struct Choice {
     /// The device: `cpu` or `cuda:I`.
     #[serde(serialize_with = "as_text")]
     pub device: Device,
-    /// Predicted seconds on the processor.
+    /// Predicted seconds on the CPU.
     pub cpu_s: f64,
     /// Predicted seconds on the GPU, its start included if it has not been used by this process; `None`
     /// without one, or where it was not looked for.
@@ -84,13 +84,13 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Seconds of what the processor makes one after the other, whatever the device.
+/// Seconds of what the CPU makes one after the other, whatever the device.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
-/// Seconds on so many threads of the processor.
-fn on_processor(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
+/// Seconds on so many threads of the CPU.
+fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
@@ -101,8 +101,8 @@ fn on_processor(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> 
     first + others / share(load.near + load.toys)
 }
 
-/// Seconds on a GPU. A fit of another kind is as much longer than a toy's as it is on the processor.
-fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, card: &Card) -> f64 {
+/// Seconds on a GPU. A fit of another kind is as much longer than a toy's as it is on the CPU.
+fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let longer = |fit: Fit| fit.operation / costs.toy.operation;
@@ -110,10 +110,10 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, card: &Card) -> f64 {
     // A batch takes as long as its longest fit.
     let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, 1.0)];
     let length = present.iter().filter(|(n, _)| *n > 0.0).map(|(_, length)| *length).fold(0.0, f64::max);
-    let start = if card.warm { 0.0 } else { costs.gpu_start };
+    let start = if gpu.warm { 0.0 } else { costs.gpu_start };
     let waiting = load.batches * (costs.gpu_launch + costs.gpu_latency * operations * length);
     let busy = load.fits() * costs.gpu_fit + lengths * costs.gpu_operation * operations;
-    start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / card.lanes
+    start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
 /// Chooses. `look` finds a GPU, or says why there is none; it is called only if one could be worth its
@@ -123,32 +123,36 @@ pub(super) fn choose(
     work: Work,
     threads: usize,
     warm: bool,
-    look: impl FnOnce() -> Result<Card, String>,
+    look: impl FnOnce() -> Result<GpuCandidate, String>,
 ) -> Choice {
-    if warm || on_processor(&COSTS, size, work, threads) > COSTS.gpu_start {
+    if warm || on_cpu(&COSTS, size, work, threads) > COSTS.gpu_start {
         return weigh(size, work, threads, look());
     }
     let why = format!("and a GPU takes {} to start", duration(COSTS.gpu_start));
     choice(size, work, threads, None, &why)
 }
 
-/// Chooses between the processor and the GPU that is there, if any.
-pub(super) fn weigh(size: &ModelSize, work: Work, threads: usize, found: Result<Card, String>) -> Choice {
+/// Chooses between the CPU and the GPU that is there, if any.
+pub(super) fn weigh(
+    size: &ModelSize,
+    work: Work,
+    threads: usize,
+    found: Result<GpuCandidate, String>,
+) -> Choice {
     match found {
         Err(why) => choice(size, work, threads, None, &format!("and there is no GPU: {why}")),
-        Ok(card) => {
-            let gpu_s = on_gpu(&COSTS, size, work, &card);
-            let start = if card.warm { "" } else { ", its start included" };
-            let why = format!("{} on {} ({}{start})", duration(gpu_s), card.device, card.name);
-            choice(size, work, threads, Some((card.device, gpu_s)), &why)
+        Ok(gpu) => {
+            let gpu_s = on_gpu(&COSTS, size, work, &gpu);
+            let start = if gpu.warm { "" } else { ", its start included" };
+            let why = format!("{} on {} ({}{start})", duration(gpu_s), gpu.device, gpu.name);
+            choice(size, work, threads, Some((gpu.device, gpu_s)), &why)
         }
     }
 }
 
 fn choice(size: &ModelSize, work: Work, threads: usize, gpu: Option<(Device, f64)>, why: &str) -> Choice {
-    let cpu_s = on_processor(&COSTS, size, work, threads);
-    let reason =
-        format!("{work}: about {} on the processor with {}, {why}", duration(cpu_s), Threads(threads));
+    let cpu_s = on_cpu(&COSTS, size, work, threads);
+    let reason = format!("{work}: about {} on the CPU with {}, {why}", duration(cpu_s), Threads(threads));
     let device = gpu.filter(|(_, gpu_s)| *gpu_s < cpu_s).map_or(Device::Cpu, |(device, _)| device);
     Choice { job: work.to_string(), device, cpu_s, gpu_s: gpu.map(|(_, gpu_s)| gpu_s), reason }
 }
@@ -170,14 +174,14 @@ mod tests {
         ModelSize { n_parameters: 184, n_free: 184, n_bins: 41, operations }
     }
 
-    fn h200(warm: bool) -> Card {
-        Card::new(0, "NVIDIA H200", (9, 0), 132, warm)
+    fn h200(warm: bool) -> GpuCandidate {
+        GpuCandidate::new(0, "NVIDIA H200", (9, 0), 132, warm)
     }
 
     const TOYS: fn(u64) -> Work = |toys| Work::Toys { toys, fits: 2 };
 
     #[test]
-    fn times_grow_with_the_work_and_shrink_with_threads_and_cards() {
+    fn times_grow_with_the_work_and_shrink_with_threads_and_gpus() {
         for work in [
             Work::Fit,
             Work::Test,
@@ -185,25 +189,25 @@ mod tests {
             Work::Scan { points: 101 },
             Work::Ranking { per_parameter: 2 },
         ] {
-            for card in [h200(false), h200(true)] {
+            for gpu in [h200(false), h200(true)] {
                 assert!(
-                    on_gpu(&COSTS, &size(200_000), work, &card) > on_gpu(&COSTS, &size(100_000), work, &card)
+                    on_gpu(&COSTS, &size(200_000), work, &gpu) > on_gpu(&COSTS, &size(100_000), work, &gpu)
                 );
             }
-            let at = |operations, threads| on_processor(&COSTS, &size(operations), work, threads);
+            let at = |operations, threads| on_cpu(&COSTS, &size(operations), work, threads);
             assert!(at(200_000, 1) > at(100_000, 1));
             assert!(at(100_000, 4) <= at(100_000, 2) && at(100_000, 2) <= at(100_000, 1));
         }
         let mut last = (0.0, 0.0);
         for n in [1, 10, 1_000, 100_000, 10_000_000] {
             let now = (
-                on_processor(&COSTS, &size(100_000), TOYS(n), 8),
+                on_cpu(&COSTS, &size(100_000), TOYS(n), 8),
                 on_gpu(&COSTS, &size(100_000), TOYS(n), &h200(false)),
             );
             assert!(now.0 > last.0 && now.1 > last.1);
             last = now;
         }
-        let graphics = Card::new(0, "NVIDIA GeForce", (8, 9), 128, false);
+        let graphics = GpuCandidate::new(0, "NVIDIA GeForce", (8, 9), 128, false);
         assert!(
             on_gpu(&COSTS, &size(100_000), TOYS(100_000), &graphics)
                 > on_gpu(&COSTS, &size(100_000), TOYS(100_000), &h200(false))
@@ -211,19 +215,19 @@ mod tests {
     }
 
     #[test]
-    fn small_work_stays_on_the_processor_and_no_driver_is_woken() {
-        let never = || -> Result<Card, String> { unreachable!("nobody should look for a card") };
+    fn small_work_stays_on_the_cpu_and_no_driver_is_woken() {
+        let never = || -> Result<GpuCandidate, String> { unreachable!("nobody should look for a GPU") };
         let choice = choose(&size(100_000), Work::Fit, 1, false, never);
         assert_eq!((choice.device, choice.gpu_s), (Device::Cpu, None));
         assert!(choice.reason.starts_with("one fit: about ") && choice.reason.contains("to start"));
-        // Nor is a card that is ready worth it for one fit.
+        // Nor is a GPU that is ready worth it for one fit.
         assert_eq!(choose(&size(100_000), Work::Fit, 1, true, || Ok(h200(true))).device, Device::Cpu);
     }
 
     #[test]
     fn fits_before_toys_take_as_long_whichever_device_makes_the_toys() {
         let (cpu, gpu) = (
-            on_processor(&COSTS, &size(300_000), TOYS(0), 16),
+            on_cpu(&COSTS, &size(300_000), TOYS(0), 16),
             on_gpu(&COSTS, &size(300_000), TOYS(0), &h200(true)),
         );
         assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0));
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn many_toys_go_to_a_card_if_there_is_one() {
+    fn many_toys_go_to_a_gpu_if_there_is_one() {
         let toys = TOYS(200_000);
         let choice = choose(&size(100_000), toys, 16, false, || Ok(h200(false)));
         assert_eq!(choice.device, Device::Cuda(0));
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn once_a_card_is_chosen_more_toys_do_not_bring_the_processor_back() {
+    fn once_a_gpu_is_chosen_more_toys_do_not_bring_the_cpu_back() {
         let chosen: Vec<bool> = (0..24)
             .map(|k| choose(&size(100_000), TOYS(1 << k), 2, false, || Ok(h200(false))).device != Device::Cpu)
             .collect();

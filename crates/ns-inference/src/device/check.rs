@@ -3,19 +3,19 @@
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::Serialize;
 
-/// How far the fits of a GPU are from what the processor finds at the same points: the key `gpu_check` of
+/// How far the fits of a GPU are from what the CPU finds at the same points: the key `gpu_check` of
 /// results. The fits are those of the session so far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GpuCheck {
     /// Fits that the GPU made.
     pub n_fits: u64,
-    /// Fits that the processor evaluated again.
+    /// Fits that the CPU evaluated again.
     pub n_checked: u64,
     /// `-ln L`.
     pub nll: Option<Compared>,
     /// Gradient elements times the widths of Gaussian constraints.
     pub gradient: Option<Compared>,
-    /// How far `-ln L` still falls where the processor goes on from the point.
+    /// How far `-ln L` still falls where the CPU goes on from the point.
     pub edm: Option<Compared>,
 }
 

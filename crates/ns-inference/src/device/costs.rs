@@ -5,13 +5,13 @@
 //! * `first`, `near`, `toy`: times of `fit`, of `ranking` (over its refits) and of `hypotest-toys` (over its fits) on
 //!   one thread, for workspaces of several sizes, against the `operations` that `nextstat devices --explain` counts:
 //!   offset and slope of a line.
-//! * `gpu_start`: a whole process that opens a CUDA session and makes one fit, less the same on the processor,
+//! * `gpu_start`: a whole process that opens a CUDA session and makes one fit, less the same on the CPU,
 //!   with the driver's cache of compiled code empty.
 //! * `gpu_launch`: the time of a batch of one fit of the smallest model in a warm session.
 //! * `gpu_latency`: the time of one toy's fit in a warm session, over its operations.
 //! * `gpu_fit`, `gpu_operation`: time per fit of 100 000 toys in a warm session, against operations: offset and slope.
 
-/// Seconds of one fit on one thread of the processor.
+/// Seconds of one fit on one thread of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
     /// Whatever the model.
@@ -42,17 +42,17 @@ pub(super) struct Costs {
     pub(super) gpu_start: f64,
     /// Handing over a batch and fetching its outcomes.
     pub(super) gpu_launch: f64,
-    /// The fit of a toy on an otherwise idle card, for each operation of one evaluation.
+    /// The fit of a toy on an otherwise idle GPU, for each operation of one evaluation.
     pub(super) gpu_latency: f64,
-    /// The fit of a toy on a busy card, whatever the model.
+    /// The fit of a toy on a busy GPU, whatever the model.
     pub(super) gpu_fit: f64,
     /// The same for each operation of one evaluation.
     pub(super) gpu_operation: f64,
-    /// f64 multiply-adds per clock of the card that these belong to.
+    /// f64 multiply-adds per clock of the GPU that these belong to.
     pub(super) gpu_lanes: f64,
 }
 
-/// Processor: measured on a core of an AMD EPYC (Zen 5, AVX-512) with models of 3 to 249 parameters. Device:
+/// CPU: measured on a core of an AMD EPYC (Zen 5, AVX-512) with models of 3 to 249 parameters. Device:
 /// measured on an NVIDIA H200 (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
@@ -68,7 +68,7 @@ pub(super) const COSTS: Costs = Costs {
 };
 
 /// f64 multiply-adds per clock and multiprocessor, by compute capability (CUDA programming guide,
-/// "arithmetic instructions"): a card made for graphics has 1/32 or 1/64 of what a data centre's has.
+/// "arithmetic instructions"): a GPU made for graphics has 1/32 or 1/64 of what a data centre's has.
 pub(super) fn lanes_per_multiprocessor(capability: (u32, u32)) -> f64 {
     match capability {
         (6, 0) | (7, 0 | 2) | (8, 0) => 32.0,

@@ -8,9 +8,9 @@ use ns_core::{Device, Execution, Model, Session, SessionError};
 /// What always works.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
-/// A card as the driver describes it.
+/// A GPU as the driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Card {
+pub(super) struct GpuCandidate {
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) memory: u64,
@@ -20,11 +20,11 @@ pub(super) struct Card {
     pub(super) multiprocessors: usize,
 }
 
-/// A session on an NVIDIA GPU: the card that `execution` names, all of the kind of the first, or the first.
+/// A session on an NVIDIA GPU: the GPU that `execution` names, all of the kind of the first, or the first.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or card
-/// that it can use; [`SessionError::TooLarge`] if the model does not fit the card's memory.
+/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or GPU
+/// that it can use; [`SessionError::TooLarge`] if the model does not fit the GPU's memory.
 pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     let device = match execution.device {
         device @ (Device::Cuda(_) | Device::CudaAll) => device,
@@ -44,12 +44,12 @@ pub(super) fn metal_session(
     Err(no_metal())
 }
 
-/// The CUDA cards that a session can be opened on; at least one.
+/// The CUDA GPUs that a session can be opened on; at least one.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] says why there is none.
-pub(super) fn cuda_cards() -> Result<Vec<Card>, SessionError> {
-    cuda::cards()
+pub(super) fn cuda_gpus() -> Result<Vec<GpuCandidate>, SessionError> {
+    cuda::gpus()
 }
 
 /// Whether this process has used a GPU before.
@@ -57,13 +57,17 @@ pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
-/// The card that `auto` considers, or why there is none.
-pub(super) fn best_card() -> Result<super::Card, String> {
-    match cuda_cards() {
-        Ok(cards) => match cards.first() {
-            Some(card) => {
-                Ok(super::Card::new(card.index, &card.name, card.capability, card.multiprocessors, is_warm()))
-            }
+/// The GPU that `auto` considers, or why there is none.
+pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
+    match cuda_gpus() {
+        Ok(gpus) => match gpus.first() {
+            Some(gpu) => Ok(super::GpuCandidate::new(
+                gpu.index,
+                &gpu.name,
+                gpu.capability,
+                gpu.multiprocessors,
+                is_warm(),
+            )),
             None => Err("the driver lists none".to_owned()),
         },
         Err(error) => Err(reason_and_remedy(&error).0),
@@ -105,7 +109,7 @@ mod cuda {
 
     use ns_compute::cuda::found;
 
-    use super::{Card, Execution, Model, Session, SessionError};
+    use super::{Execution, GpuCandidate, Model, Session, SessionError};
 
     pub(super) use ns_compute::cuda::is_warm;
 
@@ -113,20 +117,20 @@ mod cuda {
         ns_compute::cuda::open(model, execution)
     }
 
-    pub(super) fn cards() -> Result<Vec<Card>, SessionError> {
-        let cards = found()?;
-        if cards.is_empty() {
+    pub(super) fn gpus() -> Result<Vec<GpuCandidate>, SessionError> {
+        let gpus = found()?;
+        if gpus.is_empty() {
             return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
         }
-        Ok(cards
+        Ok(gpus
             .into_iter()
-            .map(|card| Card {
-                index: card.index,
-                name: card.name,
-                memory: card.memory,
-                capability: card.capability,
-                driver: card.driver,
-                multiprocessors: card.multiprocessors,
+            .map(|gpu| GpuCandidate {
+                index: gpu.index,
+                name: gpu.name,
+                memory: gpu.memory,
+                capability: gpu.capability,
+                driver: gpu.driver,
+                multiprocessors: gpu.multiprocessors,
             })
             .collect())
     }
@@ -136,7 +140,7 @@ mod cuda {
 mod cuda {
     //! What a build without CUDA says.
 
-    use super::{Card, Device, Execution, Model, Session, SessionError};
+    use super::{Device, Execution, GpuCandidate, Model, Session, SessionError};
 
     fn missing(device: Device) -> SessionError {
         SessionError::DeviceUnavailable {
@@ -151,7 +155,7 @@ mod cuda {
         Err(missing(execution.device))
     }
 
-    pub(super) fn cards() -> Result<Vec<Card>, SessionError> {
+    pub(super) fn gpus() -> Result<Vec<GpuCandidate>, SessionError> {
         Err(missing(Device::Cuda(0)))
     }
 

@@ -12,7 +12,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Whether a session can be opened on it.
     pub available: bool,
-    /// What it is: cores and instruction set of a processor, model of a GPU.
+    /// What it is: cores and instruction set of a CPU, model of a GPU.
     pub description: Option<String>,
     /// Memory of a GPU, in bytes.
     pub memory: Option<u64>,
@@ -55,17 +55,17 @@ impl DeviceInfo {
     }
 }
 
-/// Every kind of device that NextStat knows, available here or not; of NVIDIA GPUs every card.
+/// Every kind of device that NextStat knows, available here or not; of NVIDIA GPUs every GPU.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];
-    match gpu::cuda_cards() {
+    match gpu::cuda_gpus() {
         Err(error) => list.push(DeviceInfo::missing("cuda", &error)),
-        Ok(cards) => list.extend(cards.into_iter().map(|card| DeviceInfo {
-            memory: Some(card.memory),
-            capability: Some(format!("{}.{}", card.capability.0, card.capability.1)),
-            driver: Some(format!("{}.{}", card.driver / 1000, card.driver % 1000 / 10)),
-            ..DeviceInfo::there(format!("cuda:{}", card.index), describe_card(&card))
+        Ok(gpus) => list.extend(gpus.into_iter().map(|gpu| DeviceInfo {
+            memory: Some(gpu.memory),
+            capability: Some(format!("{}.{}", gpu.capability.0, gpu.capability.1)),
+            driver: Some(format!("{}.{}", gpu.driver / 1000, gpu.driver % 1000 / 10)),
+            ..DeviceInfo::there(format!("cuda:{}", gpu.index), describe_gpu(&gpu))
         })),
     }
     list.push(DeviceInfo::missing("metal", &gpu::no_metal()));
@@ -73,16 +73,16 @@ pub fn devices() -> Vec<DeviceInfo> {
     list
 }
 
-/// A card in one line.
-fn describe_card(card: &gpu::Card) -> String {
+/// A GPU in one line.
+fn describe_gpu(gpu: &gpu::GpuCandidate) -> String {
     format!(
         "{}, {:.0} GiB, compute capability {}.{}, driver for CUDA {}.{}, f64",
-        card.name,
-        card.memory as f64 / f64::from(1 << 30),
-        card.capability.0,
-        card.capability.1,
-        card.driver / 1000,
-        card.driver % 1000 / 10
+        gpu.name,
+        gpu.memory as f64 / f64::from(1 << 30),
+        gpu.capability.0,
+        gpu.capability.1,
+        gpu.driver / 1000,
+        gpu.driver % 1000 / 10
     )
 }
 
@@ -93,7 +93,7 @@ fn describe_cpu() -> String {
     format!("{} ({}), {cores} core{plural}, f64", std::env::consts::ARCH, simd_level())
 }
 
-/// The widest vector instructions of this processor that the kernels can use.
+/// The widest vector instructions of this CPU that the kernels can use.
 fn simd_level() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
@@ -129,9 +129,9 @@ mod tests {
             assert_eq!(device.available, device.reason.is_none());
             assert_eq!(device.available, device.description.is_some());
             assert_eq!(device.reason.is_some(), device.remedy.is_some());
-            let card = device.available && device.name.starts_with("cuda:");
+            let gpu = device.available && device.name.starts_with("cuda:");
             assert_eq!(
-                card,
+                gpu,
                 device.memory.is_some() && device.capability.is_some() && device.driver.is_some()
             );
         }

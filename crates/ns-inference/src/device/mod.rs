@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use ns_compute::CpuSession;
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-pub(crate) use auto::Card;
+pub(crate) use auto::GpuCandidate;
 pub use auto::{Choice, ModelSize};
 pub use check::{Compared, GpuCheck};
 pub use list::{DeviceInfo, devices};
@@ -28,7 +28,7 @@ pub struct Opened {
     pub reason: Option<String>,
 }
 
-/// Compiles `model` for the device that `execution` names. `auto` takes the processor here;
+/// Compiles `model` for the device that `execution` names. `auto` takes the CPU here;
 /// [`open_session_for`] chooses.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
 }
 
 /// As [`open_session`], but `auto` takes the device that is predicted to be done first with `work`. A GPU
-/// that is there and cannot be used is no error then: the reason says so, and the processor does the work.
+/// that is there and cannot be used is no error then: the reason says so, and the CPU does the work.
 ///
 /// # Errors
 /// As [`open_session`].
@@ -60,7 +60,7 @@ pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Res
     Ok(Opened { session: gpu.unwrap_or_else(|| Box::new(cpu)), reason: Some(reason) })
 }
 
-/// Opens a GPU session if `auto` takes one for `work`; `None` is for the processor. The text says why.
+/// Opens a GPU session if `auto` takes one for `work`; `None` is for the CPU. The text says why.
 pub fn resolve<S>(
     cpu: &CpuSession,
     execution: &Execution,
@@ -81,7 +81,7 @@ pub fn resolve<S>(
 #[must_use]
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
     let size = ModelSize::of(cpu.plan());
-    auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_card)
+    auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
 /// What `auto` takes for each piece of work in a fresh process, with predictions for a GPU even where it
@@ -89,7 +89,7 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu.plan());
-    let found = gpu::best_card();
+    let found = gpu::best_gpu();
     let weigh = |work: &Work| auto::weigh(&size, *work, execution.resolved_threads(), found.clone());
     jobs.iter().map(weigh).collect()
 }
@@ -110,7 +110,7 @@ pub fn open_session_sharing(
     Ok(Arc::new(compiled_session(model, compiled)?.with_threads(execution.threads)?))
 }
 
-/// The model compiled for the processor, once.
+/// The model compiled for the CPU, once.
 ///
 /// # Errors
 /// As [`CpuSession::open`].

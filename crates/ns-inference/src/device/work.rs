@@ -39,7 +39,7 @@ pub enum Work {
 /// The same in numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// The same as `first`, on the processor even if the others are made on a GPU.
+    /// The same as `first`, on the CPU even if the others are made on a GPU.
     pub(super) before: f64,
     /// Fits from the model's start values, with uncertainties.
     pub(super) first: f64,

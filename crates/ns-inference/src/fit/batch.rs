@@ -1,7 +1,8 @@
 //! Many data sets, one model, one call.
 
 use ns_core::{
-    BinnedData, Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, Session, TaskOutcome, Wanted,
+    BinnedData, Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Session,
+    TaskOutcome,
 };
 
 use super::FitOptions;
@@ -83,7 +84,7 @@ pub fn fit_batch_within(
         .zip(requests.iter().cycle())
         .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()] })
         .collect();
-    let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
+    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
     session.fit_batch(&tasks, wanted, control, &mut outcomes)?;
     let mut fits: Vec<Result<FitOutcome, FitFailure>> = outcomes

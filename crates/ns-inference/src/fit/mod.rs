@@ -11,8 +11,8 @@ pub use result::FitResult;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Model, Search, Session, Start,
-    TaskOutcome, Wanted,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Model, OutcomeParts, Search,
+    Session, Start, TaskOutcome,
 };
 
 use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
@@ -42,7 +42,7 @@ pub fn fit(
     let task = options.task(model, session)?;
     let request = task.fits.first().cloned().unwrap_or_default();
     let minos = minos_parameters(model, options, &request)?;
-    let wanted = Wanted { uncertainties: options.uncertainties, covariance: options.covariance };
+    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
     let minimise = |request: FitRequest| minimise(model, session, &task.data, request, wanted, control);
 
     let mut outcome = minimise(request.clone())?;
@@ -100,7 +100,7 @@ fn minimise(
     session: &dyn Session,
     data: &Data,
     request: FitRequest,
-    wanted: Wanted,
+    wanted: OutcomeParts,
     control: Control<'_>,
 ) -> Result<FitOutcome, InferenceError> {
     let task = FitTask { data: data.clone(), fits: vec![request] };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Covariance, Data, EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Search,
-    SessionError, Start, Wanted,
+    Covariance, Data, EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, OutcomeParts,
+    Search, SessionError, Start,
 };
 
 use super::profile::Profile;
@@ -16,7 +16,7 @@ use crate::{InferenceError, minos};
 /// Fits of tested values up to which a covariance of the Asimov set's own does not pay.
 const FEW: usize = 2;
 
-const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
+const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// Uncertainties of all parameters, and their covariance.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
@@ -126,7 +126,7 @@ pub(super) fn other_minima(
         tasks.push(FitTask { data: observed.data.clone(), fits });
     }
     tasks.push(from_free);
-    let fits = analysis.run(&tasks, Wanted::default())?;
+    let fits = analysis.run(&tasks, OutcomeParts::default())?;
     let mut minima: Vec<FitOutcome> = fits.into_iter().flatten().filter(FitOutcome::converged).collect();
     minima.sort_by(|a, b| a.nll.total_cmp(&b.nll));
     Ok(minima)
@@ -165,7 +165,8 @@ pub(super) fn undetermined(
         let FitTask { data, fits } = observed.task_from(analysis, value, &moved);
         let fits = fits.into_iter().map(|fit| FitRequest { metric: None, ..fit }).collect();
         let task = FitTask { data, fits };
-        let Some(Ok(other)) = analysis.run(std::slice::from_ref(&task), Wanted::default())?.pop() else {
+        let Some(Ok(other)) = analysis.run(std::slice::from_ref(&task), OutcomeParts::default())?.pop()
+        else {
             continue;
         };
         let there = expected(analysis, &other.parameters)?;

@@ -4,7 +4,7 @@
 //! neighbour, moved to another value of the parameter and followed downhill from there, is a bound from above; a
 //! fit that lies above it was caught in a higher valley.
 
-use ns_core::Wanted;
+use ns_core::OutcomeParts;
 
 use super::profile::{Effort, Profile};
 use super::tester::Tester;
@@ -78,7 +78,7 @@ impl Tester<'_> {
             let (Some(neighbour), Some(known)) = (neighbour, profile.at(to)) else { continue };
             let before = known.fit.nll;
             let task = profile.task_from(&self.analysis, to, neighbour);
-            let fits = self.analysis.run(std::slice::from_ref(&task), Wanted::default())?;
+            let fits = self.analysis.run(std::slice::from_ref(&task), OutcomeParts::default())?;
             if self.analysis.is_cancelled() {
                 return Err(InferenceError::Cancelled);
             }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{Constraint, FitOutcome, FitRequest, FitTask, Inactive, Start, Wanted};
+use ns_core::{Constraint, FitOutcome, FitRequest, FitTask, Inactive, OutcomeParts, Start};
 
 use super::profile::{Effort, Profile};
 use crate::InferenceError;
@@ -59,7 +59,7 @@ impl Profile {
             .into_iter()
             .map(|request| FitTask { data: self.data.clone(), fits: vec![request] })
             .collect();
-        for fitted in &analysis.run(&tasks, Wanted::default())? {
+        for fitted in &analysis.run(&tasks, OutcomeParts::default())? {
             self.learn(value, fitted, Effort::Follow);
         }
         Ok(())

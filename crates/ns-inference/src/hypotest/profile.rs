@@ -22,7 +22,7 @@ pub(crate) enum Effort {
 
 /// A conditional minimum.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct ConditionalMinimum {
     pub(crate) value: f64,
     pub(crate) fit: FitOutcome,
     effort: Effort,
@@ -35,7 +35,7 @@ pub(crate) struct Profile {
     /// The free fit, with its covariance.
     pub(crate) best: FitOutcome,
     /// Conditional fits so far, in the order in which they were done.
-    known: Vec<Known>,
+    known: Vec<ConditionalMinimum>,
 }
 
 impl Profile {
@@ -49,7 +49,7 @@ impl Profile {
     }
 
     /// The conditional fit at exactly this value, if it has been done.
-    pub(crate) fn at(&self, value: f64) -> Option<&Known> {
+    pub(crate) fn at(&self, value: f64) -> Option<&ConditionalMinimum> {
         self.known.iter().find(|k| k.value == value)
     }
 
@@ -122,7 +122,7 @@ impl Profile {
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
-            None => self.known.push(Known { value, fit: fit.clone(), effort }),
+            None => self.known.push(ConditionalMinimum { value, fit: fit.clone(), effort }),
             Some(known) => {
                 known.effort = known.effort.max(effort);
                 // Of two equal minima the one with a certificate.

@@ -1,7 +1,7 @@
 //! The fits behind every test of a hypothesis: the free fit, the background-only fit and the Asimov
 //! set are made once; each tested value then takes one conditional fit of either data set.
 
-use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Search, Wanted};
+use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
 use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
@@ -46,7 +46,7 @@ pub(crate) struct Tested {
 /// How often what was found may change what it was compared with.
 const MOST_RENEWALS: usize = 3;
 
-const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
+const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 impl<'a> Tester<'a> {
     /// Makes the free fit, the fit at the Asimov value (0; 1 for q0) and the Asimov set from it.
@@ -153,7 +153,7 @@ impl<'a> Tester<'a> {
     fn try_asimov(&mut self, value: f64) -> Result<Profile, InferenceError> {
         if !self.observed.has(value, Effort::Report) {
             let tasks = self.observed.tasks(&self.analysis, value, Effort::Report);
-            let fits = self.analysis.run(&tasks, Wanted::default())?;
+            let fits = self.analysis.run(&tasks, OutcomeParts::default())?;
             for fitted in &fits {
                 self.observed.learn(value, fitted, Effort::Report);
             }
@@ -296,7 +296,7 @@ impl<'a> Tester<'a> {
                 }
             }
         }
-        let fits = self.analysis.run(&tasks, Wanted::default())?;
+        let fits = self.analysis.run(&tasks, OutcomeParts::default())?;
         if self.analysis.is_cancelled() {
             return Err(InferenceError::Cancelled);
         }

@@ -162,7 +162,7 @@ pub struct LimitResult {
 }
 
 /// One limit that is searched.
-struct Wanted {
+struct LimitSearch {
     /// `None`: the observed one.
     n_sigma: Option<f64>,
     search: Bracket,
@@ -232,7 +232,7 @@ pub fn upper_limit(
 /// that is cheap or something is odd, and the grid. Where anything turns out lower, the caller begins again.
 fn settle(
     tester: &mut Tester<'_>,
-    searches: &mut [Wanted],
+    searches: &mut [LimitSearch],
     options: &LimitOptions,
     alpha: f64,
     effort: &mut Effort,
@@ -297,7 +297,7 @@ fn reported(end: End) -> Option<f64> {
 /// If the device fails or the caller stopped the work.
 fn follow(
     tester: &mut Tester<'_>,
-    searches: &mut [Wanted],
+    searches: &mut [LimitSearch],
     options: &LimitOptions,
     alpha: f64,
     effort: Effort,
@@ -332,7 +332,7 @@ fn follow(
 }
 
 /// Opens the searches that are wanted.
-fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> {
+fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSearch> {
     let (_, upper) = tester.bounds();
     let asimov = tester.asimov.best_value();
     let sigma = tester
@@ -349,7 +349,7 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> 
         for n in EXPECTED_SIGMAS {
             let root = asymptotic::expected_root(n, alpha);
             let search = Bracket::new(asimov, root, asimov + root * sigma, upper, TOLERANCE);
-            list.push(Wanted { n_sigma: Some(n), search });
+            list.push(LimitSearch { n_sigma: Some(n), search });
         }
     }
     if !options.expected_only {
@@ -366,13 +366,13 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<Wanted> 
         let shift = 0.5 * (best - asimov);
         let guess = (asimov + asymptotic::expected_root(0.0, alpha) * sigma + shift).max(low + 0.1 * sigma);
         let search = Bracket::new(low, value, guess, upper, TOLERANCE);
-        list.push(Wanted { n_sigma: None, search });
+        list.push(LimitSearch { n_sigma: None, search });
     }
     list
 }
 
 /// CLs at the value where a search ended.
-fn cls_at(tester: &Tester<'_>, wanted: &Wanted, options: &LimitOptions) -> Option<f64> {
+fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> Option<f64> {
     let Some(End::Found(value)) = wanted.search.end() else { return None };
     let tested = tester.known(value, wanted.n_sigma.is_none())?;
     match wanted.n_sigma {
@@ -382,7 +382,7 @@ fn cls_at(tester: &Tester<'_>, wanted: &Wanted, options: &LimitOptions) -> Optio
 }
 
 /// Limit and CLs of a search that ended where CLs is not `1 - cl`.
-fn jump(tester: &Tester<'_>, wanted: &Wanted, options: &LimitOptions, alpha: f64) -> Option<(f64, f64)> {
+fn jump(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions, alpha: f64) -> Option<(f64, f64)> {
     let Some(End::Found(value)) = wanted.search.end() else { return None };
     let cls = cls_at(tester, wanted, options)?;
     ((cls - alpha).abs() > JUMP).then_some((value, cls))
@@ -393,7 +393,7 @@ fn name_result(
     mut tester: Tester<'_>,
     options: &LimitOptions,
     alpha: f64,
-    searches: &[Wanted],
+    searches: &[LimitSearch],
     scan: Option<LimitScan>,
     interrupted: bool,
 ) -> LimitResult {

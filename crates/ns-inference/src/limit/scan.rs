@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::bracket::End;
-use super::{LimitOptions, Wanted};
+use super::{LimitOptions, LimitSearch};
 use crate::InferenceError;
 use crate::hypotest::NsigmaOrder;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
@@ -37,7 +37,7 @@ const BEYOND: f64 = 1.25;
 const WITHOUT_LIMIT: f64 = 5.0;
 
 /// Equidistant values that cover the limits found, from 0 or the lower bound above it, within the bounds.
-pub(super) fn cover(tester: &Tester<'_>, searches: &[Wanted], points: usize) -> Vec<f64> {
+pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize) -> Vec<f64> {
     let (lower, upper) = tester.bounds();
     let start = lower.max(0.0);
     let found = searches.iter().filter_map(|search| match search.search.end() {

@@ -8,8 +8,8 @@ pub(crate) mod side;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Data, FitOutcome, FitRequest, FitTask, Model, Search as HowHard, Session, SessionError, Start,
-    TaskOutcome, Wanted,
+    Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search as HowHard, Session,
+    SessionError, Start, TaskOutcome,
 };
 use serde::Serialize;
 
@@ -133,7 +133,7 @@ pub(crate) fn crossings(
     while !open.is_empty() && !parent.control.is_cancelled() {
         let tasks: Vec<FitTask> = open.iter().map(|side| probe_task(parent, side)).collect();
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
-        session.fit_batch(&tasks, Wanted::default(), parent.control, &mut outcomes)?;
+        session.fit_batch(&tasks, OutcomeParts::default(), parent.control, &mut outcomes)?;
         if outcomes.len() < tasks.len() || parent.control.is_cancelled() {
             break;
         }
@@ -315,7 +315,7 @@ fn bring_back(
     });
     let tasks: Vec<FitTask> = tasks.collect();
     let mut again: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
-    session.fit_batch(&tasks, Wanted::default(), parent.control, &mut again)?;
+    session.fit_batch(&tasks, OutcomeParts::default(), parent.control, &mut again)?;
     for (k, outcome) in chosen.into_iter().zip(again) {
         if let Some(place) = outcomes.get_mut(k) {
             *place = outcome;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Constraint, FitRequest, FitTask, Start, Wanted};
+use ns_core::{BinnedData, Constraint, FitRequest, FitTask, OutcomeParts, Start};
 
 use super::result::{Impacts, Shift, Side};
 use super::study::{Stop, Study};
@@ -63,7 +63,7 @@ fn chunk(
             jobs.push((k, side, moved.datum, moved.clipped));
         }
     }
-    let fits = study.vary(&tasks, Wanted::default(), false)?;
+    let fits = study.vary(&tasks, OutcomeParts::default(), false)?;
     for ((k, side, value, clipped), fit) in jobs.into_iter().zip(fits) {
         if let Some(impacts) = impacts.get_mut(k) {
             impacts.set(side, study.read(&fit, value, clipped));

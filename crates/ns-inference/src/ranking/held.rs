@@ -1,7 +1,7 @@
 //! The uncertainty of the target with parameters held at their best fit, and what it says of where the
 //! uncertainty comes from.
 
-use ns_core::{FitFailure, FitTask, Wanted};
+use ns_core::{FitFailure, FitTask, OutcomeParts};
 
 use super::result::Breakdown;
 use super::study::{Stop, Study};
@@ -42,7 +42,7 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     };
     // Nothing held is the parent itself.
     let tasks: Vec<FitTask> = sets.iter().filter(|set| !set.is_empty()).map(task).collect();
-    let wanted = Wanted { uncertainties: true, covariance: false };
+    let wanted = OutcomeParts { uncertainties: true, covariance: false };
     let mut fits = study.vary(&tasks, wanted, true)?.into_iter();
     let mut read = |set: &Vec<usize>| {
         if set.is_empty() {

@@ -12,16 +12,16 @@ const CUBIC_REACH: f64 = 2.0;
 const QUADRATIC_REACH: f64 = 4.0;
 
 /// A refit of a parameter: its distance from the best fit, and all parameters there.
-pub(super) type Known = (f64, Vec<f64>);
+pub(super) type KnownRefit = (f64, Vec<f64>);
 
 /// A start point for holding `parameter` at `value`.
-pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Known]) -> Vec<f64> {
+pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[KnownRefit]) -> Vec<f64> {
     let best = &study.parent.parameters;
     let distance = value - study.best(parameter);
     let mut point = best.clone();
     let variance = study.covariance(parameter, parameter).filter(|v| *v > 0.0);
     if let (Some(variance), Some(row)) = (variance, study.covariance_row(parameter)) {
-        let bent = |(d, _): &&Known| *d != 0.0 && distance.abs() <= QUADRATIC_REACH * d.abs();
+        let bent = |(d, _): &&KnownRefit| *d != 0.0 && distance.abs() <= QUADRATIC_REACH * d.abs();
         let mut used = known.iter().filter(bent);
         let (first, mut second) = (used.next(), used.next());
         if let (Some((d1, _)), Some((d2, _))) = (first, second)
@@ -33,8 +33,9 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
             let slope = row.get(q).filter(|c| c.is_finite()).map_or(0.0, |c| c / variance);
             let origin = *x;
             // What the straight line misses, per square of the distance.
-            let bend =
-                |(d, there): &Known| there.get(q).map_or(0.0, |there| (there - origin - slope * d) / (d * d));
+            let bend = |(d, there): &KnownRefit| {
+                there.get(q).map_or(0.0, |there| (there - origin - slope * d) / (d * d))
+            };
             let curve = match (first, second) {
                 (Some(one), Some(two)) => {
                     let (b1, b2) = (bend(one), bend(two));

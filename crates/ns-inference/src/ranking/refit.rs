@@ -1,9 +1,9 @@
 //! Impacts by refits: the parameter is held away from its best fit, everything else is minimised, and
 //! the target's shift is the impact (as in TRExFitter and cabinetry).
 
-use ns_core::{FitRequest, FitTask, Inactive, Wanted};
+use ns_core::{FitRequest, FitTask, Inactive, OutcomeParts};
 
-use super::predict::{Known, along};
+use super::predict::{KnownRefit, along};
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::{Stop, Study};
 
@@ -22,7 +22,7 @@ pub(super) fn refits(
 ) -> Result<(), Stop> {
     let at_once = study.at_once();
     for (parameters, impacts) in parameters.chunks(at_once).zip(impacts.chunks_mut(at_once)) {
-        let mut known: Vec<Vec<Known>> = vec![Vec::new(); parameters.len()];
+        let mut known: Vec<Vec<KnownRefit>> = vec![Vec::new(); parameters.len()];
         for sides in rounds {
             round(study, parameters, sides, &mut known, impacts)?;
         }
@@ -31,7 +31,7 @@ pub(super) fn refits(
 }
 
 /// One refit that is asked for.
-struct Job {
+struct RefitJob {
     /// Position of the parameter in the chunk.
     place: usize,
     side: Side,
@@ -53,10 +53,10 @@ fn round(
     study: &mut Study<'_>,
     parameters: &[usize],
     sides: &[Side],
-    known: &mut [Vec<Known>],
+    known: &mut [Vec<KnownRefit>],
     impacts: &mut [Impacts],
 ) -> Result<(), Stop> {
-    let mut jobs: Vec<Job> = Vec::with_capacity(parameters.len() * sides.len());
+    let mut jobs: Vec<RefitJob> = Vec::with_capacity(parameters.len() * sides.len());
     let mut tasks: Vec<FitTask> = Vec::with_capacity(jobs.capacity());
     for (place, (&parameter, impacts)) in parameters.iter().zip(impacts.iter_mut()).enumerate() {
         for &side in sides {
@@ -73,13 +73,13 @@ fn round(
                     let request = study.analysis.conditional(&[(parameter, held.value)], start);
                     let request = FitRequest { search, ..request };
                     tasks.push(study.task(&study.analysis.data, request));
-                    jobs.push(Job { place, side, held });
+                    jobs.push(RefitJob { place, side, held });
                 }
             }
         }
     }
-    let fits = study.vary(&tasks, Wanted::default(), true)?;
-    for (Job { place, side, held }, fit) in jobs.into_iter().zip(fits) {
+    let fits = study.vary(&tasks, OutcomeParts::default(), true)?;
+    for (RefitJob { place, side, held }, fit) in jobs.into_iter().zip(fits) {
         let rise = fit.as_ref().map_or(0.0, |fit| 2.0 * (fit.nll - study.parent.nll));
         let shift = match held.without_crossing {
             Some(reason) if rise > 1.0 => Shift::missing(reason),

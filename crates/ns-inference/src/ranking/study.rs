@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Search, Start, Wanted,
+    Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, OutcomeParts, Search,
+    Start,
 };
 
 use super::result::Shift;
@@ -61,7 +62,7 @@ impl<'a> Study<'a> {
     /// As [`Analysis::fit`].
     pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
-        let wanted = Wanted { uncertainties: true, covariance: true };
+        let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let parent = analysis.fit(&data, request, wanted)?;
         let tolerance = minos::tolerance(parent.nll);
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
@@ -155,7 +156,7 @@ impl<'a> Study<'a> {
     pub(super) fn vary(
         &mut self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         own_data: bool,
     ) -> Result<Vec<Fitted>, Stop> {
         let mut fits = self.analysis.run(tasks, wanted)?;
@@ -178,7 +179,7 @@ impl<'a> Study<'a> {
     fn again(
         &mut self,
         tasks: &[FitTask],
-        wanted: Wanted,
+        wanted: OutcomeParts,
         fits: &mut [Fitted],
     ) -> Result<(), InferenceError> {
         let without = |fit: &Fitted| match fit {
@@ -264,7 +265,7 @@ impl<'a> Study<'a> {
             search: Search::Local,
             ..self.analysis.base.clone()
         };
-        let wanted = Wanted { uncertainties: true, covariance: true };
+        let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let data = self.analysis.data.clone();
         let next = match self.analysis.fit(&data, request, wanted) {
             Err(InferenceError::Cancelled) => {

@@ -6,7 +6,7 @@
 //! parameter alone. Newton's step with both lands on the crossing. Where the fit is farther off, the bracket
 //! is narrowed by further fits.
 
-use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, Search, Wanted};
+use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, OutcomeParts, Search};
 
 use super::Tally;
 use super::grid::Grid;
@@ -37,7 +37,7 @@ pub(super) enum Crossed {
 }
 
 /// A point of the profile.
-struct Known {
+struct ProfilePoint {
     x: f64,
     rise: f64,
     point: Vec<f64>,
@@ -86,7 +86,7 @@ pub(super) fn crossings(
             .flatten()
             .map(|request| FitTask { data: analysis.data.clone(), fits: vec![request] })
             .collect();
-        let mut fitted = analysis.run(&tasks, Wanted::default())?.into_iter();
+        let mut fitted = analysis.run(&tasks, OutcomeParts::default())?.into_iter();
         if analysis.is_cancelled() {
             break;
         }
@@ -103,7 +103,11 @@ pub(super) fn crossings(
                 return Ok(Crossed::Lower(point, -rise));
             }
             if !point.is_empty() {
-                known.push(Known { x: best + search.direction * distance, rise, point: point.clone() });
+                known.push(ProfilePoint {
+                    x: best + search.direction * distance,
+                    rise,
+                    point: point.clone(),
+                });
             }
             let level = LEVELS[search.level];
             if (rise - level).abs() <= NEAR * level.sqrt() {
@@ -146,16 +150,16 @@ fn newton(
 }
 
 /// Everything that lies on the profile: the best fit and the points of the scan, ascending.
-fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Known> {
+fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<ProfilePoint> {
     let of_fit = |(k, fit): (usize, &Fitted)| {
         let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;
         let (x, rise) = (grid.x(k, Along::First), centre.rise(fit.nll).max(0.0));
-        Some(Known { x, rise, point: fit.parameters.clone() })
+        Some(ProfilePoint { x, rise, point: fit.parameters.clone() })
     };
-    let mut known: Vec<Known> = fits.iter().enumerate().filter_map(of_fit).collect();
+    let mut known: Vec<ProfilePoint> = fits.iter().enumerate().filter_map(of_fit).collect();
     if let Some(x) = centre.fit.parameters.get(grid.first.index) {
         known.retain(|point| point.x != *x);
-        known.push(Known { x: *x, rise: 0.0, point: centre.fit.parameters.clone() });
+        known.push(ProfilePoint { x: *x, rise: 0.0, point: centre.fit.parameters.clone() });
     }
     known.sort_by(|a, b| a.x.total_cmp(&b.x));
     known
@@ -165,12 +169,12 @@ fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Know
 fn bracket(
     analysis: &Analysis<'_>,
     grid: &Grid,
-    known: &[Known],
+    known: &[ProfilePoint],
     best: f64,
     level: f64,
     direction: f64,
 ) -> Result<Side, String> {
-    let mut outward: Vec<&Known> = known.iter().filter(|p| direction * (p.x - best) >= 0.0).collect();
+    let mut outward: Vec<&ProfilePoint> = known.iter().filter(|p| direction * (p.x - best) >= 0.0).collect();
     outward.sort_by(|a, b| (a.x - best).abs().total_cmp(&(b.x - best).abs()));
     let Some(i) = outward.iter().position(|p| p.rise >= level) else {
         let bounds = analysis.model.parameters.get(grid.first.index).map(|p| p.bounds);
@@ -190,11 +194,12 @@ fn bracket(
     let (Some(inner), Some(outer)) = (i.checked_sub(1).and_then(|i| outward.get(i)), outward.get(i)) else {
         return Err("the best fit is not on the scan".to_owned());
     };
-    let probe = |p: &Known| Probe { distance: (p.x - best).abs(), rise: p.rise, point: p.point.clone() };
+    let probe =
+        |p: &ProfilePoint| Probe { distance: (p.x - best).abs(), rise: p.rise, point: p.point.clone() };
     let (inner, outer) = (probe(inner), probe(outer));
     // In its square root a parabola is a straight line: position as a function of it, through the points
     // on both sides of the best fit.
-    let root = |p: &Known| (p.rise.sqrt().copysign(p.x - best), p.x);
+    let root = |p: &ProfilePoint| (p.rise.sqrt().copysign(p.x - best), p.x);
     let curve: Vec<(f64, f64)> = known.iter().map(root).collect();
     let straight = |p: &Probe| (direction * p.rise.sqrt(), best + direction * p.distance);
     let target = direction * level.sqrt();
@@ -215,7 +220,7 @@ fn requests(
     centre: &Centre<'_>,
     index: usize,
     best: f64,
-    known: &[Known],
+    known: &[ProfilePoint],
     search: &Open,
 ) -> Vec<FitRequest> {
     let x = best + search.direction * search.side.next();

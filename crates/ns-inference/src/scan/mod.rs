@@ -12,7 +12,7 @@ mod result;
 pub use options::{ScanAxis, ScanOptions};
 pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 
-use ns_core::{Control, FitFailure, FitOutcome, Model, Session, Wanted};
+use ns_core::{Control, FitFailure, FitOutcome, Model, OutcomeParts, Session};
 
 use crate::analysis::{Analysis, Fitted};
 use crate::diagnosis;
@@ -59,7 +59,7 @@ pub fn scan(
             remedy: "scan two different parameters",
         });
     }
-    let wanted = Wanted { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let data = analysis.data.clone();
     let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len);
     let wished = points(&options.first).checked_mul(options.second.as_ref().map_or(1, points));

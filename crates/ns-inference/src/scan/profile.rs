@@ -1,7 +1,7 @@
 //! The conditional fits of a scan: wave after wave from coarse to fine, then a look whether a neighbour
 //! knows a lower valley.
 
-use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Search, Start, Wanted};
+use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Start};
 
 use super::Tally;
 use super::grid::Grid;
@@ -190,7 +190,7 @@ impl Fits<'_> {
             .map(|(k, request)| (k, FitTask { data: data.clone(), fits: vec![request] }))
             .unzip();
         let mut changed = Vec::new();
-        for (k, new) in targets.into_iter().zip(analysis.run(&tasks, Wanted::default())?) {
+        for (k, new) in targets.into_iter().zip(analysis.run(&tasks, OutcomeParts::default())?) {
             let Some(slot) = self.done.get_mut(k) else { continue };
             if let Ok(fit) = &new {
                 self.tally.count(fit);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ns_core::{Control, Data, FitRequest, Search, Session, TaskOutcome, ToySource, Wanted};
+use ns_core::{Control, Data, FitRequest, OutcomeParts, Search, Session, TaskOutcome, ToySource};
 use serde::Serialize;
 
 pub(crate) use super::options::check_number;
@@ -11,7 +11,7 @@ pub(crate) use super::run::of_single_fits;
 pub(crate) use super::summary::binomial_error;
 
 use super::run::free_request;
-use super::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeating};
+use super::stream::{Reader, Reading, Steps, ToySequence, Toys, stream, worth_repeating};
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
@@ -57,7 +57,7 @@ pub(crate) fn count(
     let base = FitRequest { metric: None, ..free.clone() };
     let of = analysis.data.clone();
     let reader = ChiSquareReader { session, of: of.clone(), source: Arc::clone(&source), base };
-    let toys = Toys { of, source, fits: vec![free], wanted: Wanted::default() };
+    let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
     let mut steps = Steps { control, done: 0, total: usize::try_from(n_toys).unwrap_or(usize::MAX) };
     let mut above = 0;
     let mut counts =
@@ -72,8 +72,8 @@ pub(crate) fn count(
         }
         Ok(())
     };
-    let stretch = Stretch { toys: &toys, range: 0..n_toys, reader: &reader };
-    let n_rows = stream(session, &[stretch], None, &mut steps, &mut emit)?;
+    let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
+    let n_rows = stream(session, &[sequence], None, &mut steps, &mut emit)?;
     if n_rows == 0 {
         return Err(InferenceError::Cancelled);
     }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Constraint, Control, Data, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start, Wanted,
+    Constraint, Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
 };
 
 use super::options::{check_number, fit_options, origin};
 use super::statistic::{StatisticReader, needed};
-use super::stream::{Steps, Stretch, Toys, stream};
+use super::stream::{Steps, ToySequence, Toys, stream};
 use super::{HypotestToysOptions, Hypothesis, RowSink, ToyHeader, ToyRow, ToyRun};
 use crate::analysis::Analysis;
 use crate::diagnosis;
 use crate::hypotest::tester::Tester;
 use crate::{InferenceError, TestStatistic};
 
-const WITH_COVARIANCE: Wanted = Wanted { uncertainties: true, covariance: true };
+const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// A test whose observed fits are done: it knows its generating points and runs toys.
 pub struct ToyTest<'a> {
@@ -153,7 +153,7 @@ impl<'a> ToyTest<'a> {
             let source = session
                 .toy_source(point, &data, header.origin.seed, hypothesis.number())
                 .map_err(|error| diagnosis::expectation(model, "toys cannot be drawn", error))?;
-            Ok((hypothesis, Toys { of: data.clone(), source, fits, wanted: Wanted::default() }, base))
+            Ok((hypothesis, Toys { of: data.clone(), source, fits, wanted: OutcomeParts::default() }, base))
         };
         let [b, sb] = Hypothesis::BOTH;
         let toys = [plan(b, of_b)?, plan(sb, of_sb)?];
@@ -224,12 +224,12 @@ impl<'a> ToyTest<'a> {
                 Some((toys, range.clone(), reader))
             })
             .collect();
-        let stretches: Vec<_> = readers
+        let sequences: Vec<_> = readers
             .iter()
-            .map(|(toys, range, reader)| Stretch { toys, range: range.clone(), reader })
+            .map(|(toys, range, reader)| ToySequence { toys, range: range.clone(), reader })
             .collect();
         let mut emit = |rows: &[ToyRow]| sink.rows(rows);
-        let n_rows = stream(self.session, &stretches, self.batch, &mut steps, &mut emit)?;
+        let n_rows = stream(self.session, &sequences, self.batch, &mut steps, &mut emit)?;
         Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
     }
 }
@@ -237,7 +237,7 @@ impl<'a> ToyTest<'a> {
 /// The session for the few fits before the toys, which wait for each other. The header is then the same, bit by bit,
 /// whichever device the toys run on.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
-    session.processor().unwrap_or(session)
+    session.cpu().unwrap_or(session)
 }
 
 /// The free and the conditional fit of a toy, and what both vary.

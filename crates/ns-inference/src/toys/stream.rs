@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Control, Data, Device, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Observer, Reason,
-    Session, Sink, TaskOutcome, ToySource, Wanted,
+    Control, Data, Device, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Observer,
+    OutcomeParts, Reason, Session, Sink, TaskOutcome, ToySource,
 };
 
 use crate::InferenceError;
@@ -19,7 +19,7 @@ use crate::InferenceError;
 /// How often fits of one toy may be made again.
 pub(super) const MOST_ROUNDS: usize = 3;
 
-/// Toys of the first batch, and of the smallest and largest that follow, on the processor.
+/// Toys of the first batch, and of the smallest and largest that follow, on the CPU.
 const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 
 /// The same on a device, which is the faster the more it has to do at a time.
@@ -37,7 +37,7 @@ pub(super) struct Toys {
     pub(super) of: Data,
     pub(super) source: Arc<ToySource>,
     pub(super) fits: Vec<FitRequest>,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: OutcomeParts,
 }
 
 impl Toys {
@@ -85,13 +85,13 @@ impl Observer for Steps<'_> {
 }
 
 /// Toys one after the other, and who reads them.
-pub(super) struct Stretch<'a, R> {
+pub(super) struct ToySequence<'a, R> {
     pub(super) toys: &'a Toys,
     pub(super) range: Range<u64>,
     pub(super) reader: &'a R,
 }
 
-/// Runs the toys of all `stretches` and hands their rows to `emit`, in order and without gaps, those of each stretch
+/// Runs the toys of all `sequences` and hands their rows to `emit`, in order and without gaps, those of each stretch
 /// apart. A batch may go on from one stretch to the next. Returns the number of rows; fewer than asked for if the
 /// caller stopped the work.
 ///
@@ -99,15 +99,15 @@ pub(super) struct Stretch<'a, R> {
 /// If the session refuses the tasks, the device fails, or `emit` does.
 pub(super) fn stream<R: Reader>(
     session: &dyn Session,
-    stretches: &[Stretch<'_, R>],
+    sequences: &[ToySequence<'_, R>],
     batch: Option<u64>,
     steps: &mut Steps<'_>,
     emit: &mut Emit<'_, R::Row>,
 ) -> Result<u64, InferenceError> {
     let sizes = if session.device() == Device::Cpu { CPU_BATCH } else { DEVICE_BATCH };
     let mut size = batch.unwrap_or(sizes.0).max(1);
-    let mut rest: VecDeque<Stretch<'_, R>> =
-        stretches.iter().map(|s| Stretch { range: s.range.clone(), ..*s }).collect();
+    let mut rest: VecDeque<ToySequence<'_, R>> =
+        sequences.iter().map(|s| ToySequence { range: s.range.clone(), ..*s }).collect();
     let mut n_rows = 0;
     while !steps.control.is_cancelled() {
         let pieces = take(&mut rest, size);
@@ -138,8 +138,8 @@ pub(super) fn stream<R: Reader>(
 }
 
 /// The next toys, at most `most`, of which the session is asked for the same parts of outcomes.
-fn take<'a, R>(rest: &mut VecDeque<Stretch<'a, R>>, most: u64) -> Vec<Stretch<'a, R>> {
-    let mut pieces: Vec<Stretch<'a, R>> = Vec::new();
+fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySequence<'a, R>> {
+    let mut pieces: Vec<ToySequence<'a, R>> = Vec::new();
     let mut left = most;
     while let Some(next) = rest.front_mut() {
         let (start, end) = (next.range.start, next.range.end);
@@ -153,7 +153,7 @@ fn take<'a, R>(rest: &mut VecDeque<Stretch<'a, R>>, most: u64) -> Vec<Stretch<'a
         }
         next.range.start = end.min(start.saturating_add(left));
         left -= next.range.start - start;
-        pieces.push(Stretch { range: start..next.range.start, ..*next });
+        pieces.push(ToySequence { range: start..next.range.start, ..*next });
     }
     pieces
 }
@@ -161,11 +161,11 @@ fn take<'a, R>(rest: &mut VecDeque<Stretch<'a, R>>, most: u64) -> Vec<Stretch<'a
 /// The rows of one batch, piece by piece, up to the first toy that the caller kept from being done.
 fn run_batch<R: Reader>(
     session: &dyn Session,
-    pieces: &[Stretch<'_, R>],
+    pieces: &[ToySequence<'_, R>],
     steps: &Steps<'_>,
 ) -> Result<Vec<Vec<R::Row>>, InferenceError> {
     let Some(wanted) = pieces.first().map(|piece| piece.toys.wanted) else { return Ok(Vec::new()) };
-    let drawn = |piece: &Stretch<'_, R>, range: Range<u64>| piece.toys.drawn(range);
+    let drawn = |piece: &ToySequence<'_, R>, range: Range<u64>| piece.toys.drawn(range);
     let whole = |piece| FitTask { data: drawn(piece, piece.range.clone()), fits: piece.toys.fits.clone() };
     let tasks: Vec<FitTask> = pieces.iter().map(whole).collect();
     let mut read = Batch { pieces, rows: Vec::new(), again: Vec::new(), stopped: false };
@@ -212,7 +212,7 @@ fn run_batch<R: Reader>(
         again = further;
     }
     let mut whole = true;
-    let prefix = |(rows, piece): (Vec<Option<R::Row>>, &Stretch<'_, R>)| {
+    let prefix = |(rows, piece): (Vec<Option<R::Row>>, &ToySequence<'_, R>)| {
         // Nothing after the first gap.
         let rows: Vec<R::Row> = rows.into_iter().map_while(|row| row.filter(|_| whole)).collect();
         whole &= rows.len() as u64 == piece.range.end - piece.range.start;
@@ -225,7 +225,7 @@ fn run_batch<R: Reader>(
 struct Pending<'a, R> {
     /// Number of its piece in the batch.
     number: usize,
-    piece: &'a Stretch<'a, R>,
+    piece: &'a ToySequence<'a, R>,
     index: u64,
     /// Its fits so far.
     outcome: TaskOutcome,
@@ -234,7 +234,7 @@ struct Pending<'a, R> {
 
 /// Reads outcomes as they come; keeps those whose fits are made again.
 struct Batch<'a, R: Reader> {
-    pieces: &'a [Stretch<'a, R>],
+    pieces: &'a [ToySequence<'a, R>],
     /// Rows of the pieces that have been begun; the last one may have further ones to come.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,
@@ -247,7 +247,7 @@ impl<R: Reader> Sink for Batch<'_, R> {
         if self.stopped {
             return;
         }
-        let count = |piece: &Stretch<'_, R>| (piece.range.end - piece.range.start) as usize;
+        let count = |piece: &ToySequence<'_, R>| (piece.range.end - piece.range.start) as usize;
         let full = match (self.rows.last(), self.pieces.get(self.rows.len().wrapping_sub(1))) {
             (Some(rows), Some(piece)) => rows.len() >= count(piece),
             _ => true,
@@ -300,9 +300,9 @@ mod tests {
 
     use super::*;
 
-    struct Mute;
+    struct NoRows;
 
-    impl Reader for Mute {
+    impl Reader for NoRows {
         type Row = ();
 
         fn read(&self, _index: u64, _outcome: &TaskOutcome, _round: usize) -> Reading<()> {
@@ -314,27 +314,27 @@ mod tests {
         let main: Vec<Poisson> = Vec::new();
         let source =
             ToySource { parameters: Vec::new(), seed: 0, hypothesis: 0, main, auxiliary: Vec::new() };
-        let wanted = Wanted { uncertainties, covariance: false };
+        let wanted = OutcomeParts { uncertainties, covariance: false };
         Toys { source: Arc::new(source), fits: Vec::new(), wanted }
     }
 
     #[test]
     fn batches_go_on_from_one_stretch_to_the_next() {
         let (plain, further) = (toys(false), toys(true));
-        let stretch = |toys, range| Stretch { toys, range, reader: &Mute };
+        let sequence = |toys, range| ToySequence { toys, range, reader: &NoRows };
         let all = || {
             VecDeque::from([
-                stretch(&plain, 3..10),
-                stretch(&plain, 5..5),
-                stretch(&plain, 0..4),
-                stretch(&further, 7..9),
+                sequence(&plain, 3..10),
+                sequence(&plain, 5..5),
+                sequence(&plain, 0..4),
+                sequence(&further, 7..9),
             ])
         };
         let sizes = |most| {
             let mut rest = all();
             let batches =
                 std::iter::from_fn(|| Some(take(&mut rest, most)).filter(|batch| !batch.is_empty()));
-            let bounds = |piece: Stretch<'_, Mute>| (piece.range.start, piece.range.end);
+            let bounds = |piece: ToySequence<'_, NoRows>| (piece.range.start, piece.range.end);
             batches.map(|batch| batch.into_iter().map(bounds).collect()).collect()
         };
         let batches: Vec<Vec<(u64, u64)>> = sizes(5);

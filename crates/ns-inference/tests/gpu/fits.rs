@@ -1,6 +1,6 @@
 //! Minima and covariances of the observed data, and rankings.
 
-use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, Model, Search, Session, Wanted};
+use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session};
 use ns_inference::ranking::Side;
 use ns_inference::{RankingOptions, RankingResult, ranking};
 
@@ -12,7 +12,7 @@ use super::tolerances::{
 fn fit(session: &dyn Session, data: &Data, search: Search) -> FitOutcome {
     let request = FitRequest { search, ..FitRequest::default() };
     let task = FitTask { data: data.clone(), fits: vec![request] };
-    let wanted = Wanted { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let mut outcomes = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
     outcomes.remove(0).fits.remove(0).unwrap()

@@ -29,13 +29,13 @@ pub const WORKSPACES: [&str; 9] = [
 /// Both interpolation settings.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Whether the kernels compiled for the processor stand in for a card: slow, for machines without one. Asked for by
+/// Whether the kernels compiled for the CPU stand in for a GPU: slow, for machines without one. Asked for by
 /// `NEXTSTAT_CUDA_ON_HOST`, in builds that have them.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
 
-/// How many devices there are, two for the processor's; 0 with the reason on standard error, loudly.
+/// How many devices there are, two for the CPU's; 0 with the reason on standard error, loudly.
 pub fn n_devices() -> usize {
     if on_host() {
         return 2;
@@ -78,12 +78,12 @@ pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str
     names.iter().filter(|name| is_asked_for(name, codes)).map(model).collect()
 }
 
-/// A session of the processor with all threads.
-pub fn processor(model: &Model) -> CpuSession {
+/// A session of the CPU with all threads.
+pub fn cpu_session(model: &Model) -> CpuSession {
     CpuSession::open(model, &Execution::default()).unwrap()
 }
 
-/// A session on a card.
+/// A session on a GPU.
 pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
@@ -94,12 +94,12 @@ pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// A session on all cards.
+/// A session on all GPUs.
 pub fn all_devices(model: &Model) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
         let execution = Execution::default();
-        return Box::new(ns_compute::cuda::SeveralCuda::on_host(model, &execution, 2).unwrap());
+        return Box::new(ns_compute::cuda::MultiCudaSession::on_host(model, &execution, 2).unwrap());
     }
     let execution = Execution { device: Device::CudaAll, ..Execution::default() };
     open_session(model, &execution).unwrap()

@@ -15,7 +15,7 @@ pub struct Worst {
     pub compared: usize,
 }
 
-/// Compares a device with the processor at `n` points.
+/// Compares a device with the CPU at `n` points.
 pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> Worst {
     let width = model.parameters.len();
     let points = random_points(model, n);

@@ -1,4 +1,4 @@
-//! The parity contract between the processor and a CUDA device, row by row, as numbers. The Python tests have the
+//! The parity contract between the CPU and a CUDA device, row by row, as numbers. The Python tests have the
 //! same in `tests/python/_tolerances.py`; `tests/tolerances.rs` compares the two.
 #![allow(dead_code, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! Toys: the same statistics as on the processor, and the same bits whatever the batch or the card.
+//! Toys: the same statistics as on the CPU, and the same bits whatever the batch or the GPU.
 
 use ns_core::{Control, Model, Session};
 use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTest};
@@ -6,7 +6,7 @@ use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTes
 /// The value tested: where tHu and tttt have toys on both sides of the observed statistic.
 const MU: f64 = 1.0;
 
-/// A test of so many toys per hypothesis whose observed fits the processor has made: all devices then run the
+/// A test of so many toys per hypothesis whose observed fits the CPU has made: all devices then run the
 /// same toys.
 pub fn prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> ToyPlan {
     let options = HypotestToysOptions::default().n_toys(n_toys).seed(3);
@@ -29,7 +29,7 @@ pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: 
 pub struct Agreement {
     pub compared: usize,
     pub exceptions: usize,
-    /// Toys that converge on the processor and not on the device.
+    /// Toys that converge on the CPU and not on the device.
     pub lost: usize,
     pub worst: f64,
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ns_core::{
-    Control, Data, EvaluationRequest, FitOutcome, FitRequest, FitTask, Model, Search, Session, Start,
-    TaskOutcome, Wanted,
+    Control, Data, EvaluationRequest, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session,
+    Start, TaskOutcome,
 };
 
 /// How much lower, in `-ln L`, another minimum must be to count.
@@ -76,7 +76,7 @@ impl<'a> Reference<'a> {
         self.n_fits += 1;
         let task = FitTask { data: self.data(asimov), fits: vec![request] };
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
-        self.session.fit_batch(&[task], Wanted::default(), Control::default(), &mut outcomes).ok()?;
+        self.session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).ok()?;
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())
     }
 

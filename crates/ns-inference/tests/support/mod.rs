@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ns_core::{
     BinnedData, Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation,
     EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
-    Model, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen, Session, SessionError, Sink, Start,
-    TaskOutcome, ToySource, Wanted,
+    Model, OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen, Session,
+    SessionError, Sink, Start, TaskOutcome, ToySource,
 };
 
 /// `offset + (x - centre)' A (x - centre) / 2` of two parameters.
@@ -149,7 +149,7 @@ impl Session for Wells {
     fn fit_batch(
         &self,
         tasks: &[FitTask],
-        _wanted: Wanted,
+        _wanted: OutcomeParts,
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {

@@ -13,19 +13,19 @@ pub(crate) struct Document {
     pub(crate) channels: Vec<Channel>,
     pub(crate) observations: Vec<Observation>,
     pub(crate) measurements: Vec<Measurement>,
-    pub(crate) known: Known,
+    pub(crate) known: ReadParts,
 }
 
 /// Which parts were read in full. A file with structural errors is read as far as possible,
 /// and a rule about something *missing* must not speak where the reader left something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ReadParts {
     pub(crate) channels: bool,
     pub(crate) modifiers: bool,
     pub(crate) observations: bool,
 }
 
-impl Default for Known {
+impl Default for ReadParts {
     fn default() -> Self {
         Self { channels: true, modifiers: true, observations: true }
     }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::edit::Operation;
 use super::names::{list, nearest, quoted};
 use super::problem::Report;
-use super::surgery::Operation;
 
 /// What can go wrong between a file and a model.
 #[derive(Debug, Error)]

@@ -39,7 +39,7 @@ impl<'de> Deserialize<'de> for Document {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Written { channels, observations, measurements, version: Version::One } = object(deserializer)?;
         let mut document =
-            Self { channels, observations, measurements, known: super::document::Known::default() };
+            Self { channels, observations, measurements, known: super::document::ReadParts::default() };
         document.number();
         Ok(document)
     }

@@ -1,12 +1,12 @@
-//! Covariances of the kernels, compiled for the processor, against the processor's own.
+//! Covariances of the kernels, compiled for the CPU, against the CPU's own.
 
 use ns_core::{
     Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model, Parameter,
     ParameterSet, Search, Session, Start,
 };
 
-use super::super::SeveralCuda;
-use super::super::beside::{both, execution};
+use super::super::MultiCudaSession;
+use super::super::test_support::{both, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -19,9 +19,9 @@ mod cancelled;
 
 const HESSIAN: EvaluationRequest =
     EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
-const ALL: Wanted = Wanted { uncertainties: true, covariance: true };
+const ALL: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
-fn run(session: &dyn Session, tasks: &[FitTask], wanted: Wanted) -> Vec<TaskOutcome> {
+fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<TaskOutcome> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, wanted, Control::default(), &mut outcomes).unwrap();
     outcomes
@@ -74,7 +74,7 @@ struct Confirmed {
     /// Fits, and those of them to which the device gave their uncertainties.
     asked: usize,
     made: usize,
-    /// The largest difference from the inverse of the processor's Hessian at the same point, over `sqrt(C_ii C_jj)`.
+    /// The largest difference from the inverse of the CPU's Hessian at the same point, over `sqrt(C_ii C_jj)`.
     worst: f64,
 }
 
@@ -86,7 +86,7 @@ fn with_fitted(gpu: &CudaSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'
     let numbers: Vec<f64> = sets.iter().flat_map(|data| data.main.iter().chain(&data.aux).copied()).collect();
     let data = Buffer::holding(&gpu.backend, bytemuck::cast_slice(&numbers)).unwrap();
     work(&Fitted {
-        frame: &|i, k| Cow::Owned(Frame::new(gpu.cpu.table(), &tasks[i].fits[k])),
+        domain: &|i, k| Cow::Owned(FitDomain::new(gpu.cpu.table(), &tasks[i].fits[k])),
         sets: data.at(),
         set_of: &|i| i,
         data: &|i| Cow::Borrowed(&sets[i]),
@@ -96,37 +96,43 @@ fn with_fitted(gpu: &CudaSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'
 
 /// Fits a batch and has the device alone compute covariances.
 fn confirm(gpu: &CudaSession, tasks: &[FitTask], all: &mut Confirmed) {
-    let mut outcomes = run(gpu, tasks, Wanted::default());
+    let mut outcomes = run(gpu, tasks, OutcomeParts::default());
     let (mut places, mut left) = (Vec::new(), Vec::new());
     for (i, task) in outcomes.iter().enumerate() {
         for (k, fit) in task.fits.iter().enumerate() {
             let Ok(fit) = fit else { continue };
-            if gpu.is_plain(fit, &Frame::new(gpu.cpu.table(), &tasks[i].fits[k])) {
+            if gpu.is_plain(fit, &FitDomain::new(gpu.cpu.table(), &tasks[i].fits[k])) {
                 places.push((i, k));
             } else {
                 left.push((i, k));
             }
         }
     }
-    let rooms = gpu.covers(ALL).unwrap();
+    let placement = gpu.covers(ALL).unwrap();
     all.asked += places.len() + left.len();
     with_fitted(gpu, tasks, |fitted| {
-        gpu.invert(rooms, &mut outcomes, fitted, ALL, &places, &mut left).unwrap();
+        gpu.invert(placement, &mut outcomes, fitted, ALL, &places, &mut left).unwrap();
     });
     for (i, k) in places {
         let fit = outcomes[i].fits[k].as_ref().unwrap();
         assert_eq!(fit.uncertainties.is_empty(), left.contains(&(i, k)));
         let Some(covariance) = &fit.covariance else { continue };
         all.made += 1;
-        let frame = Frame::new(gpu.cpu.table(), &tasks[i].fits[k]);
-        all.worst = all.worst.max(apart(gpu, &tasks[i].data, &frame, fit, covariance));
+        let domain = FitDomain::new(gpu.cpu.table(), &tasks[i].fits[k]);
+        all.worst = all.worst.max(apart(gpu, &tasks[i].data, &domain, fit, covariance));
     }
 }
 
-/// How far a covariance is from the inverse of the processor's Hessian at the same point, over `sqrt(C_ii C_jj)`.
-fn apart(gpu: &CudaSession, data: &Data, frame: &Frame, fit: &FitOutcome, covariance: &Covariance) -> f64 {
+/// How far a covariance is from the inverse of the CPU's Hessian at the same point, over `sqrt(C_ii C_jj)`.
+fn apart(
+    gpu: &CudaSession,
+    data: &Data,
+    domain: &FitDomain,
+    fit: &FitOutcome,
+    covariance: &Covariance,
+) -> f64 {
     let hessian = gpu.cpu.evaluate(data, &fit.parameters, HESSIAN).unwrap().hessian;
-    let rests = |p: usize| frame.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
+    let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
     let expected = inverse(&hessian, covariance.n, &rests);
     let mut worst = 0.0_f64;
     for (at, x) in covariance.values.iter().enumerate() {
@@ -168,7 +174,7 @@ fn inverse(hessian: &[f64], n: usize, rests: &dyn Fn(usize) -> bool) -> Vec<f64>
 }
 
 #[test]
-fn covariances_of_fits_are_the_processor_s() {
+fn covariances_of_fits_are_the_cpu_s() {
     let (mut worst, mut fits, mut confirmed) = (0.0_f64, 0, Confirmed::default());
     for seed in 0..40 {
         let model = fitted_model(seed);
@@ -210,7 +216,7 @@ fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
 fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
     let model = fitted_model(13);
     let (_, gpu) = both(&model);
-    let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+    let multi_gpu = MultiCudaSession::on_host(&model, &execution(), 2).unwrap();
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let source = gpu.toy_source(&point, &Data::observed(), 9, 1).unwrap();
     let near = FitRequest { start: Start::At(point.into()), ..local(&[]) };
@@ -224,13 +230,13 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
     };
     let drawn = run(&gpu, &toys(0..300), ALL);
     assert_eq!(text(&run(&gpu, &toys(17..60), ALL)), text(&drawn[17..60]));
-    assert_eq!(text(&run(&several, &toys(0..300), ALL)), text(&drawn));
+    assert_eq!(text(&run(&multi_gpu, &toys(0..300), ALL)), text(&drawn));
     let all_given = run(&gpu, &given(0..30), ALL);
     assert_eq!(text(&run(&gpu, &given(11..12), ALL)), text(&all_given[11..12]));
-    assert_eq!(text(&run(&several, &given(0..30), ALL)), text(&all_given));
+    assert_eq!(text(&run(&multi_gpu, &given(0..30), ALL)), text(&all_given));
 
-    let plain = run(&gpu, &toys(0..300), Wanted::default());
-    let alone = run(&gpu, &toys(0..300), Wanted { uncertainties: true, covariance: false });
+    let plain = run(&gpu, &toys(0..300), OutcomeParts::default());
+    let alone = run(&gpu, &toys(0..300), OutcomeParts { uncertainties: true, covariance: false });
     let (mut worst, mut made) = (0.0_f64, 0);
     for (toy, ((all, alone), plain)) in drawn.iter().zip(&alone).zip(&plain).enumerate() {
         for (k, ((all, alone), plain)) in all.fits.iter().zip(&alone.fits).zip(&plain.fits).enumerate() {
@@ -240,9 +246,9 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
             assert!(alone.covariance.is_none() && plain.uncertainties.is_empty());
             if all.n_iterations == plain.n_iterations {
                 made += 1;
-                let frame = Frame::new(gpu.cpu.table(), &fits[k]);
+                let domain = FitDomain::new(gpu.cpu.table(), &fits[k]);
                 let data = source.draw(toy as u64).into();
-                worst = worst.max(apart(&gpu, &data, &frame, all, all.covariance.as_ref().unwrap()));
+                worst = worst.max(apart(&gpu, &data, &domain, all, all.covariance.as_ref().unwrap()));
             }
         }
     }
@@ -250,7 +256,7 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
 }
 
 #[test]
-fn what_the_device_cannot_confirm_is_left_to_the_processor() {
+fn what_the_device_cannot_confirm_is_left_to_the_cpu() {
     // A free parameter that nothing depends on.
     let mut flat = fitted_model(13);
     let idle = flat.parameters.len();
@@ -259,8 +265,11 @@ fn what_the_device_cannot_confirm_is_left_to_the_processor() {
     flat.parameter_sets.push(set);
     // A parameter that ends at its bound, one that is held, and a fit that ends beside its minimum.
     let mut bounded = fitted_model(13);
-    let best =
-        run(&both(&bounded).0, &[task(local(&[]))], Wanted::default()).remove(0).fits.remove(0).unwrap();
+    let best = run(&both(&bounded).0, &[task(local(&[]))], OutcomeParts::default())
+        .remove(0)
+        .fits
+        .remove(0)
+        .unwrap();
     bounded.parameters[0].bounds.0 = best.parameters[0] + 0.5;
     bounded.parameters[0].init = best.parameters[0] + 1.0;
     for (name, model, at_bound, is_flat) in [("flat", &flat, false, true), ("bounded", &bounded, true, false)]
@@ -268,10 +277,10 @@ fn what_the_device_cannot_confirm_is_left_to_the_processor() {
         let (cpu, gpu) = both(model);
         let tasks = [task(local(&[])), task(local(&[(2, 1.01)]))];
         let expected = run(&cpu, &tasks, ALL);
-        let mut got = run(&cpu, &tasks, Wanted::default());
+        let mut got = run(&cpu, &tasks, OutcomeParts::default());
         with_fitted(&gpu, &tasks, |fitted| {
-            let rooms = gpu.covers(ALL).unwrap();
-            gpu.add_uncertainties(rooms, &mut got, fitted, ALL, Control::default()).unwrap();
+            let placement = gpu.covers(ALL).unwrap();
+            gpu.add_uncertainties(placement, &mut got, fitted, ALL, Control::default()).unwrap();
         });
         for (a, b) in expected.iter().zip(&got) {
             let (a, b) = (a.fits[0].as_ref().unwrap(), b.fits[0].as_ref().unwrap());
@@ -284,16 +293,16 @@ fn what_the_device_cannot_confirm_is_left_to_the_processor() {
             );
             assert_eq!(b.n_iterations > a.n_iterations, is_flat, "{name}");
         }
-        // Beside the minimum the certificate does not hold: the processor goes on.
-        let mut beside = run(&cpu, &tasks[..1], Wanted::default());
-        beside[0].fits[0].as_mut().unwrap().parameters[1] += 1e-3;
+        // Beside the minimum the certificate does not hold: the CPU goes on.
+        let mut test_support = run(&cpu, &tasks[..1], OutcomeParts::default());
+        test_support[0].fits[0].as_mut().unwrap().parameters[1] += 1e-3;
         with_fitted(&gpu, &tasks[..1], |fitted| {
-            let rooms = gpu.covers(ALL).unwrap();
-            gpu.add_uncertainties(rooms, &mut beside, fitted, ALL, Control::default()).unwrap();
+            let placement = gpu.covers(ALL).unwrap();
+            gpu.add_uncertainties(placement, &mut test_support, fitted, ALL, Control::default()).unwrap();
         });
-        let beside = beside[0].fits[0].as_ref().unwrap();
-        assert!(beside.certificate.edm <= EDM_TOLERANCE);
-        assert!((beside.nll - expected[0].fits[0].as_ref().unwrap().nll).abs() < 1e-9, "{name}");
+        let test_support = test_support[0].fits[0].as_ref().unwrap();
+        assert!(test_support.certificate.edm <= EDM_TOLERANCE);
+        assert!((test_support.nll - expected[0].fits[0].as_ref().unwrap().nll).abs() < 1e-9, "{name}");
     }
 }
 

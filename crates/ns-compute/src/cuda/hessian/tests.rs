@@ -1,9 +1,9 @@
-//! Hessians of the kernels, compiled for the processor, against the processor's own.
+//! Hessians of the kernels, compiled for the CPU, against the CPU's own.
 
 use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
 
-use super::super::SeveralCuda;
-use super::super::beside::{both, execution};
+use super::super::MultiCudaSession;
+use super::super::test_support::{both, execution};
 use super::*;
 
 // Its functions are for the module above it alone, so that others cannot share it.
@@ -22,7 +22,7 @@ fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
 }
 
-/// Whether the device leaves the Hessian at a point to the processor.
+/// Whether the device leaves the Hessian at a point to the CPU.
 fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
     let observed = &gpu.cpu.observed;
     let numbers: Vec<f64> = observed.main.iter().chain(&observed.aux).copied().collect();
@@ -35,13 +35,13 @@ fn is_left(gpu: &CudaSession, point: &[f64]) -> bool {
 }
 
 #[test]
-fn hessians_at_random_points_are_the_processor_s() {
+fn hessians_at_random_points_are_the_cpu_s() {
     let compared: usize = (0..240).map(|seed| compare(seed, &models::random_model(seed))).sum();
     assert!(compared > 400, "{compared} points");
 }
 
 #[test]
-fn every_pair_of_codes_is_the_processor_s() {
+fn every_pair_of_codes_is_the_cpu_s() {
     for &normsys in NormsysCode::ALL {
         for &histosys in HistosysCode::ALL {
             let codes = Interpolation { normsys, histosys };
@@ -115,12 +115,12 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     for seed in [3, 8, 13, 21] {
         let model = models::random_model(seed);
         let (_, gpu) = both(&model);
-        let several = SeveralCuda::on_host(&model, &execution(), 2).unwrap();
+        let multi_gpu = MultiCudaSession::on_host(&model, &execution(), 2).unwrap();
         let n = model.parameters.len();
         let mut random = models::Random(seed);
         let points: Vec<f64> = (0..9).flat_map(|_| models::random_point(&model, &mut random)).collect();
         let together = gpu.evaluate(&Data::observed(), &points, HESSIAN).unwrap().hessian;
-        let shared_out = several.evaluate(&Data::observed(), &points, HESSIAN).unwrap().hessian;
+        let shared_out = multi_gpu.evaluate(&Data::observed(), &points, HESSIAN).unwrap().hessian;
         assert!(same_bits(&together, &shared_out), "seed {seed}");
         for (point, row) in points.chunks(n).zip(together.chunks(n * n)) {
             let alone = gpu.evaluate(&Data::observed(), point, HESSIAN).unwrap().hessian;
@@ -129,7 +129,7 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// The process ends with the kernel where that runs on the processor, so the test starts itself once more.
+/// The process ends with the kernel where that runs on the CPU, so the test starts itself once more.
 #[test]
 fn a_kernel_that_meets_an_unknown_code_ends() {
     const CODE: &str = "NEXTSTAT_UNKNOWN_CODE";

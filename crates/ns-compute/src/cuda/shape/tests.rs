@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use ns_core::{
     BinnedData, Control, Data, Device, Drawn, EvaluationRequest, FitRequest, FitTask, Interpolation, Model,
-    Search, Session, SessionError, Start, TaskOutcome, ToySource, Wanted,
+    OutcomeParts, Search, Session, SessionError, Start, TaskOutcome, ToySource,
 };
 
 use super::super::CudaSession;
 use super::super::backend::{Backend, Kernel, Shape};
-use super::super::beside::{answered_by_host, execution};
 use super::super::host::Host;
+use super::super::test_support::{answered_by_host, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
@@ -102,7 +102,7 @@ impl Study {
 /// What a session delivers; the shortest text of a number stands for its bits.
 fn run(session: &CudaSession, tasks: &[FitTask]) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    session.fit_batch(tasks, Wanted::default(), Control::default(), &mut outcomes).unwrap();
+    session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
 
@@ -125,8 +125,9 @@ fn blocks_are_no_more_than_there_is_memory_for() {
     let study = Study::new();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..1200 };
     let tasks = [FitTask { data: drawn.into(), fits: study.fits() }];
-    let rooms = study.little.launcher(study.little.nearby.as_ref().unwrap().size).unwrap().fit.rooms;
-    assert!(8 * rooms.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
+    let placement =
+        study.little.launcher(study.little.given_kind.as_ref().unwrap().size).unwrap().fit.placement;
+    assert!(8 * placement.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
     assert_eq!(run(&study.much, &tasks), run(&study.little, &tasks));
 }
 

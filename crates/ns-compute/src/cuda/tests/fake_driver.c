@@ -1,4 +1,4 @@
-// A stand-in for NVIDIA's driver library, for tests on machines without a card: memory is the host's, and work of
+// A stand-in for NVIDIA's driver library, for tests on machines without a GPU: memory is the host's, and work of
 // streams waits in one queue until somebody waits for it, so that memory reused too early is noticed.
 //
 // FAKE_CUDA says how it behaves: see `scenario` below.
@@ -11,7 +11,7 @@
 enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
        UNSUPPORTED_PTX = 222, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, UNAVAILABLE = 46 };
 
-// "old": a driver of CUDA 11.4. "empty": no device. "busy": the card is taken. "small": 1 MiB of memory.
+// "old": a driver of CUDA 11.4. "empty": no device. "busy": the GPU is taken. "small": 1 MiB of memory.
 // "text": machine code is refused. "deaf": all code is refused. "broken": a kernel fails. "crowded": there is no memory for
 // code at first. "slow": a little shared memory is allowed after a while.
 static int scenario(const char* name) {
@@ -30,7 +30,7 @@ int cuInit(unsigned flags) { (void)flags; return scenario("empty") ? NO_DEVICE :
 int cuDeviceGetCount(int* count) { *count = 2; return OK; }
 int cuDeviceGet(int* device, int ordinal) { *device = ordinal; return OK; }
 int cuDeviceGetName(char* name, int length, int device) {
-    snprintf(name, (size_t)length, device == 0 ? "Fake card" : "Old card");
+    snprintf(name, (size_t)length, device == 0 ? "Fake GPU" : "Old GPU");
     return OK;
 }
 static size_t memory(void) { return scenario("small") ? 1 << 20 : (size_t)1 << 34; }

@@ -171,17 +171,14 @@ fn a_device_is_opened_once_and_memory_is_used_again() {
 }
 
 #[test]
-fn cards_are_listed_and_old_ones_refused() {
-    with_driver("cards_are_listed_and_old_ones_refused", "", || {
-        let cards = loading::found().unwrap();
-        assert_eq!(cards.len(), 2);
-        assert_eq!(
-            (cards[0].name.as_str(), cards[0].capability, cards[0].driver),
-            ("Fake card", (9, 0), 13_000)
-        );
-        assert_eq!(cards[0].multiprocessors, 132);
+fn gpus_are_listed_and_old_ones_refused() {
+    with_driver("gpus_are_listed_and_old_ones_refused", "", || {
+        let gpus = loading::found().unwrap();
+        assert_eq!(gpus.len(), 2);
+        assert_eq!((gpus[0].name.as_str(), gpus[0].capability, gpus[0].driver), ("Fake GPU", (9, 0), 13_000));
+        assert_eq!(gpus[0].multiprocessors, 132);
         let error = driver::open(1).err().unwrap();
-        assert!(matches!(error, SessionError::UnsupportedCard { index: 1, found: (6, 1), .. }), "{error}");
+        assert!(matches!(error, SessionError::UnsupportedGpu { index: 1, found: (6, 1), .. }), "{error}");
         let error = driver::open(2).err().unwrap();
         assert_eq!(error, SessionError::NoSuchCudaDevice { index: 2, count: 2 });
     });
@@ -197,16 +194,16 @@ fn an_old_driver_is_named() {
 }
 
 #[test]
-fn a_driver_without_cards_lists_none() {
-    with_driver("a_driver_without_cards_lists_none", "empty", || {
+fn a_driver_without_gpus_lists_none() {
+    with_driver("a_driver_without_gpus_lists_none", "empty", || {
         assert_eq!(loading::found(), Ok(Vec::new()));
         assert_eq!(driver::open(0).err(), Some(SessionError::NoSuchCudaDevice { index: 0, count: 0 }));
     });
 }
 
 #[test]
-fn a_card_that_another_process_holds_is_unavailable() {
-    with_driver("a_card_that_another_process_holds_is_unavailable", "busy", || {
+fn a_gpu_that_another_process_holds_is_unavailable() {
+    with_driver("a_gpu_that_another_process_holds_is_unavailable", "busy", || {
         let error = driver::open(0).err().unwrap();
         assert!(matches!(error, SessionError::DeviceUnavailable { device: Device::Cuda(0), .. }), "{error}");
     });

@@ -4,7 +4,7 @@ use ns_core::{Control, Data, Execution};
 
 use super::*;
 use crate::CpuSession;
-use crate::cpu::request::Frame;
+use crate::cpu::request::FitDomain;
 use crate::cpu::{put, take};
 
 #[allow(dead_code, clippy::duplicate_mod)]
@@ -14,7 +14,7 @@ mod models;
 /// Beside its minimum a smooth function lies above it by the EDM, as long as that is small.
 #[test]
 fn the_certificate_says_how_far_the_minimum_is() {
-    let wanted = Wanted { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let mut compared = 0;
     for seed in 0..40 {
         let mut model =
@@ -23,10 +23,10 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let before = CpuSession::open(&model, &Execution::default()).unwrap();
         models::hold_idle(&mut model, &before, &start);
         let session = CpuSession::open(&model, &Execution::default()).unwrap();
-        let frame = Frame::new(&session.plan().structure.table, &ns_core::FitRequest::default());
+        let domain = FitDomain::new(&session.plan().structure.table, &ns_core::FitRequest::default());
         let data = session.dataset(&Data::observed()).unwrap();
         let data = data.unwrap_or_else(|| session.observed.as_ref().clone());
-        let problem = session.problem(frame, &data, false, Control::default());
+        let problem = session.problem(domain, &data, false, Control::default());
         let mut worker = take(&session.workers, session.plan());
         let fitted = descend(&mut worker, &problem, &start, Mode::from(true));
         let Some(best) = fitted.ok().filter(|best| best.status == FitStatus::Converged) else { continue };

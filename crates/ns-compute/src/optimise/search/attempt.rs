@@ -11,14 +11,14 @@ use crate::shared_constants::BELOW_SATURATED;
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
 /// The best of several descents, with totals over all of them.
-pub(in super::super) struct Found {
+pub(in super::super) struct BestSoFar {
     pub(in super::super) best: Descent,
     pub(in super::super) iterations: usize,
     pub(in super::super) improved: usize,
     pub(super) census: Census,
 }
 
-impl Found {
+impl BestSoFar {
     pub(super) fn new(best: Descent) -> Self {
         let mut census = Census::default();
         census.count(best.value());
@@ -27,7 +27,12 @@ impl Found {
 }
 
 /// Like `attempt`, but gives up early on what is slow and not lower.
-pub(super) fn short_attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) {
+pub(super) fn short_attempt(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    found: &mut BestSoFar,
+) {
     let Ok(other) = descend(worker, problem, start, SHORT) else { return };
     if other.status != FitStatus::Converged && other.value() < found.best.value() {
         found.iterations += other.iterations;
@@ -38,7 +43,12 @@ pub(super) fn short_attempt(worker: &mut Worker, problem: &Problem<'_>, start: &
 }
 
 /// Descends from `start` and keeps the result if it is lower.
-pub(super) fn attempt(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut Found) -> bool {
+pub(super) fn attempt(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    found: &mut BestSoFar,
+) -> bool {
     let Ok(other) = descend(worker, problem, start, Mode::from(false)) else { return false };
     take(other, found)
 }
@@ -49,7 +59,7 @@ pub(super) fn attempt_below(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
-    found: &mut Found,
+    found: &mut BestSoFar,
 ) -> bool {
     let mode = Mode { beat: Some(found.best.value()), ..Mode::from(false) };
     let Ok(other) = descend(worker, problem, start, mode) else { return false };
@@ -67,7 +77,7 @@ pub(super) fn runaway(descent: &Descent) -> bool {
 }
 
 /// Keeps the end of a descent if it is lower than the best one.
-pub(super) fn take(other: Descent, found: &mut Found) -> bool {
+pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;

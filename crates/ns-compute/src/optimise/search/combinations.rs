@@ -2,7 +2,7 @@
 
 use super::super::{Problem, Worker};
 use super::additive::Additive;
-use super::attempt::{Found, attempt_below};
+use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
 /// How many combinations are tried.
@@ -40,7 +40,12 @@ const SWEEPS: usize = 20;
 const LEAST_BEND: f64 = 0.02;
 
 /// Descends from the lowest of many combinations, again around every new minimum.
-pub(super) fn combinations(worker: &mut Worker, problem: &Problem<'_>, effort: Effort, found: &mut Found) {
+pub(super) fn combinations(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    effort: Effort,
+    found: &mut BestSoFar,
+) {
     let plan = problem.plan;
     let amount = &plan.policy.bends.amount;
     let able = |&p: &usize| !problem.fixed[p] && plan.policy.asymmetric[p] && amount[p] > LEAST_BEND;

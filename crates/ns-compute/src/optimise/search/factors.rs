@@ -5,7 +5,7 @@
 
 use super::super::descend::{Mode, descend};
 use super::super::{Problem, Worker};
-use super::attempt::{Found, attempt_below};
+use super::attempt::{BestSoFar, attempt_below};
 use super::combinations::{Effort, combinations};
 
 /// Factors at most.
@@ -28,7 +28,7 @@ const MOST_ROUNDS: usize = 4;
 
 /// Holds each free factor on other values until all other parameters have followed (`thorough`: and combinations of
 /// them were tried), then lets it go.
-pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut Found) {
+pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.structure.constrained[p];
     let mut free: Vec<usize> = plan.structure.factor_param.iter().map(|&p| p as usize).filter(able).collect();
@@ -53,7 +53,7 @@ pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool
                     found.iterations += other.iterations;
                     continue;
                 }
-                let mut beside = Found::new(other);
+                let mut beside = BestSoFar::new(other);
                 if thorough {
                     combinations(worker, &held, Effort::SOME, &mut beside);
                 }

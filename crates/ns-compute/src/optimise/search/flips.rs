@@ -3,12 +3,12 @@
 use ns_core::Search;
 
 use super::super::{Problem, Worker};
-use super::attempt::{Found, attempt, attempt_below};
+use super::attempt::{BestSoFar, attempt, attempt_below};
 use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
 
 /// Where an asymmetric parameter is pulled by more than its width, all such pulls are mirrored at
 /// once: a second minimum often has several of them on their other side.
-pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found) {
+pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
     for p in 0..trial.len() {
@@ -27,7 +27,7 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
 /// A flipped point is worth a descent if it lies low, and lower than a single valley would
 /// have it: a parabola rises four times as much to `-alpha` as to 0. At kinks
 /// every low point counts, since each orthant may have a minimum of its own.
-pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Found, effort: Search) {
+pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
     // How far above the minimum a flipped point may lie, and how many descents are made.
     let (threshold, most) = match (effort, plan.structure.has_kinks) {

@@ -2,8 +2,8 @@
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
-use super::attempt::{Found, SHORT, attempt_below};
-use super::surroundings::Surroundings;
+use super::attempt::{BestSoFar, SHORT, attempt_below};
+use super::single_parameter::LocalCurvature;
 
 /// Free parameters whose bend gives the data something to gain at `theta`; `all`: everything that bends.
 ///
@@ -58,7 +58,7 @@ pub(super) struct Along {
 }
 
 /// Descends from the lowest points along single parameters, again around every new minimum.
-pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut Found) {
+pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut BestSoFar) {
     let mut descents = 0;
     let mut failed: Vec<(usize, bool)> = Vec::new();
     loop {
@@ -68,7 +68,7 @@ pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, fo
         if chosen.is_empty() {
             return;
         }
-        let Some(mut around) = Surroundings::new(worker, problem, &minimum) else { return };
+        let Some(mut around) = LocalCurvature::new(worker, problem, &minimum) else { return };
         let mut candidates = Vec::new();
         for p in chosen {
             if problem.is_cancelled() {

@@ -2,20 +2,20 @@
 //!
 //! The first descent ends in the valley of its start. `flips` and `lines` look along single parameters from there,
 //! `factors` along free scale factors, `combinations` for many parameters at once, `restarts` around
-//! other minima, and `everywhere` all over the box of small models. See `docs/numerics.md`.
+//! other minima, and `search_whole_box` all over the box of small models. See `docs/numerics.md`.
 
 mod additive;
-mod around;
+mod around_best;
 mod attempt;
-mod back;
 mod combinations;
-mod everywhere;
 mod factors;
 mod flips;
 mod lines;
+mod recover;
 mod restarts;
 mod scatter;
-mod surroundings;
+mod single_parameter;
+mod whole_box;
 
 use ns_core::{Covariance, FitFailure, Search};
 
@@ -23,11 +23,11 @@ use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
 use crate::shared_constants::BELOW_SATURATED;
-use around::look_around;
-use attempt::{Found, attempt, runaway};
-use back::back;
-use everywhere::attempt_shifted;
+use around_best::look_around;
+use attempt::{BestSoFar, attempt, runaway};
+use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
+use whole_box::attempt_shifted;
 
 /// Models so small that a few more descents cost microseconds.
 const SMALL_MODEL: usize = 24;
@@ -44,19 +44,19 @@ pub(super) fn search(
     effort: Search,
     cold: bool,
     metric: Option<&Covariance>,
-) -> Result<Found, FitFailure> {
+) -> Result<BestSoFar, FitFailure> {
     let first = match metric.map(|metric| approach(worker, problem, start, metric)) {
         None => descend(worker, problem, start, Mode::from(cold)),
         Some(Ok(descent)) => Ok(descent),
         Some(Err(reached)) => descend(worker, problem, &reached, Mode::from(false)),
     };
     let mut found = match first {
-        Ok(best) => Found::new(best),
+        Ok(best) => BestSoFar::new(best),
         Err(failure) => {
             // Any finite point will do as a beginning.
             let mut other = further.iter().filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
             let Some(best) = other.next() else { return Err(failure) };
-            Found::new(best)
+            BestSoFar::new(best)
         }
     };
     if effort == Search::Local {
@@ -70,7 +70,7 @@ pub(super) fn search(
         attempt_shifted(worker, problem, start, &mut found);
     }
     if runaway(&found.best) && !problem.physical {
-        back(worker, problem, start, &mut found);
+        recover_minimum(worker, problem, start, &mut found);
     }
     // Nothing is looked for around an end in bins with a negative expected yield.
     if runaway(&found.best) || found.best.value() < BELOW_SATURATED {

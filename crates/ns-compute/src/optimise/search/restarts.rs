@@ -7,7 +7,7 @@ use ns_core::Search;
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
-use super::attempt::{Found, SHORT, attempt_below, runaway};
+use super::attempt::{BestSoFar, SHORT, attempt_below, runaway};
 use super::combinations::{Effort, combinations};
 use super::scatter::scattered;
 use crate::shared_constants::BELOW_SATURATED;
@@ -43,7 +43,7 @@ pub(super) fn restarts(
     problem: &Problem<'_>,
     start: &[f64],
     effort: Restarts,
-    found: &mut Found,
+    found: &mut BestSoFar,
 ) {
     let mut known = vec![found.best.value()];
     for index in 0..effort.starts {
@@ -61,7 +61,7 @@ pub(super) fn restarts(
             continue;
         }
         known.push(value);
-        let mut beside = Found::new(other);
+        let mut beside = BestSoFar::new(other);
         combinations(worker, problem, effort.combinations, &mut beside);
         found.iterations += beside.iterations;
         attempt_below(worker, problem, &beside.best.theta, found);

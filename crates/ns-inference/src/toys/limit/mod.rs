@@ -44,7 +44,7 @@ struct Level {
 }
 
 /// One limit that is searched.
-struct Wanted {
+struct ToyLimitSearch {
     /// Place among [`Tested::levels`].
     slot: usize,
     search: Bracket,
@@ -95,10 +95,10 @@ pub fn upper_limit_toys(
         Bracket::new(low, root, guess.unwrap_or(f64::NAN), upper, 0.0)
     };
     let low = start.mu_hat.max(0.0);
-    let mut searches = vec![Wanted { slot: 0, search: search(low, start.observed), steps: 0 }];
+    let mut searches = vec![ToyLimitSearch { slot: 0, search: search(low, start.observed), steps: 0 }];
     for k in 0..start.expected.len() {
         let guess = start.expected.get(k).copied().flatten();
-        searches.push(Wanted { slot: k + 1, search: search(0.0, guess), steps: 0 });
+        searches.push(ToyLimitSearch { slot: k + 1, search: search(0.0, guess), steps: 0 });
     }
     let mut work = Work {
         model,
@@ -117,7 +117,7 @@ pub fn upper_limit_toys(
 
 impl Work<'_> {
     /// Runs every search to its end; false if the caller stopped the work.
-    fn follow(&mut self, searches: &mut [Wanted], root: f64) -> Result<bool, InferenceError> {
+    fn follow(&mut self, searches: &mut [ToyLimitSearch], root: f64) -> Result<bool, InferenceError> {
         for wanted in searches {
             while let Some(value) = wanted.search.next().filter(|_| wanted.steps < MOST_POINTS) {
                 wanted.steps += 1;
@@ -201,7 +201,7 @@ impl Work<'_> {
 
     /// The limit of a search and its error: from the value where it ended, along the line to another value
     /// tested.
-    fn limit(&self, wanted: &Wanted, root: f64) -> Option<(f64, f64)> {
+    fn limit(&self, wanted: &ToyLimitSearch, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
         let known: Vec<(f64, Level)> = self
             .tested
@@ -242,7 +242,7 @@ impl Work<'_> {
 
     fn finish(
         mut self,
-        searches: &[Wanted],
+        searches: &[ToyLimitSearch],
         root: f64,
         start: crate::LimitResult,
         interrupted: bool,

@@ -9,7 +9,7 @@ use crate::InferenceError;
 /// A file of another run than it was taken for.
 #[derive(Debug, Error)]
 #[error("{}: from another run than {than}: {what} is {theirs} there and {ours} here; {remedy}", path.display())]
-pub struct Stranger {
+pub struct ForeignFile {
     /// The file.
     pub path: PathBuf,
     /// What it was compared with.
@@ -93,7 +93,7 @@ pub enum StoreError {
     },
     /// Toys of another run.
     #[error(transparent)]
-    Foreign(#[from] Box<Stranger>),
+    Foreign(#[from] Box<ForeignFile>),
     /// Toys that are there twice.
     #[error(
         "{} and {} both have toys {first} to {last} of {stream}; leave one of the files out",

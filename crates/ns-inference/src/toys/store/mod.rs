@@ -1,6 +1,6 @@
 //! Toys in Parquet files: one row per toy under a header that says what decides its numbers.
 //!
-//! A run writes finished pieces as it goes and combines them at the end ([`Place`], [`Recording`]), so that
+//! A run writes finished pieces as it goes and combines them at the end ([`ToyDestination`], [`Recording`]), so that
 //! whenever it is killed, everything on the disk is whole, and a later run continues with what is missing.
 //! [`ToySet`] reads the files of several shards together.
 
@@ -14,10 +14,10 @@ mod recording;
 mod set;
 mod writer;
 
-pub use error::{StoreError, Stranger};
+pub use error::{ForeignFile, StoreError};
 pub use kind::StoredRow;
 pub use ranges::Ranges;
-pub use recording::{Place, Recording};
+pub use recording::{Recording, ToyDestination};
 pub use set::ToySet;
 pub use writer::FORMAT;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::error::{StoreError, Stranger};
+use super::error::{ForeignFile, StoreError};
 use super::folder::{self, Folder};
 use super::kind::StoredRow;
 use super::ranges::Ranges;
@@ -20,12 +20,12 @@ const PIECE_TIME: Duration = Duration::from_secs(2);
 const PIECE_ROWS: usize = 1 << 17;
 
 /// A place that one run may write to. Taken before the work, so that a wrong path costs no computing time.
-pub struct Place {
+pub struct ToyDestination {
     folder: Folder,
     resume: bool,
 }
 
-impl Place {
+impl ToyDestination {
     /// Takes the place of the file `target`. Nothing of the file itself is touched before
     /// [`Recording::finish`].
     ///
@@ -256,5 +256,5 @@ pub(super) fn foreign(
         other => (other.to_string(), "not so".to_owned(), "so".to_owned()),
     };
     let (path, than) = (path.to_owned(), than.to_owned());
-    Err(Box::new(Stranger { path, than, what, theirs, ours, remedy }).into())
+    Err(Box::new(ForeignFile { path, than, what, theirs, ours, remedy }).into())
 }

@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::{Place, Recording, StoreError, StoredRow, ToySet};
+use super::{Recording, StoreError, StoredRow, ToyDestination, ToySet};
 use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Shard, ToyHeader, ToyOrigin, ToyRow, ToyStatus};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
@@ -88,7 +88,7 @@ fn bits(rows: &[ToyRow]) -> Vec<String> {
 }
 
 fn begin(path: &Path, shard: Shard, resume: bool) -> Result<Recording<ToyRow>, StoreError> {
-    Place::claim(path, resume)?.begin(&header(shard))
+    ToyDestination::claim(path, resume)?.begin(&header(shard))
 }
 
 fn finish(recording: Recording<ToyRow>) -> Result<Vec<ToyRow>, StoreError> {
@@ -155,7 +155,7 @@ fn rows_of_a_study_come_back() -> Tested {
             uncertainties: if index % 5 == 1 { Vec::new() } else { vec![None, Some(0.7)] },
         })
         .collect();
-    let mut recording = Place::claim(&path, false)?.begin::<FitToyRow>(&header)?;
+    let mut recording = ToyDestination::claim(&path, false)?.begin::<FitToyRow>(&header)?;
     recording.add(&rows)?;
     recording.finish(|_| Ok::<_, StoreError>(()))?;
     let mut back = Vec::new();
@@ -263,7 +263,7 @@ fn sets_with_gaps_doubles_and_strangers() -> Tested {
 
     let mut other = header(Shard { index: 2, count: 3 });
     other.origin.seed = 8;
-    let mut recording = Place::claim(at("seed.parquet"), false)?.begin::<ToyRow>(&other)?;
+    let mut recording = ToyDestination::claim(at("seed.parquet"), false)?.begin::<ToyRow>(&other)?;
     recording.add(&all(Shard { index: 2, count: 3 }))?;
     finish(recording)?;
     let message = said(ToySet::<ToyRow>::open(&[at("1.parquet"), at("seed.parquet")]));
@@ -286,7 +286,7 @@ fn toys_of_earlier_samplers_are_not_continued() -> Tested {
     assert_eq!(old.origin.samplers, 1);
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("toys.parquet");
-    let mut recording = Place::claim(&path, false)?.begin::<ToyRow>(&old)?;
+    let mut recording = ToyDestination::claim(&path, false)?.begin::<ToyRow>(&old)?;
     recording.add(&all(Shard::WHOLE))?;
     finish(recording)?;
     let message = said(begin(&path, Shard::WHOLE, true));
@@ -363,16 +363,16 @@ fn one_run_at_a_time() -> Tested {
     let path = folder.path().join("toys.parquet");
     let first = begin(&path, Shard::WHOLE, false)?;
     for resume in [false, true] {
-        let message = said(Place::claim(&path, resume));
+        let message = said(ToyDestination::claim(&path, resume));
         assert!(message.contains("toys.parquet: another run is writing this file"), "{message}");
     }
     drop(first);
     assert_eq!(fs::read_dir(folder.path())?.count(), 0, "a run without toys leaves nothing");
     save(&path, Shard::WHOLE)?;
-    let message = said(Place::claim(&path, false));
+    let message = said(ToyDestination::claim(&path, false));
     assert!(message.contains("toys.parquet: already there; continue that run with --resume"), "{message}");
-    let message = said(Place::claim(folder.path().join("no/such/toys.parquet"), true));
+    let message = said(ToyDestination::claim(folder.path().join("no/such/toys.parquet"), true));
     assert!(message.contains("does not exist"), "{message}");
-    assert!(said(Place::claim(folder.path(), true)).contains("it is a folder"));
+    assert!(said(ToyDestination::claim(folder.path(), true)).contains("it is a folder"));
     Ok(())
 }

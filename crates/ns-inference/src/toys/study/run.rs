@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    BinnedData, Control, FitFailure, FitOutcome, FitRequest, Model, Search, Session, SessionError,
-    TaskOutcome, ToySource, Wanted,
+    BinnedData, Control, FitFailure, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session,
+    SessionError, TaskOutcome, ToySource,
 };
 
 use super::{FitToysOptions, GeneratingPoint};
@@ -15,11 +15,11 @@ use crate::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
 use crate::toys::run::{free_request, of_single_fits};
 use crate::toys::source_of_expectation;
-use crate::toys::stream::{Reader, Reading, Steps, Stretch, Toys, stream, worth_repeating};
+use crate::toys::stream::{Reader, Reading, Steps, ToySequence, Toys, stream, worth_repeating};
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
 use crate::{FitData, InferenceError, parameter_index};
 
-const UNCERTAINTIES: Wanted = Wanted { uncertainties: true, covariance: false };
+const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
 
 /// Number of the hypothesis in the random numbers of a study: apart from those of a test.
 pub const STUDY_HYPOTHESIS: u8 = 2;
@@ -180,12 +180,12 @@ impl<'a> FitToysTest<'a> {
         let wanted: u64 = ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum();
         let mut steps = Steps { control, done: 0, total: usize::try_from(wanted).unwrap_or(usize::MAX) };
         let reader = FitReader { model: self.model, indices: &self.header.indices, base: &self.base };
-        let stretches: Vec<_> = ranges
+        let sequences: Vec<_> = ranges
             .iter()
-            .map(|range| Stretch { toys: &self.toys, range: range.clone(), reader: &reader })
+            .map(|range| ToySequence { toys: &self.toys, range: range.clone(), reader: &reader })
             .collect();
         let mut emit = |rows: &[FitToyRow]| sink.rows(rows);
-        let n_rows = stream(self.session, &stretches, self.batch, &mut steps, &mut emit)?;
+        let n_rows = stream(self.session, &sequences, self.batch, &mut steps, &mut emit)?;
         Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
     }
 }

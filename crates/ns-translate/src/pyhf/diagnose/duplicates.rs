@@ -15,24 +15,24 @@ pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     let mut gathered = Gathered::default();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     // A failure cannot happen on text that was read before; if it did, nothing is lost.
-    let _ = Walk { path: &mut path, report, gathered: &mut gathered }.deserialize(&mut deserializer);
+    let _ = KeyVisitor { path: &mut path, report, gathered: &mut gathered }.deserialize(&mut deserializer);
     gathered.tell(report);
 }
 
 /// Builds the tree again, with an eye on its keys.
-struct Walk<'a> {
+struct KeyVisitor<'a> {
     path: &'a mut String,
     report: &'a mut Report,
     gathered: &'a mut Gathered,
 }
 
-impl Walk<'_> {
+impl KeyVisitor<'_> {
     /// Runs `inner` with one more token on the path.
-    fn below<T>(&mut self, token: &str, inner: impl FnOnce(Walk<'_>) -> T) -> T {
+    fn below<T>(&mut self, token: &str, inner: impl FnOnce(KeyVisitor<'_>) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');
         self.path.push_str(token);
-        let result = inner(Walk { path: self.path, report: self.report, gathered: self.gathered });
+        let result = inner(KeyVisitor { path: self.path, report: self.report, gathered: self.gathered });
         self.path.truncate(length);
         result
     }
@@ -57,7 +57,7 @@ impl Walk<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for KeyVisitor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -65,7 +65,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for KeyVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +98,9 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = self.below(&items.len().to_string(), |walk| seq.next_element_seed(walk))? {
+        while let Some(item) =
+            self.below(&items.len().to_string(), |visitor| seq.next_element_seed(visitor))?
+        {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -108,7 +110,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let mut seen = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             let token = pointer_token(&key);
-            let value = self.below(&token, |walk| map.next_value_seed(walk))?;
+            let value = self.below(&token, |visitor| map.next_value_seed(visitor))?;
             if let Some(first) = seen.get(&key) {
                 self.repeated(&key, &token, same(first, &value));
             }

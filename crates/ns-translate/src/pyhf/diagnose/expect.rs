@@ -7,12 +7,12 @@ use crate::pyhf::problem::Report;
 
 /// Where a value stands: its JSON pointer and what it is, in words.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ValueLocation {
     pub(crate) path: String,
     pub(crate) what: String,
 }
 
-impl Place {
+impl ValueLocation {
     pub(crate) fn new(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into() }
     }
@@ -48,7 +48,7 @@ fn found(value: &Value) -> String {
 /// The object at `place`, its keys checked: `required` must be there, others only if `optional`.
 pub(crate) fn object<'a>(
     value: &'a Value,
-    place: &Place,
+    place: &ValueLocation,
     required: &[&str],
     optional: &[&str],
     report: &mut Report,
@@ -123,7 +123,7 @@ fn how_to_add(key: &str) -> &'static str {
 /// An array; `None` if it is something else.
 pub(crate) fn array<'a>(
     value: &'a Value,
-    place: &Place,
+    place: &ValueLocation,
     of: &str,
     report: &mut Report,
 ) -> Option<&'a [Value]> {
@@ -147,7 +147,7 @@ pub(crate) fn array<'a>(
 /// An array with at least one element.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
-    place: &Place,
+    place: &ValueLocation,
     of: &str,
     report: &mut Report,
 ) -> Option<&'a [Value]> {
@@ -164,7 +164,7 @@ pub(crate) fn non_empty<'a>(
 }
 
 /// A string.
-pub(crate) fn string<'a>(value: &'a Value, place: &Place, report: &mut Report) -> Option<&'a str> {
+pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut Report) -> Option<&'a str> {
     if let Value::String(text) = value {
         return Some(text);
     }
@@ -180,7 +180,7 @@ pub(crate) fn string<'a>(value: &'a Value, place: &Place, report: &mut Report) -
 }
 
 /// A number; NaN, with a problem noted, if it is something else.
-pub(crate) fn number(value: &Value, place: &Place, report: &mut Report) -> f64 {
+pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) -> f64 {
     if let Some(x) = value.as_f64().filter(|x| x.is_finite()) {
         return x;
     }
@@ -199,7 +199,7 @@ pub(crate) fn number(value: &Value, place: &Place, report: &mut Report) -> f64 {
 
 /// At least one number. Elements that are none are noted and read as NaN; empty if the
 /// whole is not an array.
-pub(crate) fn numbers(value: &Value, place: &Place, report: &mut Report) -> Vec<f64> {
+pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(items) = non_empty(value, place, "numbers", report) else { return Vec::new() };
     items
         .iter()
@@ -209,7 +209,7 @@ pub(crate) fn numbers(value: &Value, place: &Place, report: &mut Report) -> Vec<
             match item.as_f64().filter(|x| x.is_finite()) {
                 Some(x) => x,
                 None => {
-                    let element = Place::new(
+                    let element = ValueLocation::new(
                         format!("{}/{i}", place.path),
                         format!("Element {i} of {}", lower(&place.what)),
                     );

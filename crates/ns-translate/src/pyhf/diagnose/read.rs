@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::expect::{Place, array, kind_of, lower, non_empty, number, numbers, object, string};
+use super::expect::{ValueLocation, array, kind_of, lower, non_empty, number, numbers, object, string};
 use crate::pyhf::document::{
-    Channel, Config, Document, Effect, Known, Measurement, Modifier, ModifierType, Observation, Sample,
+    Channel, Config, Document, Effect, Measurement, Modifier, ModifierType, Observation, ReadParts, Sample,
     Setting,
 };
 use crate::pyhf::names::{list, nearest, quoted};
@@ -14,9 +14,9 @@ use crate::pyhf::problem::Report;
 
 /// The whole workspace.
 pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
-    let place = Place::new("", "The workspace");
+    let place = ValueLocation::new("", "The workspace");
     let mut document = Document::default();
-    let unknown = Known { channels: false, modifiers: false, observations: false };
+    let unknown = ReadParts { channels: false, modifiers: false, observations: false };
     if is_something_else(value, report) {
         document.known = unknown;
         return document;
@@ -97,7 +97,7 @@ fn read_list(
     mut item: impl FnMut(&Value, usize, &mut Report) -> bool,
 ) -> bool {
     let Some(value) = map.get(key) else { return false };
-    let place = Place::new(format!("/{key}"), format!("The list of {key}"));
+    let place = ValueLocation::new(format!("/{key}"), format!("The list of {key}"));
     let Some(items) = non_empty(value, &place, &format!("{item_name} objects"), report) else { return false };
     let mut complete = true;
     for (at, value) in items.iter().enumerate() {
@@ -107,9 +107,9 @@ fn read_list(
 }
 
 /// The value of `name`; for messages an object without one goes by its number.
-fn name_of(map: &Map<String, Value>, place: &Place, report: &mut Report) -> Option<String> {
+fn name_of(map: &Map<String, Value>, place: &ValueLocation, report: &mut Report) -> Option<String> {
     let value = map.get("name")?; // its absence was noted with the keys
-    let name = Place::new(place.key("name"), format!("The name of {}", lower(&place.what)));
+    let name = ValueLocation::new(place.key("name"), format!("The name of {}", lower(&place.what)));
     string(value, &name, report).map(str::to_owned)
 }
 
@@ -121,14 +121,16 @@ fn described(kind: &str, at: usize, value: &Value, of: &str) -> String {
     }
 }
 
-fn channel(value: &Value, at: usize, known: &mut Known, report: &mut Report) -> Option<Channel> {
-    let place = Place::new(format!("/channels/{at}"), described("Channel", at, value, ""));
+fn channel(value: &Value, at: usize, known: &mut ReadParts, report: &mut Report) -> Option<Channel> {
+    let place = ValueLocation::new(format!("/channels/{at}"), described("Channel", at, value, ""));
     let map = object(value, &place, &["name", "samples"], &[], report)?;
     let name = name_of(map, &place, report);
     let mut samples = Vec::new();
     let items = map.get("samples").and_then(|value| {
-        let samples =
-            Place::new(place.key("samples"), format!("The list of samples of {}", lower(&place.what)));
+        let samples = ValueLocation::new(
+            place.key("samples"),
+            format!("The list of samples of {}", lower(&place.what)),
+        );
         non_empty(value, &samples, "sample objects", report)
     });
     known.modifiers &= items.is_some();
@@ -148,22 +150,23 @@ fn channel(value: &Value, at: usize, known: &mut Known, report: &mut Report) -> 
 fn sample(
     value: &Value,
     at: usize,
-    channel: &Place,
-    known: &mut Known,
+    channel: &ValueLocation,
+    known: &mut ReadParts,
     report: &mut Report,
 ) -> Option<Sample> {
     let of = format!(" of {}", lower(&channel.what));
-    let place = Place::new(format!("{}/samples/{at}", channel.path), described("Sample", at, value, &of));
+    let place =
+        ValueLocation::new(format!("{}/samples/{at}", channel.path), described("Sample", at, value, &of));
     let map = object(value, &place, &["name", "data", "modifiers"], &[], report)?;
     let name = name_of(map, &place, report);
     let data = map.get("data").map_or_else(Vec::new, |value| {
         let what = format!("The data of {}", lower(&place.what));
-        numbers(value, &Place::new(place.key("data"), what), report)
+        numbers(value, &ValueLocation::new(place.key("data"), what), report)
     });
     let mut modifiers = Vec::new();
     let items = map.get("modifiers").and_then(|value| {
         let what = format!("The list of modifiers of {}", lower(&place.what));
-        array(value, &Place::new(place.key("modifiers"), what), "modifier objects", report)
+        array(value, &ValueLocation::new(place.key("modifiers"), what), "modifier objects", report)
     });
     known.modifiers &= items.is_some();
     for (m, item) in items.unwrap_or_default().iter().enumerate() {
@@ -180,16 +183,19 @@ fn sample(
     Some(Sample { at, name, data, modifiers })
 }
 
-fn modifier(value: &Value, at: usize, sample: &Place, report: &mut Report) -> Option<Modifier> {
+fn modifier(value: &Value, at: usize, sample: &ValueLocation, report: &mut Report) -> Option<Modifier> {
     let of = format!(" on {}", lower(&sample.what));
-    let place = Place::new(format!("{}/modifiers/{at}", sample.path), described("Modifier", at, value, &of));
+    let place =
+        ValueLocation::new(format!("{}/modifiers/{at}", sample.path), described("Modifier", at, value, &of));
     let map = object(value, &place, &["name", "type", "data"], &[], report)?;
     let name = name_of(map, &place, report);
     let kind = map.get("type").and_then(|value| modifier_type(value, &place, report));
     let kind = kind?;
     let data = map.get("data");
-    let data_place =
-        Place::new(place.key("data"), format!("The data of the {kind} {}", lower_object(&place.what)));
+    let data_place = ValueLocation::new(
+        place.key("data"),
+        format!("The data of the {kind} {}", lower_object(&place.what)),
+    );
     let mut pair = |keys: [&str; 2]| -> Option<(Option<&Value>, Option<&Value>)> {
         let map = object(data?, &data_place, &keys, &[], report)?;
         let [lo, hi] = keys;
@@ -250,15 +256,15 @@ fn lower_object(what: &str) -> &str {
 }
 
 /// One template of a histosys. Absence was noted with the keys.
-fn template(value: Option<&Value>, key: &str, data: &Place, report: &mut Report) -> Vec<f64> {
+fn template(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(value) = value else { return Vec::new() };
-    numbers(value, &Place::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
+    numbers(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
 /// One factor of a normsys.
-fn factor(value: Option<&Value>, key: &str, data: &Place, report: &mut Report) -> f64 {
+fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> f64 {
     let Some(value) = value else { return f64::NAN };
-    number(value, &Place::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
+    number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
 /// The type that other programs call so: HistFactory's XML and Combine's data cards.
@@ -270,9 +276,9 @@ fn foreign_type(name: &str) -> Option<&'static str> {
     }
 }
 
-fn modifier_type(value: &Value, place: &Place, report: &mut Report) -> Option<ModifierType> {
+fn modifier_type(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<ModifierType> {
     let what = format!("The type of {}", lower(&place.what));
-    let name = string(value, &Place::new(place.key("type"), what), report)?;
+    let name = string(value, &ValueLocation::new(place.key("type"), what), report)?;
     let kind = ModifierType::from_name(name);
     if kind.is_none() {
         let names = ModifierType::ALL.map(ModifierType::name);
@@ -289,30 +295,31 @@ fn modifier_type(value: &Value, place: &Place, report: &mut Report) -> Option<Mo
 }
 
 fn observation(value: &Value, at: usize, report: &mut Report) -> Option<Observation> {
-    let place = Place::new(format!("/observations/{at}"), described("Observation", at, value, ""));
+    let place = ValueLocation::new(format!("/observations/{at}"), described("Observation", at, value, ""));
     let map = object(value, &place, &["name", "data"], &[], report)?;
     let name = name_of(map, &place, report);
     let data = map.get("data").map_or_else(Vec::new, |value| {
         let what = format!("The data of {}", lower(&place.what));
-        numbers(value, &Place::new(place.key("data"), what), report)
+        numbers(value, &ValueLocation::new(place.key("data"), what), report)
     });
     Some(Observation { at, name: name?, data })
 }
 
 fn measurement(value: &Value, at: usize, report: &mut Report) -> Option<Measurement> {
-    let place = Place::new(format!("/measurements/{at}"), described("Measurement", at, value, ""));
+    let place = ValueLocation::new(format!("/measurements/{at}"), described("Measurement", at, value, ""));
     let map = object(value, &place, &["name", "config"], &[], report)?;
     let name = name_of(map, &place, report);
-    let config_place = Place::new(place.key("config"), format!("The config of {}", lower(&place.what)));
+    let config_place =
+        ValueLocation::new(place.key("config"), format!("The config of {}", lower(&place.what)));
     let config = map.get("config").and_then(|value| config(value, &config_place, report));
     Some(Measurement { at, name: name?, config: config? })
 }
 
-fn config(value: &Value, place: &Place, report: &mut Report) -> Option<Config> {
+fn config(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Config> {
     let map = object(value, place, &["poi", "parameters"], &[], report)?;
     let poi = map.get("poi").and_then(|value| {
         let what = format!("The parameter of interest (poi) in {}", lower(&place.what));
-        let place = Place::new(place.key("poi"), what);
+        let place = ValueLocation::new(place.key("poi"), what);
         if value.is_null() {
             report.error(
                 place.path,
@@ -326,7 +333,7 @@ fn config(value: &Value, place: &Place, report: &mut Report) -> Option<Config> {
     let mut parameters = Vec::new();
     if let Some(value) = map.get("parameters") {
         let what = format!("The list of parameters in {}", lower(&place.what));
-        let list = Place::new(place.key("parameters"), what);
+        let list = ValueLocation::new(place.key("parameters"), what);
         for (at, item) in
             array(value, &list, "parameter settings", report).unwrap_or_default().iter().enumerate()
         {
@@ -336,13 +343,14 @@ fn config(value: &Value, place: &Place, report: &mut Report) -> Option<Config> {
     Some(Config { poi: poi.unwrap_or_default().to_owned(), poi_broken: poi.is_none(), parameters })
 }
 
-fn setting(value: &Value, at: usize, list: &Place, report: &mut Report) -> Option<Setting> {
-    let place = Place::new(format!("{}/{at}", list.path), described("Parameter setting", at, value, ""));
+fn setting(value: &Value, at: usize, list: &ValueLocation, report: &mut Report) -> Option<Setting> {
+    let place =
+        ValueLocation::new(format!("{}/{at}", list.path), described("Parameter setting", at, value, ""));
     const OPTIONAL: [&str; 6] = ["inits", "bounds", "auxdata", "factors", "sigmas", "fixed"];
     let map = object(value, &place, &["name"], &OPTIONAL, report)?;
     let mut setting = Setting { at, ..Setting::default() };
     let name = name_of(map, &place, report);
-    let what = |key: &str| Place::new(place.key(key), format!("{key} in {}", lower(&place.what)));
+    let what = |key: &str| ValueLocation::new(place.key(key), format!("{key} in {}", lower(&place.what)));
     let mut broken = map.keys().any(|k| k != "name" && !OPTIONAL.contains(&k.as_str()));
     let mut read = |key: &str, report: &mut Report| {
         let numbers = numbers(map.get(key)?, &what(key), report);
@@ -375,7 +383,7 @@ fn setting(value: &Value, at: usize, list: &Place, report: &mut Report) -> Optio
 }
 
 /// An array of pairs of numbers.
-fn bounds(value: &Value, place: &Place, report: &mut Report) -> Option<Vec<(f64, f64)>> {
+fn bounds(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Vec<(f64, f64)>> {
     let items = non_empty(value, place, "[lower, upper] pairs", report)?;
     if let [lo, hi] = items
         && lo.is_number()
@@ -391,12 +399,17 @@ fn bounds(value: &Value, place: &Place, report: &mut Report) -> Option<Vec<(f64,
     let mut pairs = Vec::with_capacity(items.len());
     let mut sound = true;
     for (i, item) in items.iter().enumerate() {
-        let pair =
-            Place::new(format!("{}/{i}", place.path), format!("Element {i} of {}", lower(&place.what)));
+        let pair = ValueLocation::new(
+            format!("{}/{i}", place.path),
+            format!("Element {i} of {}", lower(&place.what)),
+        );
         match item.as_array().map(Vec::as_slice) {
             Some([lo, hi]) => {
                 let at = |end| {
-                    Place::new(format!("{}/{end}", pair.path), format!("A bound in {}", lower(&pair.what)))
+                    ValueLocation::new(
+                        format!("{}/{end}", pair.path),
+                        format!("A bound in {}", lower(&pair.what)),
+                    )
                 };
                 let (lo, hi) = (number(lo, &at(0), report), number(hi, &at(1), report));
                 sound &= !(lo.is_nan() || hi.is_nan());

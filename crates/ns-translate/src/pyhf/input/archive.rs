@@ -5,7 +5,7 @@ use std::io::Read;
 use tar::Archive;
 
 use super::bounded::Limits;
-use super::place::Place;
+use super::place::FileMember;
 use crate::pyhf::error::WorkspaceError;
 
 /// Bytes of a member's header; the first one tells an archive.
@@ -22,7 +22,7 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 /// The bytes of the member that `place` names. Of several with that name it is the last one, as for `tar`.
 pub(super) fn member(
     reader: impl Read,
-    place: &Place<'_>,
+    place: &FileMember<'_>,
     limits: Limits,
 ) -> Result<Vec<u8>, WorkspaceError> {
     let mut archive = Archive::new(reader);

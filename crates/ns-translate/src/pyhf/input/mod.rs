@@ -16,7 +16,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 use self::bounded::{Bounded, Limits};
-use self::place::Place;
+use self::place::FileMember;
 use super::error::WorkspaceError;
 
 /// First bytes of gzip.
@@ -28,7 +28,7 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// [`WorkspaceError::Io`] if the file cannot be read; [`WorkspaceError::TooLong`] if it has no end that a workspace could have; [`WorkspaceError::Unpack`] if it is damaged, or more comes out
 /// of it than is read; [`WorkspaceError::Member`] if it is an archive and none of its members is named.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
-    let place = Place::of(path);
+    let place = FileMember::of(path);
     let file = File::open(place.file()).map_err(|error| place.io(error))?;
     text(BufReader::new(file), &place, Limits::DEFAULT)
 }
@@ -38,17 +38,17 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
 /// # Errors
 /// As [`read_file`].
 pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceError> {
-    text(reader, &Place::stream(name), Limits::DEFAULT)
+    text(reader, &FileMember::stream(name), Limits::DEFAULT)
 }
 
 /// The file on disk that a user means: the archive where a member of one is named.
 #[must_use]
 pub fn file_of(path: &Path) -> &Path {
-    Place::of(path).file()
+    FileMember::of(path).file()
 }
 
 /// Reads to the end, through whatever packing there is.
-fn text(mut reader: impl Read, place: &Place<'_>, limits: Limits) -> Result<Vec<u8>, WorkspaceError> {
+fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result<Vec<u8>, WorkspaceError> {
     let first = first(&mut reader, GZIP.len()).map_err(|error| place.io(error))?;
     let packed = first == GZIP;
     let reader = Cursor::new(first).chain(reader);
@@ -74,7 +74,7 @@ enum Pipe {
 /// The text of a stream that is not compressed, or not any more.
 fn contents(
     mut reader: impl Read,
-    place: &Place<'_>,
+    place: &FileMember<'_>,
     limits: Limits,
     pipe: Pipe,
 ) -> Result<Vec<u8>, WorkspaceError> {

@@ -10,7 +10,7 @@ const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
 
 /// A file, and the member that is wanted of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FileMember<'a> {
     /// As messages call it: file and member.
     shown: &'a Path,
     file: &'a Path,
@@ -19,7 +19,7 @@ pub(super) struct Place<'a> {
     nameable: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FileMember<'a> {
     /// Splits at the first colon before which there is a file, or the name of an archive. A path that is a file
     /// as it stands is not split.
     pub(super) fn of(path: &'a Path) -> Self {

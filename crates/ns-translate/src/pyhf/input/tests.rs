@@ -34,7 +34,7 @@ fn read_as(bytes: &[u8], member: Option<&str>) -> Result<Vec<u8>, WorkspaceError
         path.push(":");
         path.push(member);
     }
-    text(bytes, &Place::of(Path::new(&path)), SMALL)
+    text(bytes, &FileMember::of(Path::new(&path)), SMALL)
 }
 
 fn refused(bytes: &[u8], member: Option<&str>) -> String {
@@ -180,7 +180,7 @@ fn a_path_is_split_where_there_is_a_file() {
 
 #[test]
 fn endless_input_stops_at_a_limit() {
-    let endless = |limit| text(std::io::repeat(b'y').take(limit), &Place::stream("pipe"), SMALL);
+    let endless = |limit| text(std::io::repeat(b'y').take(limit), &FileMember::stream("pipe"), SMALL);
     let error = endless(1 << 20).unwrap_err();
     assert!(matches!(error, WorkspaceError::TooLong { limit: 2_000, .. }), "{error}");
     assert!(error.to_string().starts_with("pipe is longer than 2000 bytes"), "{error}");

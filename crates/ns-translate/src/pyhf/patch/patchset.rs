@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Patch;
 use super::apply::{read_operations, syntax_error};
-use crate::pyhf::diagnose::expect::{Place, and, array, kind_of, non_empty, object, string};
+use crate::pyhf::diagnose::expect::{ValueLocation, and, array, kind_of, non_empty, object, string};
 use crate::pyhf::diagnose::report_duplicate_keys;
 use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::mark::without_mark;
@@ -181,7 +181,7 @@ impl<'a> Patchset<'a> {
             report.error("/patches".to_owned(), "The patchset has no patches.", "Add at least one.");
         }
         let metadata = Value::Object(written.metadata);
-        let place = Place::new("/metadata", "The metadata of the patchset");
+        let place = ValueLocation::new("/metadata", "The metadata of the patchset");
         check_metadata(&metadata, &place, report);
         let labels: Vec<String> = texts(metadata.get("labels"));
         let mut names: HashMap<String, usize> = HashMap::new();
@@ -296,21 +296,21 @@ fn check_structure(value: &Value, report: &mut Report) {
         );
         return;
     }
-    let place = Place::new("", "The patchset");
+    let place = ValueLocation::new("", "The patchset");
     let Some(map) = object(value, &place, &["metadata", "patches", "version"], &[], report) else { return };
     if let Some(version) = map.get("version") {
-        match string(version, &Place::new("/version", "The version"), report) {
+        match string(version, &ValueLocation::new("/version", "The version"), report) {
             Some(version) => check_version(version, report),
             None => return,
         }
     }
     if let Some(metadata) = map.get("metadata") {
-        check_metadata(metadata, &Place::new("/metadata", "The metadata of the patchset"), report);
+        check_metadata(metadata, &ValueLocation::new("/metadata", "The metadata of the patchset"), report);
     }
     let Some(patches) = map.get("patches") else { return };
-    let list = Place::new("/patches", "The list of patches");
+    let list = ValueLocation::new("/patches", "The list of patches");
     for (i, item) in non_empty(patches, &list, "patches", report).unwrap_or_default().iter().enumerate() {
-        let place = Place::new(format!("/patches/{i}"), format!("Patch number {i}"));
+        let place = ValueLocation::new(format!("/patches/{i}"), format!("Patch number {i}"));
         let Some(member) = object(item, &place, &["metadata", "patch"], &[], report) else { continue };
         if let Some(metadata) = member.get("metadata") {
             check_member_metadata(metadata, &place.key("metadata"), report);
@@ -318,7 +318,7 @@ fn check_structure(value: &Value, report: &mut Report) {
         if let Some(operations) = member.get("patch") {
             array(
                 operations,
-                &Place::new(place.key("patch"), format!("Patch number {i}")),
+                &ValueLocation::new(place.key("patch"), format!("Patch number {i}")),
                 "operations",
                 report,
             );
@@ -326,7 +326,7 @@ fn check_structure(value: &Value, report: &mut Report) {
     }
 }
 
-fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
+fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     const REQUIRED: [&str; 4] = ["references", "digests", "labels", "description"];
     let Value::Object(map) = value else {
         object(value, place, &REQUIRED, &[], report);
@@ -334,18 +334,18 @@ fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
     };
     check_metadata_keys(map, &REQUIRED, place, report);
     if let Some(labels) = map.get("labels") {
-        let list = Place::new(place.key("labels"), "The list of labels");
+        let list = ValueLocation::new(place.key("labels"), "The list of labels");
         for (i, label) in non_empty(labels, &list, "names", report).unwrap_or_default().iter().enumerate() {
-            string(label, &Place::new(format!("{}/{i}", list.path), format!("Label {i}")), report);
+            string(label, &ValueLocation::new(format!("{}/{i}", list.path), format!("Label {i}")), report);
         }
     }
     if let Some(digests) = map.get("digests") {
-        let place = Place::new(place.key("digests"), "The digests object of the patchset");
+        let place = ValueLocation::new(place.key("digests"), "The digests object of the patchset");
         let Some(map) = object(digests, &place, &[], &["sha256", "md5"], report) else { return };
         for (algorithm, hex) in
             map.iter().filter(|(algorithm, _)| ["sha256", "md5"].contains(&algorithm.as_str()))
         {
-            let place = Place::new(place.key(algorithm), format!("The {algorithm} digest"));
+            let place = ValueLocation::new(place.key(algorithm), format!("The {algorithm} digest"));
             let Some(hex) = string(hex, &place, report) else { continue };
             let length = if algorithm == "md5" { 32 } else { 64 };
             if hex.len() != length || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -368,7 +368,7 @@ fn check_metadata(value: &Value, place: &Place, report: &mut Report) {
 
 /// Keys of the metadata that are not there: other ones are allowed, so they may be misspelt. None is needed to find
 /// a patch and to apply it.
-fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &Place, report: &mut Report) {
+fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;
     for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
@@ -403,7 +403,7 @@ fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &Place, 
 }
 
 fn check_member_metadata(value: &Value, path: &str, report: &mut Report) -> Option<(String, Vec<Value>)> {
-    let place = Place::new(path, "The metadata of a patch");
+    let place = ValueLocation::new(path, "The metadata of a patch");
     let Value::Object(map) = value else {
         object(value, &place, &["name", "values"], &[], report);
         return None;
@@ -417,10 +417,11 @@ fn check_member_metadata(value: &Value, path: &str, report: &mut Report) -> Opti
         );
         return None;
     }
-    let name = string(map.get("name")?, &Place::new(place.key("name"), "The name of a patch"), report)?;
+    let name =
+        string(map.get("name")?, &ValueLocation::new(place.key("name"), "The name of a patch"), report)?;
     let values = array(
         map.get("values")?,
-        &Place::new(place.key("values"), "The values of a patch"),
+        &ValueLocation::new(place.key("values"), "The values of a patch"),
         "numbers or strings",
         report,
     )?;

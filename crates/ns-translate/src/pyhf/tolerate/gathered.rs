@@ -11,11 +11,11 @@ const NAMED: usize = 3;
 /// in hundreds.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    kinds: Vec<Kind>,
+    kinds: Vec<WarningKind>,
     by_name: HashMap<&'static str, usize>,
 }
 
-struct Kind {
+struct WarningKind {
     path: String,
     message: String,
     remedy: String,
@@ -36,12 +36,12 @@ impl Gathered {
         }
         let (message, remedy) = say();
         self.by_name.insert(kind, self.kinds.len());
-        self.kinds.push(Kind { path, message, remedy, others: Vec::new(), n_others: 0 });
+        self.kinds.push(WarningKind { path, message, remedy, others: Vec::new(), n_others: 0 });
     }
 
     /// Hands the warnings over.
     pub(crate) fn tell(self, report: &mut Report) {
-        for Kind { path, mut message, remedy, others, n_others } in self.kinds {
+        for WarningKind { path, mut message, remedy, others, n_others } in self.kinds {
             if n_others > 0 {
                 let places = if n_others == 1 { "another place" } else { "other places" };
                 let number = if n_others == 1 { String::new() } else { format!("{n_others} ") };

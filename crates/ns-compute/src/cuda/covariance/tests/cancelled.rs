@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 
 /// Fits of one model without uncertainties: so many that the device confirms, then so many beside their minimum, which
-/// the processor is to finish.
+/// the CPU is to finish.
 const CONFIRMED: usize = 4;
 const LEFT: usize = 3;
 
@@ -14,7 +14,7 @@ const LEFT: usize = 3;
 enum Stop {
     /// Before anything is computed.
     AtOnce,
-    /// While the processor is at the first fit that the device has left.
+    /// While the CPU is at the first fit that the device has left.
     InTheRest,
 }
 
@@ -25,7 +25,7 @@ fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let gpu = CudaSession::open_on_host(&model, &Execution { threads: 1, ..execution() }).unwrap();
     let tasks: Vec<FitTask> =
         (0..CONFIRMED + LEFT + 2).map(|i| task(local(&[(0, 0.8 + 0.1 * i as f64)]))).collect();
-    let mut outcomes = run(&gpu, &tasks, Wanted::default());
+    let mut outcomes = run(&gpu, &tasks, OutcomeParts::default());
     for outcome in &mut outcomes[CONFIRMED..CONFIRMED + LEFT] {
         outcome.fits[0].as_mut().unwrap().parameters[1] += 1e-3;
     }
@@ -34,15 +34,15 @@ fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let before = outcomes.clone();
     let stop = AtomicBool::new(false);
     with_fitted(&gpu, &tasks, |fitted| {
-        let frame = |i: usize, k: usize| {
+        let domain = |i: usize, k: usize| {
             stop.fetch_or(at == Stop::AtOnce, Ordering::Relaxed);
-            (fitted.frame)(i, k)
+            (fitted.domain)(i, k)
         };
         let data = |i: usize| {
             stop.store(true, Ordering::Relaxed);
             (fitted.data)(i)
         };
-        let watched = Fitted { frame: &frame, data: &data, ..*fitted };
+        let watched = Fitted { domain: &domain, data: &data, ..*fitted };
         let control = Control { observer: None, cancel: Some(&stop) };
         gpu.add_uncertainties(gpu.covers(ALL).unwrap(), &mut outcomes, &watched, ALL, control).unwrap();
     });

@@ -1,0 +1,310 @@
+//! The pieces in which a batch is handed to threads: one task, or a few toys of one task.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ns_core::{
+    AuxiliarySource, Control, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Seen, Start,
+    TaskOutcome, ToySource,
+};
+
+use super::request::{FitDomain, needed};
+use super::{CpuSession, put, take};
+use crate::eval::Dataset;
+use crate::lanes::{Toy, ToyEnd, ToyFitter, WIDTH};
+use crate::optimise::{Worker, fit};
+
+/// Toys of one unit: enough to keep all lanes busy to the end, few enough to share out among threads. No
+/// result depends on it.
+const TOYS_PER_UNIT: u64 = 128;
+
+/// What one thread does in one go.
+pub(super) struct WorkUnit<'a> {
+    pub(super) task: &'a FitTask,
+    /// Toys of the task's source; `None` where the data are given.
+    pub(super) toys: Option<UnitToys<'a>>,
+}
+
+/// Toys of one unit.
+pub(super) struct UnitToys<'a> {
+    source: &'a ToySource,
+    range: Range<u64>,
+    /// What the requests' fits share, one entry per request; `None` where the scalar optimiser does them.
+    fitters: Arc<Vec<Option<ToyFitter>>>,
+}
+
+impl<'a> WorkUnit<'a> {
+    /// The units of a task, in order.
+    pub(super) fn of(session: &CpuSession, task: &'a FitTask) -> Box<dyn Iterator<Item = Self> + 'a> {
+        let Seen::Drawn(drawn) = &task.data.seen else {
+            return Box::new(std::iter::once(Self { task, toys: None }));
+        };
+        let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
+        let source = drawn.source.as_ref();
+        let fitters = Arc::new(session.fitters(source, &task.fits, false));
+        Box::new((first..end).step_by(TOYS_PER_UNIT as usize).map(move |start| {
+            let range = start..end.min(start.saturating_add(TOYS_PER_UNIT));
+            Self { task, toys: Some(UnitToys { source, range, fitters: Arc::clone(&fitters) }) }
+        }))
+    }
+
+    /// Number of its outcomes.
+    pub(super) fn len(&self) -> usize {
+        self.toys.as_ref().map_or(1, |toys| (toys.range.end - toys.range.start) as usize)
+    }
+
+    /// Outcomes of a unit that was never begun.
+    pub(super) fn cancelled(&self) -> Vec<TaskOutcome> {
+        (0..self.len())
+            .map(|_| TaskOutcome {
+                fits: self.task.fits.iter().map(|_| Err(FitFailure::Cancelled)).collect(),
+            })
+            .collect()
+    }
+}
+
+impl CpuSession {
+    /// Runs one unit; `finished` hears of every fit.
+    pub(super) fn run_unit(
+        &self,
+        unit: &WorkUnit<'_>,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        finished: &dyn Fn(usize),
+    ) -> Vec<TaskOutcome> {
+        match &unit.toys {
+            Some(toys) => self.run_toys(unit.task, toys, wanted, control, worker, finished),
+            None => {
+                // `check_task` has seen the data; foreign kinds cannot come here.
+                let own = self.dataset(&unit.task.data).ok().flatten();
+                let data = own.as_ref().unwrap_or(&self.observed);
+                vec![self.run_task(unit.task, data, wanted, control, worker, finished)]
+            }
+        }
+    }
+
+    /// What the fits of a run of toys share, request by request.
+    /// `any_code`: for a device, which takes kinks and exponentials too.
+    pub(crate) fn fitters(
+        &self,
+        source: &ToySource,
+        requests: &[FitRequest],
+        any_code: bool,
+    ) -> Vec<Option<ToyFitter>> {
+        let plan = &self.plan;
+        let aux: Vec<f64> = source
+            .auxiliary
+            .iter()
+            .map(|datum| match datum {
+                AuxiliarySource::Gaussian(normal) => normal.mean(),
+                AuxiliarySource::Poisson(poisson) => poisson.mean(),
+            })
+            .collect();
+        let mut worker = take(&self.workers, plan);
+        let fitters = requests.iter().map(|request| {
+            // Devices look at all sides of kinks as the CPU's search does.
+            let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
+            if request.search != Search::Local && !sides {
+                return None;
+            }
+            let domain = FitDomain::new(&plan.structure.table, request);
+            let mut point = match &request.start {
+                Start::At(point) => point.to_vec(),
+                _ => source.parameters.clone(),
+            };
+            domain.place(request, &mut point);
+            let parts = (domain.lower, domain.upper, domain.fixed.as_slice());
+            let apart = matches!(request.start, Start::Earlier(_) | Start::Along(..));
+            ToyFitter::new(self.level, plan, &point, &aux, parts, apart, any_code, &mut worker.scratch)
+        });
+        let fitters = fitters.collect();
+        put(&self.workers, worker);
+        fitters
+    }
+
+    /// Draws the toys of a unit and runs the task's requests on all of them, one request after the other.
+    fn run_toys(
+        &self,
+        task: &FitTask,
+        toys: &UnitToys<'_>,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        finished: &dyn Fn(usize),
+    ) -> Vec<TaskOutcome> {
+        let data = self.draw(toys);
+        let mut outcomes: Vec<TaskOutcome> =
+            data.iter().map(|_| TaskOutcome { fits: Vec::with_capacity(task.fits.len()) }).collect();
+        for (index, fitter) in toys.fitters.iter().enumerate() {
+            if control.is_cancelled() {
+                outcomes.iter_mut().for_each(|outcome| outcome.fits.push(Err(FitFailure::Cancelled)));
+                continue;
+            }
+            match fitter {
+                Some(fitter) => {
+                    self.run_fitter(&task.fits, index, fitter, &data, wanted, control, worker, &mut outcomes);
+                }
+                None => {
+                    for (data, outcome) in data.iter().zip(&mut outcomes) {
+                        let start = self.start_of(&task.fits, index, &outcome.fits);
+                        let fit = task.fits.get(index).map(|request| {
+                            self.one(request, start, data, wanted, control, worker, &outcome.fits)
+                        });
+                        outcome.fits.extend(fit);
+                    }
+                }
+            }
+            finished(data.len());
+        }
+        outcomes
+    }
+
+    /// The data of a unit's toys.
+    fn draw(&self, toys: &UnitToys<'_>) -> Vec<Dataset> {
+        let plan = &self.plan;
+        let mut data: Vec<Dataset> = toys.range.clone().map(|_| Dataset::empty(plan)).collect();
+        let (mut main, mut aux) = (vec![0.0; plan.n_bins() * WIDTH], vec![0.0; plan.n_aux() * WIDTH]);
+        for (eight, first) in data.chunks_mut(WIDTH).zip(toys.range.clone().step_by(WIDTH)) {
+            toys.source.draw_eight_into(first, &mut main, &mut aux);
+            for (lane, toy) in eight.iter_mut().enumerate() {
+                for (to, from) in toy.main.iter_mut().zip(main.iter().skip(lane).step_by(WIDTH)) {
+                    *to = *from;
+                }
+                for (to, from) in toy.aux.iter_mut().zip(aux.iter().skip(lane).step_by(WIDTH)) {
+                    *to = *from;
+                }
+                toy.saturate(plan);
+            }
+        }
+        data
+    }
+
+    /// One request on all toys of a unit, in lanes.
+    fn run_fitter(
+        &self,
+        requests: &[FitRequest],
+        index: usize,
+        fitter: &ToyFitter,
+        data: &[Dataset],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        outcomes: &mut [TaskOutcome],
+    ) {
+        let plan = &self.plan;
+        let Some(request) = requests.get(index) else { return };
+        let domain = FitDomain::new(&plan.structure.table, request);
+        let asked: Vec<bool> = outcomes.iter().map(|outcome| needed(request, &outcome.fits)).collect();
+        let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
+        let starts: Vec<Vec<f64>> = chosen()
+            .map(|((_, _), outcome)| {
+                self.begin(request, &domain, self.start_of(requests, index, &outcome.fits))
+            })
+            .collect();
+        let jobs: Vec<Toy<'_>> = chosen()
+            .zip(&starts)
+            .map(|(((_, data), _), start)| Toy {
+                main: &data.main,
+                aux: &data.aux,
+                start,
+                saturated: data.saturated_main + data.saturated_constraint,
+            })
+            .collect();
+        let mut ends = fitter.run(self.level, plan, &jobs, control.cancel).into_iter();
+        // A search that was cut short may have missed what a whole one finds.
+        let cut_short = control.is_cancelled();
+        for ((asked, data), outcome) in asked.iter().zip(data).zip(outcomes.iter_mut()) {
+            if !asked {
+                outcome.fits.push(Err(FitFailure::NotNeeded));
+                continue;
+            }
+            let start = || self.start_of(requests, index, &outcome.fits);
+            let fit = match ends.next().filter(|_| !cut_short) {
+                Some(end) => self.settle_end(request, fitter, end, &start, data, wanted, control, worker),
+                None => Err(FitFailure::Cancelled),
+            };
+            outcome.fits.push(fit);
+        }
+    }
+
+    /// What a fit in lanes ended with; `start`: where it began.
+    pub(crate) fn settle_end(
+        &self,
+        request: &FitRequest,
+        fitter: &ToyFitter,
+        end: ToyEnd,
+        start: &dyn Fn() -> Vec<f64>,
+        data: &Dataset,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+    ) -> Result<FitOutcome, FitFailure> {
+        match end {
+            ToyEnd::Fitted(fit) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
+            // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
+            ToyEnd::Fitted(FitOutcome { parameters, .. }) => {
+                self.again(request, &parameters, &[], data, wanted, control, worker)
+            }
+            ToyEnd::Left { reached, known } => {
+                let further: Vec<Vec<f64>> =
+                    known.into_iter().chain(fitter.other_starts().iter().cloned()).collect();
+                let reached = reached.unwrap_or_else(start);
+                self.again(request, &reached, &further, data, wanted, control, worker)
+            }
+        }
+    }
+
+    /// Where a request's fit begins: all parameters, inside the box.
+    pub(crate) fn begin(&self, request: &FitRequest, domain: &FitDomain, mut start: Vec<f64>) -> Vec<f64> {
+        domain.place(request, &mut start);
+        for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !domain.fixed[*p]) {
+            *x = x.clamp(domain.lower[p], domain.upper[p]);
+        }
+        start
+    }
+
+    /// A request that lanes have begun, by the scalar optimiser from `start` and, where there may be several
+    /// minima, from `further` points and whatever they suggest.
+    pub(crate) fn again(
+        &self,
+        request: &FitRequest,
+        start: &[f64],
+        further: &[Vec<f64>],
+        data: &Dataset,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+    ) -> Result<FitOutcome, FitFailure> {
+        if control.is_cancelled() {
+            return Err(FitFailure::Cancelled);
+        }
+        let domain = FitDomain::new(&self.plan.structure.table, request);
+        let search = if further.is_empty() { Search::Local } else { Search::Standard };
+        let mut start = start.to_vec();
+        for &(p, value) in &request.fixed {
+            start[p] = value;
+        }
+        fit(worker, &self.problem(domain, data, true, control), &start, further, search, false, None, wanted)
+    }
+
+    /// One request on one toy, by the scalar optimiser.
+    fn one(
+        &self,
+        request: &FitRequest,
+        start: Vec<f64>,
+        data: &Dataset,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        earlier: &[Result<FitOutcome, FitFailure>],
+    ) -> Result<FitOutcome, FitFailure> {
+        if control.is_cancelled() {
+            Err(FitFailure::Cancelled)
+        } else if !needed(request, earlier) {
+            Err(FitFailure::NotNeeded)
+        } else {
+            self.run_fit(request, start, data, wanted, control, worker, true)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Parts of a batch: what goes to the device together, and what another session makes, whose outcomes and progress
+//! take their place in the whole.
+
+use ns_core::{
+    Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
+};
+
+/// Tasks that go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TaskKind {
+    /// Toys.
+    Drawn,
+    /// Given data.
+    Given,
+    /// What is left to the CPU: toys whose fits look for further minima one by one, and fits that release
+    /// parameters.
+    DrawnLeft,
+    GivenLeft,
+}
+
+impl TaskKind {
+    /// `kinked`: the model has kinks, of which devices look at all sides.
+    fn of(task: &FitTask, kinked: bool) -> Self {
+        let releases = task.fits.iter().any(|request| !request.released.is_empty());
+        let local = |search| search == Search::Local || (kinked && search == Search::Standard);
+        let searches = task.fits.iter().any(|request| !local(request.search));
+        match task.data.seen {
+            Seen::Drawn(_) if releases || searches => Self::DrawnLeft,
+            Seen::Drawn(_) => Self::Drawn,
+            Seen::Observed | Seen::Given(_) if releases => Self::GivenLeft,
+            Seen::Observed | Seen::Given(_) => Self::Given,
+        }
+    }
+}
+
+/// How far the tasks of a part have come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TasksDone {
+    /// The first so many are done.
+    pub(super) done: usize,
+    /// So many that follow are left to another session.
+    pub(super) left: usize,
+}
+
+/// Takes outcomes in order.
+pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
+
+/// Makes what it can of tasks of one sort; one at least is done or left.
+pub(super) type RunTasks<'a> =
+    dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
+
+/// Runs a batch, of a model with kinks or not, part by part: `make` makes what it can, and the session that `other` names the rest.
+///
+/// # Errors
+/// The first; what was made before it is delivered.
+pub(super) fn in_parts<'a>(
+    (tasks, kinked): (&[FitTask], bool),
+    wanted: OutcomeParts,
+    control: Control<'_>,
+    sink: &mut dyn Sink,
+    make: &RunTasks<'_>,
+    other: &dyn Fn(&[FitTask]) -> &'a dyn Session,
+) -> Result<(), SessionError> {
+    let total = fits_of(tasks);
+    let (mut index, mut fits) = (0, 0);
+    let mut rest = tasks;
+    while let Some(task_kind) =
+        rest.first().map(|task| TaskKind::of(task, kinked)).filter(|_| !control.is_cancelled())
+    {
+        let together = rest.iter().take_while(|task| TaskKind::of(task, kinked) == task_kind).count();
+        let now = rest.get(..together).unwrap_or_default();
+        let mut deliver = |outcomes: Vec<TaskOutcome>| {
+            for outcome in outcomes {
+                fits += outcome.fits.len();
+                sink.accept(index, outcome);
+                index += 1;
+            }
+            control.progress(fits, total);
+        };
+        let TasksDone { done, left } = make(task_kind, now, &mut deliver)?;
+        let left = now.get(done..).and_then(|tasks| tasks.get(..left)).unwrap_or_default();
+        if !left.is_empty() {
+            let place = BatchPosition { index, before: fits, total };
+            index += hand_over(other(now), left, wanted, control, sink, place)?;
+            fits += fits_of(left);
+        }
+        rest = rest.get((done + left.len()).max(1)..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Fits that tasks ask for.
+pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
+    let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
+    usize::try_from(fits).unwrap_or(usize::MAX)
+}
+
+/// How far a batch is when a part of it is handed over.
+#[derive(Debug, Clone, Copy)]
+struct BatchPosition {
+    /// Number of the next outcome.
+    index: usize,
+    /// Fits done before, and in all.
+    before: usize,
+    total: usize,
+}
+
+/// Has `session` make `tasks`, a part of a batch; returns how many outcomes it delivered.
+///
+/// # Errors
+/// Those of the session.
+fn hand_over(
+    session: &dyn Session,
+    tasks: &[FitTask],
+    wanted: OutcomeParts,
+    control: Control<'_>,
+    sink: &mut dyn Sink,
+    place: BatchPosition,
+) -> Result<usize, SessionError> {
+    let progress = control.observer.map(|observer| Progress { observer, place });
+    let observer = progress.as_ref().map(|progress| progress as &dyn Observer);
+    let mut shifted = Shifted { sink, by: place.index, delivered: 0 };
+    session.fit_batch(tasks, wanted, Control { observer, cancel: control.cancel }, &mut shifted)?;
+    Ok(shifted.delivered)
+}
+
+/// Passes on progress of the part as that of the batch.
+struct Progress<'a> {
+    observer: &'a dyn Observer,
+    place: BatchPosition,
+}
+
+impl Observer for Progress<'_> {
+    fn progress(&self, done: usize, _total: usize) {
+        self.observer.progress(self.place.before + done, self.place.total);
+    }
+}
+
+/// Passes on outcomes under later numbers.
+struct Shifted<'a> {
+    sink: &'a mut dyn Sink,
+    by: usize,
+    delivered: usize,
+}
+
+impl Sink for Shifted<'_> {
+    fn accept(&mut self, index: usize, outcome: TaskOutcome) {
+        self.delivered += 1;
+        self.sink.accept(self.by + index, outcome);
+    }
+}

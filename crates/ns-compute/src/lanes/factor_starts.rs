@@ -1,0 +1,51 @@
+//! Start points far along free scale factors, in the valleys that lead there.
+//!
+//! What the data fix is the product of a factor and the other effects on its samples: four times the factor, with a shape
+//! that takes the sample out of the region that measures it, may do nearly as well as the factor and the shape
+//! at their usual places. Between the two lies a ridge. A point that is merely moved along the factor falls back at once;
+//! so the factor is held there while all other parameters follow, on the data expected at the common point.
+
+use super::descend::{DescentJob, DescentMemory, FitKind, descend};
+use super::group::Bounds;
+use super::starts::CommonPoint;
+
+/// Where along a factor, in units of its value at the common point.
+const PLACES: [f64; 2] = [0.25, 4.0];
+
+/// A valley that lies so much higher in `-ln L`, on expected data, is not worth a descent.
+const HIGHEST: f64 = 20.0;
+
+/// Factors that are followed, at most: the first of the model.
+const MOST_FACTORS: usize = 8;
+
+/// The points, for all free factors without a constraint.
+pub(super) fn factor_starts(
+    kind: &FitKind<'_>,
+    common: &CommonPoint<'_>,
+    memory: &mut DescentMemory,
+) -> Vec<Vec<f64>> {
+    let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
+    let mut factors: Vec<usize> = kind.plan.structure.factor_param.iter().map(|&p| p as usize).collect();
+    factors.sort_unstable();
+    factors.dedup();
+    factors.retain(|p| kind.width[*p].is_none() && kind.metric.free.contains(p));
+    factors.truncate(MOST_FACTORS);
+    let mut found = Vec::new();
+    for p in factors {
+        let usual = if common.point[p] > 0.0 { common.point[p] } else { kind.plan.structure.table.init[p] };
+        for place in PLACES {
+            let to = (place * usual).clamp(lower[p], upper[p]);
+            let mut start = common.point.to_vec();
+            start[p] = to;
+            let mut bounds: Bounds = kind.bounds.clone();
+            (bounds.lower[p], bounds.upper[p]) = (to, to);
+            let held = FitKind { bounds: &bounds, ..*kind };
+            let job = DescentJob { main: common.main, aux: common.aux, start: &start, beat: None };
+            // Nobody needs a certificate of the place.
+            let ends = descend(&held, &[job], memory).into_iter();
+            let good = ends.filter(|end| end.value < HIGHEST && end.theta.iter().all(|x| x.is_finite()));
+            found.extend(good.map(|end| end.theta));
+        }
+    }
+    found
+}

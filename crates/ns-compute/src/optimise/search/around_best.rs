@@ -1,0 +1,87 @@
+//! Everything that is tried around the best minimum.
+
+use ns_core::Search;
+
+use super::super::{Problem, Worker};
+use super::attempt::BestSoFar;
+use super::combinations::{Effort, combinations};
+use super::factors::factors;
+use super::flips::{flips, mirror_strong_pulls};
+use super::lines::{Along, lines, strain};
+use super::restarts::{Restarts, restarts};
+use super::whole_box::{crossings, search_whole_box};
+
+/// Free parameters of the largest model in which combinations are tried: in larger ones a descent takes too long.
+const MOST_COMBINED: usize = 400;
+
+/// Rounds over single parameters and combinations: each begins at a lower minimum.
+const MOST_ROUNDS: usize = 5;
+
+/// Along single parameters, in the default search and in a thorough one.
+const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
+const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
+
+/// What the data have to gain from all bends together ([`strain`]) before the default search tries free factors and
+/// combinations of parameters, and starts again elsewhere: in models of up to [`MIDDLING`] free parameters, in larger ones under smooth
+/// codes, and in larger ones under codes with kinks.
+const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
+const MIDDLING: usize = 100;
+
+/// Parameters that the default search holds on their other side, in models with kinks.
+const FEW_CROSSINGS: usize = 24;
+
+/// Looks for lower minima around the best one, by every means that `effort` allows. With `neighbour` the fit is one beside a
+/// known fit, which has looked at the whole box: the default search then does not start again elsewhere.
+pub(super) fn look_around(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    effort: Search,
+    neighbour: bool,
+    found: &mut BestSoFar,
+) {
+    let toy = problem.physical;
+    // The best minimum is not far below the saturated model. Descents that go there, where bins have negative expected
+    // yields, are stopped.
+    let inside = &Problem { physical: true, ..problem.clone() };
+    let kinks = problem.plan.structure.has_kinks;
+    if !kinks {
+        mirror_strong_pulls(worker, inside, found);
+    }
+    let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
+    let combined = !toy && problem.plan.policy.bent && free <= MOST_COMBINED;
+    let thorough = effort == Search::Thorough;
+    let (along, tries) = match thorough {
+        true => (MANY_LINES, Effort::THOROUGH),
+        // Every side of a kink may have a minimum of its own.
+        false => (Along { all: kinks, ..FEW_LINES }, Effort::standard(problem)),
+    };
+    let mut elsewhere = !neighbour;
+    for _ in 0..MOST_ROUNDS {
+        flips(worker, inside, found, effort);
+        if !toy {
+            lines(worker, inside, along, found);
+        }
+        if combined && kinks {
+            crossings(worker, inside, if thorough { 256 } else { FEW_CROSSINGS }, found);
+        }
+        if !combined || (neighbour && kinks) {
+            break;
+        }
+        let alone = found.improved;
+        let least = LEAST_STRAIN[if free <= MIDDLING { 0 } else { 1 + usize::from(kinks) }];
+        let strained = thorough || strain(worker, inside, &found.best.theta.clone()) >= least;
+        if strained {
+            factors(worker, inside, thorough, found);
+            combinations(worker, inside, tries, found);
+        }
+        if elsewhere && found.improved == alone && strained {
+            elsewhere = false;
+            restarts(worker, inside, start, Restarts::of(effort, kinks), found);
+        }
+        if found.improved == alone {
+            break;
+        }
+    }
+    search_whole_box(worker, if toy { problem } else { inside }, start, found);
+}

@@ -1,0 +1,63 @@
+//! A certified minimum for models whose likelihood falls without end.
+//!
+//! Where nothing was observed and asymmetric effects make the expected yield negative, the likelihood falls on and on. A local minimum
+//! with positive expected yields is an answer, the end of such a fall is none.
+
+use super::super::descend::descend;
+use super::super::{Problem, Worker};
+use super::attempt::{BestSoFar, SHORT, attempt, runaway};
+use super::scatter::scattered;
+use crate::eval::Dataset;
+
+/// Events in empty bins, in turn: any number keeps the expected yield positive, the least one moves the minimum least.
+const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
+
+/// Scattered starts at most: few of them lead to a minimum.
+const MOST_RETURNS: usize = 200;
+
+/// Looks for a certified minimum elsewhere, if all descents so far fell without end.
+pub(super) fn recover_minimum(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    found: &mut BestSoFar,
+) {
+    let problem = &Problem { physical: true, ..problem.clone() };
+    // First with all asymmetric effects held at their start. Without them the expected yields seldom become negative, and a
+    // descent of all parameters from there often stays where they are positive.
+    let mut held = problem.clone();
+    for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.policy.asymmetric) {
+        *fixed |= asymmetric;
+    }
+    if let Ok(other) = descend(worker, &held, start, SHORT) {
+        found.iterations += other.iterations;
+        attempt(worker, problem, &other.theta, found);
+    }
+    fill_empty_bins(worker, problem, start, found);
+    for index in 0..MOST_RETURNS {
+        if !runaway(&found.best) || problem.is_cancelled() {
+            return;
+        }
+        let start = scattered(problem, start, index);
+        attempt(worker, problem, &start, found);
+        fill_empty_bins(worker, problem, &start, found);
+    }
+}
+
+/// Descends with a fraction of an event in every empty bin, less and less of it, and from each of these minima with
+/// the data themselves.
+fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut BestSoFar) {
+    let mut from = start.to_vec();
+    for events in IN_EMPTY_BINS {
+        if !runaway(&found.best) || problem.is_cancelled() {
+            return;
+        }
+        let main: Vec<f64> = problem.data.main.iter().map(|&n| if n > 0.0 { n } else { events }).collect();
+        let data = Dataset::new(problem.plan, &main, &problem.data.aux);
+        let filled = Problem { data: &data, ..problem.clone() };
+        let Ok(other) = descend(worker, &filled, &from, SHORT) else { return };
+        found.iterations += other.iterations;
+        from = other.theta;
+        attempt(worker, problem, &from, found);
+    }
+}

@@ -1,0 +1,166 @@
+//! Other valleys along single parameters.
+//!
+//! Where the effect of a parameter bends, a second minimum may have it on its other side or, beyond the end of the
+//! interpolation polynomial, on the same side. Each such parameter is put on a few values over [-3, 3]; from there the other
+//! parameters follow by Newton steps with the curvature of the minimum, which cost a gradient each. The lowest of
+//! these points deserve a descent.
+
+use super::super::active::classify;
+use super::super::{Problem, Worker};
+use crate::curvature::{Factored, Point, assemble, factor, solve};
+
+/// Values of a parameter that are looked at, besides its mirror image.
+const VALUES: [f64; 8] = [-2.4, -1.6, -1.0, -0.5, 0.5, 1.0, 1.6, 2.4];
+
+/// A value nearer than this to the one at the minimum is in the same valley.
+const LEAST_MOVE: f64 = 0.3;
+
+/// Newton steps of the others.
+const STEPS: usize = 2;
+
+/// A point beside a minimum from which a descent may end lower.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// Rise of `-ln L` above the minimum.
+    pub(super) rise: f64,
+    pub(super) theta: Vec<f64>,
+    /// The parameter that was moved.
+    pub(super) parameter: usize,
+}
+
+/// The curvature of a minimum, factored in `worker.curvature`, and the memory to move around it.
+pub(super) struct LocalCurvature<'a> {
+    minimum: &'a [f64],
+    value: f64,
+    /// Solution for a unit force along the parameter that is moved.
+    column: Vec<f64>,
+    force: Vec<f64>,
+    point: Vec<f64>,
+}
+
+impl<'a> LocalCurvature<'a> {
+    /// `None` if the exact Hessian is not positive there.
+    pub(super) fn new(worker: &mut Worker, problem: &Problem<'_>, minimum: &'a [f64]) -> Option<Self> {
+        let n = minimum.len();
+        let value = worker.evaluate(problem, minimum, 0.0).value();
+        worker.gradient(problem, minimum);
+        classify(worker, problem, minimum);
+        let point = Point {
+            theta: minimum,
+            data: problem.data,
+            active: &worker.active,
+            side: &worker.side,
+            exactness: 1.0,
+            damping: 0.0,
+        };
+        let (level, layout) = (problem.level, &problem.plan.structure.layout);
+        assemble(level, problem.plan, layout, point, &mut worker.scratch, &mut worker.curvature);
+        let Factored::Positive { .. } = factor(level, layout, &mut worker.curvature) else { return None };
+        let vector = || vec![0.0; n];
+        Some(Self { minimum, value, column: vector(), force: vector(), point: vector() })
+    }
+
+    /// Appends the lowest points on either side of parameter `p` that rise by less than `most`.
+    pub(super) fn look_along(
+        &mut self,
+        worker: &mut Worker,
+        problem: &Problem<'_>,
+        p: usize,
+        most: f64,
+        found: &mut Vec<Candidate>,
+    ) {
+        let here = self.minimum[p];
+        worker.unit.fill(0.0);
+        worker.unit[p] = 1.0;
+        solve(
+            problem.level,
+            &problem.plan.structure.layout,
+            &mut worker.curvature,
+            &worker.unit,
+            &mut self.column,
+        );
+        worker.unit[p] = 0.0;
+        let mut best: [Option<Candidate>; 2] = [None, None];
+        for value in VALUES.into_iter().chain([-here]) {
+            let value = value.clamp(problem.lower[p], problem.upper[p]);
+            if (value - here).abs() < LEAST_MOVE {
+                continue;
+            }
+            let Some(rise) = self.follow(worker, problem, &[(p, value)], most) else { continue };
+            let side = &mut best[usize::from(value > here)];
+            if rise < most && side.as_ref().is_none_or(|known| rise < known.rise) {
+                *side = Some(Candidate { rise, theta: self.point.clone(), parameter: p });
+            }
+        }
+        found.extend(best.into_iter().flatten());
+    }
+
+    /// Moves parameters to given values and lets the others follow; leaves the end in `self.point`. Returns the rise.
+    fn follow(
+        &mut self,
+        worker: &mut Worker,
+        problem: &Problem<'_>,
+        moved: &[(usize, f64)],
+        _most: f64,
+    ) -> Option<f64> {
+        let n = self.minimum.len();
+        self.point.copy_from_slice(self.minimum);
+        for &(p, value) in moved {
+            self.point[p] = value;
+        }
+        let mut rise = worker.evaluate(problem, &self.point, 0.0).value() - self.value;
+        if !rise.is_finite() {
+            return None;
+        }
+        for _ in 0..STEPS {
+            worker.gradient(problem, &self.point);
+            for q in 0..n {
+                self.force[q] = if worker.active[q] { worker.scratch.gradient[q] } else { 0.0 };
+            }
+            for &(p, _) in moved {
+                self.force[p] = 0.0;
+            }
+            solve(
+                problem.level,
+                &problem.plan.structure.layout,
+                &mut worker.curvature,
+                &self.force,
+                &mut worker.newton,
+            );
+            if let [(p, _)] = moved {
+                // The moved parameter stays: a step conditional on it.
+                let weight = worker.newton[*p] / self.column[*p];
+                if weight.is_finite() {
+                    for (d, c) in worker.newton.iter_mut().zip(&self.column) {
+                        *d -= weight * c;
+                    }
+                }
+            }
+            let mut length = 1.0;
+            let mut lower = false;
+            for _ in 0..2 {
+                for q in 0..n {
+                    worker.trial[q] = if worker.active[q] && moved.iter().all(|&(p, _)| p != q) {
+                        (self.point[q] - length * worker.newton[q]).clamp(problem.lower[q], problem.upper[q])
+                    } else {
+                        self.point[q]
+                    };
+                }
+                let trial = std::mem::take(&mut worker.trial);
+                let there = worker.evaluate(problem, &trial, 0.0).value() - self.value;
+                worker.trial = trial;
+                if there < rise {
+                    rise = there;
+                    self.point.copy_from_slice(&worker.trial);
+                    lower = true;
+                    break;
+                }
+                length *= 0.3;
+            }
+            if !lower {
+                break;
+            }
+        }
+        Some(rise)
+    }
+}

@@ -1,0 +1,118 @@
+//! A strongly nonlinear model whose minima are known: every bin has parameters of its own.
+
+use std::sync::Arc;
+
+use ns_core::{
+    BinnedData, Channel, Constraint, Control, Data, Drawn, Effect, EvaluationRequest, FitRequest, FitTask,
+    Interpolation, Model, Modifier, OutcomeParts, Parameter, ParameterSet, Sample, Search, Session, Start,
+    TaskOutcome,
+};
+
+/// Bins whose background a parameter of their own bends, by as much in either direction; one more has the signal.
+const NONLINEAR_BINS: usize = 6;
+const BACKGROUND: f64 = 100.0;
+const CURVATURE: f64 = 40.0;
+const SIGNAL: f64 = 50.0;
+/// Where toys are drawn and descents begin.
+const AT: f64 = 0.8;
+
+/// Every bin has parameters of its own, so its part of the minimum does not depend on the others; and each bent parameter
+/// may be on either side.
+pub(super) fn model() -> Model {
+    let modifier = |first, effect| Modifier { name: String::new(), first, effect };
+    let background = |b: usize| if b < NONLINEAR_BINS { BACKGROUND } else { 0.0 };
+    let bend = |p: usize| {
+        let far: Vec<f64> =
+            (0..=NONLINEAR_BINS).map(|b| background(b) + if b == p { CURVATURE } else { 0.0 }).collect();
+        modifier(p + 1, Effect::HistoSys { hi: far.clone(), lo: far })
+    };
+    let sample = |name: &str, nominal: Vec<f64>, modifiers| Sample { name: name.into(), nominal, modifiers };
+    let signal = (0..=NONLINEAR_BINS).map(|b| if b == NONLINEAR_BINS { SIGNAL } else { 0.0 }).collect();
+    let samples = vec![
+        sample("signal", signal, vec![modifier(0, Effect::NormFactor)]),
+        sample(
+            "background",
+            (0..=NONLINEAR_BINS).map(background).collect(),
+            (0..NONLINEAR_BINS).map(bend).collect(),
+        ),
+    ];
+    let pull = |aux| Constraint::Gaussian { sigma: 1.0, aux };
+    let parameter =
+        |name: String, init, bounds, constraint| Parameter { name, init, bounds, fixed: false, constraint };
+    let mut parameters = vec![parameter("mu".into(), 1.0, (0.0, 10.0), Constraint::None)];
+    parameters.extend((0..NONLINEAR_BINS).map(|p| parameter(format!("bent{p}"), 0.0, (-5.0, 5.0), pull(p))));
+    let set =
+        |(i, p): (usize, &Parameter)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
+    let parameter_sets = parameters.iter().enumerate().map(set).collect();
+    let counts = (0..=NONLINEAR_BINS)
+        .map(|b| background(b) + if b == NONLINEAR_BINS { SIGNAL } else { 0.0 })
+        .collect();
+    Model {
+        measurement: "bent".into(),
+        channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: NONLINEAR_BINS + 1, samples }],
+        parameters,
+        parameter_sets,
+        poi: Some(0),
+        interpolation: Interpolation::SMOOTH,
+        observed: BinnedData { main: counts, aux: vec![0.0; NONLINEAR_BINS] },
+        warnings: Vec::new(),
+    }
+}
+
+/// The lowest point of a bent bin with this count and auxiliary datum: of a fine grid, and between its neighbours.
+fn lowest(count: f64, datum: f64) -> f64 {
+    let value = |x: f64| {
+        let square = x * x;
+        let inside = square * (15.0 + square * (3.0 * square - 10.0)) / 8.0;
+        let expected = BACKGROUND + CURVATURE * if x.abs() < 1.0 { inside } else { x.abs() };
+        expected - count * expected.ln() + 0.5 * (x - datum).powi(2)
+    };
+    let grid = (-500..=500).map(|i| f64::from(i) / 100.0);
+    let near = grid.min_by(|&x, &y| value(x).total_cmp(&value(y))).unwrap();
+    let (mut low, mut high) = ((near - 0.01).max(-5.0), (near + 0.01).min(5.0));
+    for _ in 0..60 {
+        let third = (high - low) / 3.0;
+        if value(low + third) < value(high - third) { high -= third } else { low += third }
+    }
+    0.5 * (low + high)
+}
+
+/// Toys whose fits end above their lowest minimum, by how much; and how many were made.
+pub(super) struct Missed {
+    pub(super) toys: usize,
+    pub(super) above: Vec<(usize, f64)>,
+}
+
+/// Fits toys on `session` and compares with the lowest minima, whose values `cpu` gives.
+pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
+    const TOYS: u64 = 400;
+    let mut point = vec![AT; NONLINEAR_BINS + 1];
+    point[0] = 1.0;
+    let source = session.toy_source(&point, &Data::observed(), 5, 0).unwrap();
+    let request =
+        FitRequest { start: Start::At(point.into()), search: Search::Local, ..FitRequest::default() };
+    let drawn = Drawn { source: Arc::clone(&source), toys: 0..TOYS };
+    let tasks = [FitTask { data: drawn.into(), fits: vec![request] }];
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
+    assert_eq!(outcomes.len() as u64, TOYS);
+
+    let (mut sides, mut above) = (0, Vec::new());
+    for (toy, outcome) in outcomes.iter().enumerate() {
+        let fit = outcome.fits[0].as_ref().unwrap();
+        assert!(fit.converged(), "toy {toy}: {:?}", fit.status);
+        let data = source.draw(toy as u64);
+        let mut best = vec![(data.main[NONLINEAR_BINS] / SIGNAL).min(10.0)];
+        best.extend(data.main.iter().zip(&data.aux).map(|(&count, &datum)| lowest(count, datum)));
+        // A descent from the start alone does not get to the other side.
+        sides += usize::from(best[1..].iter().any(|x| *x < -0.1));
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+        let least = cpu.evaluate(&data.into(), &best, request).unwrap().nll[0];
+        assert!(fit.nll > least - 1e-9, "toy {toy}: {} is lower than {least}", fit.nll);
+        if fit.nll > least + 1e-6 {
+            above.push((toy, fit.nll - least));
+        }
+    }
+    assert!(sides * 2 > outcomes.len(), "{sides} toys have a parameter on the other side");
+    Missed { toys: outcomes.len(), above }
+}

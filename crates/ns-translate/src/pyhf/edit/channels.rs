@@ -1,0 +1,87 @@
+//! A part of the channels, for a fit that leaves the file as it is.
+
+use std::collections::HashSet;
+
+use super::super::error::WorkspaceError;
+use super::super::names::{list, quoted};
+use super::super::problem::Report;
+use super::super::workspace::Workspace;
+use super::edited::Operation;
+use super::unknown::NameKind;
+
+/// Which channels to fit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChannelSelection {
+    /// Only these; all if `None`.
+    pub keep: Option<Vec<String>>,
+    /// Not these.
+    pub mask: Vec<String>,
+}
+
+impl ChannelSelection {
+    /// True if every channel stays.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.keep.is_none() && self.mask.is_empty()
+    }
+}
+
+impl Workspace {
+    /// Names of the channels, in the order of the file.
+    #[must_use]
+    pub fn channel_names(&self) -> Vec<&str> {
+        self.document.channels.iter().map(|c| c.name.as_str()).collect()
+    }
+
+    /// The workspace with some of its channels only.
+    ///
+    /// Parameters that only the other channels use are gone with their settings. A parameter of
+    /// interest among them leaves a model without one, with a warning, as a background-only
+    /// workspace does. Unlike those of [`Workspace::prune`], messages about the result point at
+    /// places in the file that was read, and errors in the channels left out do not matter.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is wanted both ways, or none
+    /// is left.
+    pub fn select_channels(&self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
+        let mut report = Report::default();
+        let keep = selection.keep.as_deref();
+        let both = keep.unwrap_or_default().iter().chain(&selection.mask);
+        NameKind::Channel.require(both, &self.document, &mut report);
+        let mask: HashSet<&str> = selection.mask.iter().map(String::as_str).collect();
+        for name in keep.unwrap_or_default().iter().filter(|name| mask.contains(name.as_str())) {
+            report.error(
+                String::new(),
+                format!("Channel {} is both to be kept and to be left out.", quoted(name)),
+                "Name it once.",
+            );
+        }
+        let keep: Option<HashSet<&str>> = keep.map(|names| names.iter().map(String::as_str).collect());
+        let stays = |name: &str| !mask.contains(name) && keep.as_ref().is_none_or(|keep| keep.contains(name));
+        if !report.has_errors() && !self.document.channels.iter().any(|c| stays(&c.name)) {
+            report.error(
+                "/channels".to_owned(),
+                "No channel is left.",
+                list("Keep at least one. The channels are", &self.channel_names()),
+            );
+        }
+        if report.has_errors() {
+            return Err(WorkspaceError::CannotEdit { operation: Operation::SelectChannels, report });
+        }
+        let mut document = self.document.clone();
+        document.channels.retain(|c| stays(&c.name));
+        let channels = NameKind::Channel.names(&self.document);
+        // An observation of no channel at all keeps its warning.
+        document.observations.retain(|o| stays(&o.name) || !channels.contains(o.name.as_str()));
+        let before = NameKind::Modifier.names(&self.document);
+        let after =
+            NameKind::Modifier.names(&document).into_iter().map(str::to_owned).collect::<HashSet<_>>();
+        for measurement in &mut document.measurements {
+            measurement
+                .config
+                .parameters
+                .retain(|s| after.contains(&s.name) || !before.contains(s.name.as_str()));
+        }
+        Ok(Self { document, notes: self.notes.clone(), patches: self.patches.clone() })
+    }
+}

@@ -1,0 +1,374 @@
+//! Two workspaces as one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::str::FromStr;
+
+use super::super::document::{Channel, Document, Measurement, Observation, Setting};
+use super::super::error::WorkspaceError;
+use super::super::names::{list, quoted};
+use super::super::workspace::Workspace;
+use super::edited::{Edited, Log, Operation, usable};
+use super::unknown::NameKind;
+
+/// What happens to channels, observations and measurements of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Join {
+    /// There may be none.
+    #[default]
+    None,
+    /// They must be equal, and are then taken once. Measurements need the same parameter of
+    /// interest and no settings that differ; their settings are joined.
+    Outer,
+    /// The left one is taken, whatever the right one is.
+    LeftOuter,
+    /// The right one is taken, whatever the left one is, and the right workspace comes first.
+    RightOuter,
+}
+
+impl Join {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::Outer, Self::LeftOuter, Self::RightOuter];
+
+    /// As pyhf calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Outer => "outer",
+            Self::LeftOuter => "left outer",
+            Self::RightOuter => "right outer",
+        }
+    }
+}
+
+impl fmt::Display for Join {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Join {
+    type Err = String;
+
+    /// Reads `none`, `outer`, `left outer`, `right outer`; a hyphen will do for the space.
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|join| join.name() == text || join.name().replace(' ', "-") == text)
+            .ok_or_else(|| {
+                format!("there is no join {}; use none, outer, left-outer or right-outer", quoted(text))
+            })
+    }
+}
+
+/// How to combine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Combine {
+    /// What happens to things of the same name.
+    pub join: Join,
+    /// Channels of the same name are merged sample by sample instead of taken whole.
+    pub merge_channels: bool,
+}
+
+/// The two inputs in the order in which the result has them.
+struct Pair<'a> {
+    first: &'a Document,
+    second: &'a Document,
+    /// What a user calls the two.
+    names: [&'static str; 2],
+    options: Combine,
+}
+
+impl Workspace {
+    /// Combines two workspaces. Modifiers of the same name share a parameter afterwards, which
+    /// is what correlates the two; the changes list them.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::CannotEdit`] with every conflict, for `merge_channels` without a join
+    /// that could merge, [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces do not
+    /// make one, say because modifiers that cannot share a parameter have the same name.
+    pub fn combine(&self, right: &Self, options: Combine) -> Result<Edited, WorkspaceError> {
+        const OPERATION: Operation = Operation::Combine;
+        let mut log = Log::default();
+        for (side, workspace) in [("left", self), ("right", right)] {
+            for note in workspace.notes.warnings() {
+                let message = format!("In the {side} workspace: {}", note.message);
+                log.report.warn(note.path.clone(), message, note.remedy.clone());
+            }
+        }
+        if options.merge_channels && options.join == Join::None {
+            log.report.error(
+                String::new(),
+                "Channels cannot be merged with join none.",
+                "Choose outer, left-outer or right-outer.",
+            );
+            log.check(OPERATION)?;
+        }
+        // Positions as in a file, so that messages point there and equal things compare equal.
+        let (mut a, mut b) = (self.document.clone(), right.document.clone());
+        a.number();
+        b.number();
+        let pair = if options.join == Join::RightOuter {
+            Pair { first: &b, second: &a, names: ["right", "left"], options }
+        } else {
+            Pair { first: &a, second: &b, names: ["left", "right"], options }
+        };
+        let channels = pair.channels(&mut log);
+        let observations = pair.observations(&mut log);
+        let measurements = pair.measurements(&mut log);
+        log.check(OPERATION)?;
+        pair.note_shared(&mut log);
+        let document = Document { channels, observations, measurements, ..Document::default() };
+        let usable_before = usable(&a) && usable(&b);
+        log.finish(OPERATION, usable_before, document)
+    }
+}
+
+impl Pair<'_> {
+    /// One list from two: `path` and `same` look at the items, `merge` joins two of one name.
+    fn join<T: Clone>(
+        &self,
+        lists: [&[T]; 2],
+        kind: &Named<T>,
+        log: &mut Log,
+        mut merge: impl FnMut(&mut T, &T, &mut Log),
+    ) -> Vec<T> {
+        let [first, second] = lists;
+        let mut joined = first.to_vec();
+        let by_name: HashMap<String, usize> =
+            first.iter().enumerate().rev().map(|(i, item)| ((kind.name)(item).to_owned(), i)).collect();
+        for item in second {
+            let name = (kind.name)(item);
+            let Some(place) = by_name.get(name).and_then(|i| joined.get_mut(*i)) else {
+                log.change(
+                    (kind.path)(item),
+                    format!("{} {} from the {} workspace", kind.what, quoted(name), self.names[1]),
+                );
+                joined.push(item.clone());
+                continue;
+            };
+            let both = format!(
+                "{} {} is in both workspaces, at {} of the {} one",
+                capital(kind.what),
+                quoted(name),
+                (kind.path)(place),
+                self.names[0]
+            );
+            match self.options.join {
+                Join::None => log.report.error(
+                    (kind.path)(item),
+                    format!("{both}."),
+                    "Rename one of the two, or choose another join.",
+                ),
+                _ if kind.merges => merge(place, item, log),
+                _ if (kind.same)(place, item) => {}
+                Join::Outer => log.report.error(
+                    (kind.path)(item),
+                    format!("{both}, and the two differ{}.", (kind.difference)(place, item)),
+                    kind.remedy,
+                ),
+                Join::LeftOuter | Join::RightOuter => self.dropped(kind, place, item, log),
+            }
+        }
+        joined
+    }
+
+    /// Says that `item` is not taken.
+    fn dropped<T>(&self, kind: &Named<T>, kept: &T, item: &T, log: &mut Log) {
+        log.report.warn(
+            (kind.path)(item),
+            format!(
+                "{} {} of the {} workspace is not taken: it differs from that of the {} one, at {}{}.",
+                capital(kind.what),
+                quoted((kind.name)(item)),
+                self.names[1],
+                self.names[0],
+                (kind.path)(kept),
+                (kind.difference)(kept, item)
+            ),
+            "Rename one of the two to have both.",
+        );
+    }
+
+    fn channels(&self, log: &mut Log) -> Vec<Channel> {
+        let kind = Named {
+            what: "channel",
+            name: |c: &Channel| &c.name,
+            path: Channel::path,
+            same: |a, b| a.samples == b.samples,
+            difference: differing_samples,
+            merges: self.options.merge_channels,
+            remedy: "Make them equal, rename one, merge the channels, or choose a side with left-outer or \
+                     right-outer.",
+        };
+        self.join([&self.first.channels, &self.second.channels], &kind, log, |channel, other, log| {
+            self.merge_samples(channel, other, log);
+        })
+    }
+
+    /// Adds the samples that `channel` lacks.
+    fn merge_samples(&self, channel: &mut Channel, other: &Channel, log: &mut Log) {
+        for sample in &other.samples {
+            let place = format!("sample {} of channel {}", quoted(&sample.name), quoted(&channel.name));
+            let found = channel.samples.iter().find(|s| s.name == sample.name);
+            let [first, second] = self.names;
+            match found {
+                None => {
+                    log.change(sample.path(other), format!("{place} from the {second} workspace"));
+                    channel.samples.push(sample.clone());
+                }
+                Some(kept) if kept.data == sample.data && kept.modifiers == sample.modifiers => {}
+                Some(kept) => {
+                    let place = capital(&place);
+                    let at = kept.path(channel);
+                    if self.options.join == Join::Outer {
+                        log.report.error(
+                            sample.path(other),
+                            format!(
+                                "{place} is in both workspaces, at {at} of the {first} one, and the two \
+                                 differ."
+                            ),
+                            "Make them equal, rename one, or choose a side with left-outer or right-outer.",
+                        );
+                    } else {
+                        log.report.warn(
+                            sample.path(other),
+                            format!(
+                                "{place} of the {second} workspace is not taken: it differs from that of the \
+                                 {first} one, at {at}."
+                            ),
+                            "Rename one of the two to have both.",
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn observations(&self, log: &mut Log) -> Vec<Observation> {
+        let kind = Named {
+            what: "observation",
+            name: |o: &Observation| &o.name,
+            path: |o| format!("/observations/{}", o.at),
+            same: |a, b| a.data == b.data,
+            difference: |_, _| String::new(),
+            merges: false,
+            remedy: "Make them equal, or choose a side with left-outer or right-outer.",
+        };
+        // With the channels, an observation needs no line of its own.
+        let changes = log.changes.len();
+        let joined =
+            self.join([&self.first.observations, &self.second.observations], &kind, log, |_, _, _| {});
+        log.changes.truncate(changes);
+        joined
+    }
+
+    fn measurements(&self, log: &mut Log) -> Vec<Measurement> {
+        let kind = Named {
+            what: "measurement",
+            name: |m: &Measurement| &m.name,
+            path: |m| format!("/measurements/{}", m.at),
+            same: |a, b| a.config == b.config,
+            difference: |_, _| String::new(),
+            merges: self.options.join == Join::Outer,
+            remedy: "",
+        };
+        self.join([&self.first.measurements, &self.second.measurements], &kind, log, merge_settings)
+    }
+
+    /// The parameters that correlate the two.
+    fn note_shared(&self, log: &mut Log) {
+        let first = NameKind::Modifier.names(self.first);
+        let shared: BTreeSet<&str> =
+            NameKind::Modifier.names(self.second).into_iter().filter(|name| first.contains(name)).collect();
+        let shared: Vec<&str> = shared.into_iter().collect();
+        log.change(
+            "",
+            match shared.len() {
+                0 => "no parameter is shared by the two workspaces".to_owned(),
+                n => list(&format!("{n} parameter{} shared", if n == 1 { " is" } else { "s are" }), &shared),
+            },
+        );
+    }
+}
+
+/// How to look at the items of one list.
+struct Named<T> {
+    what: &'static str,
+    name: fn(&T) -> &str,
+    path: fn(&T) -> String,
+    /// Equal apart from the position.
+    same: fn(&T, &T) -> bool,
+    /// In what two of one name differ: empty or `: ...`.
+    difference: fn(&T, &T) -> String,
+    /// Two of one name become one.
+    merges: bool,
+    remedy: &'static str,
+}
+
+/// Which samples make two channels different.
+fn differing_samples(a: &Channel, b: &Channel) -> String {
+    let find = |channel: &Channel, name: &str| channel.samples.iter().position(|s| s.name == name);
+    let mut names: Vec<&str> = a
+        .samples
+        .iter()
+        .filter(|s| {
+            let other = find(b, &s.name).and_then(|i| b.samples.get(i));
+            other.is_none_or(|other| other.data != s.data || other.modifiers != s.modifiers)
+        })
+        .map(|s| s.name.as_str())
+        .collect();
+    names.extend(b.samples.iter().map(|s| s.name.as_str()).filter(|name| find(a, name).is_none()));
+    if names.is_empty() {
+        return " in the order of their samples".to_owned();
+    }
+    list(" in the samples", &names).trim_end_matches('.').to_owned()
+}
+
+/// Joins the settings of two measurements of one name.
+fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut Log) {
+    let place = format!("/measurements/{}/config", other.at);
+    if measurement.config.poi != other.config.poi {
+        log.report.error(
+            format!("{place}/poi"),
+            format!(
+                "Measurement {} has the parameter of interest {} in the left workspace and {} in the right one.",
+                quoted(&measurement.name),
+                quoted(&measurement.config.poi),
+                quoted(&other.config.poi)
+            ),
+            "Rename one of the two measurements, or one of the two parameters.",
+        );
+    }
+    for setting in &other.config.parameters {
+        let found = measurement.config.parameters.iter().find(|s| s.name == setting.name);
+        match found {
+            None => measurement.config.parameters.push(setting.clone()),
+            Some(kept) if equal(kept, setting) => {}
+            Some(kept) => log.report.error(
+                setting.path(other),
+                format!(
+                    "Measurement {} has settings of {} in both workspaces, at {} of the left one, and the two \
+                     differ.",
+                    quoted(&measurement.name),
+                    quoted(&setting.name),
+                    kept.path(measurement)
+                ),
+                "Make them equal, rename one of the measurements or parameters, or choose a side with \
+                 left-outer or right-outer.",
+            ),
+        }
+    }
+}
+
+/// Equal wherever they stand.
+fn equal(a: &Setting, b: &Setting) -> bool {
+    let b = Setting { at: a.at, ..b.clone() };
+    *a == b
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,34 @@
+//! Operations on whole workspaces: prune, rename, combine, sort, choose channels.
+//!
+//! They mean what the operations of the same names in `pyhf.Workspace` mean. Each returns a new
+//! workspace and leaves its input as it is; where something refers to what was removed or
+//! renamed, it follows. What was done is listed in [`Edited`], and nothing that the caller did
+//! not name disappears without being told there.
+//!
+//! ```
+//! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {
+//! use ns_translate::pyhf::{Prune, Workspace};
+//!
+//! # let text = include_bytes!("../../../../../tests/fixtures/simple_workspace.json");
+//! let workspace = Workspace::from_slice(text)?;
+//! let edited = workspace.prune(&Prune { channels: vec!["CR".to_owned()], ..Prune::default() })?;
+//! assert_eq!(edited.workspace.channel_names(), ["SR"]);
+//! assert_eq!(edited.changes[0].to_string(), "/channels/1: channel 'CR' with its observation");
+//! # Ok(())
+//! # }
+//! ```
+
+mod channels;
+mod combine;
+mod edited;
+mod effect;
+mod prune;
+mod rename;
+mod sort;
+mod unknown;
+
+pub use channels::ChannelSelection;
+pub use combine::{Combine, Join};
+pub use edited::{Change, Edited, Operation};
+pub use prune::Prune;
+pub use rename::Rename;

@@ -1,0 +1,297 @@
+//! Removing named things and systematics without effect.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::super::document::{Channel, Document, ModifierType, Sample};
+use super::super::error::WorkspaceError;
+use super::super::names::{list, quoted, show};
+use super::super::problem::Report;
+use super::super::workspace::Workspace;
+use super::edited::{Edited, Log, Operation, usable};
+use super::effect::{self, Thresholds};
+use super::unknown::{NameKind, modifiers, suggestion};
+
+/// What to remove.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Prune {
+    /// Channels, with their observations.
+    pub channels: Vec<String>,
+    /// Samples, from every channel.
+    pub samples: Vec<String>,
+    /// Modifiers of these names, from every sample, with their settings.
+    pub modifiers: Vec<String>,
+    /// Modifiers of these types (`normsys`, `histosys`, ...), from every sample.
+    pub modifier_types: Vec<String>,
+    /// Measurements.
+    pub measurements: Vec<String>,
+    /// Normsys modifiers that change their sample's normalisation by no more than this, up and
+    /// down, relative: 0.005 is half a percent. Looked at sample by sample.
+    pub norm_threshold: Option<f64>,
+    /// Histosys modifiers whose shape effect is no larger than this in every bin of their sample
+    /// and whose normalisation effect is no larger than `norm_threshold`, which must be given
+    /// too. The shape effect is the relative change of a bin once the change of the sum over all
+    /// bins is divided out.
+    pub shape_threshold: Option<f64>,
+}
+
+impl Workspace {
+    /// Removes what `prune` names, and then what is below its thresholds.
+    ///
+    /// Observations follow their channels. A parameter that loses its last modifier because
+    /// modifiers were pruned loses its settings, and a measurement whose parameter of interest
+    /// it was has none any more. One that loses it along with a channel or sample keeps both
+    /// (a signal may be patched in again later), with a warning. A parameter of interest is never
+    /// below a threshold.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that make no sense,
+    /// and if a channel would have no sample or the workspace no channel or measurement;
+    /// [`WorkspaceError::InvalidAfterEdit`] if a valid workspace would not be valid any more.
+    pub fn prune(&self, prune: &Prune) -> Result<Edited, WorkspaceError> {
+        const OPERATION: Operation = Operation::Prune;
+        let mut log = Log::of(self);
+        check_names(prune, &self.document, &mut log.report);
+        let thresholds = Thresholds::of(prune, &mut log.report);
+        log.check(OPERATION)?;
+
+        let mut document = self.document.clone();
+        let before = parameters(&document);
+        prune_channels(prune, &mut document, &mut log);
+        prune_samples(prune, &mut document, &mut log);
+        prune_measurements(prune, &mut document, &mut log);
+        log.check(OPERATION)?;
+        let between = parameters(&document);
+        prune_modifiers(prune, &mut document, &mut log);
+        if let Some(thresholds) = thresholds {
+            effect::prune(&mut document, &thresholds, &mut log);
+        }
+        let after = parameters(&document);
+        let gone: HashSet<&str> = between
+            .difference(&after)
+            .map(String::as_str)
+            .chain(prune.modifiers.iter().map(String::as_str))
+            .collect();
+        let unused: HashSet<&str> =
+            before.difference(&between).map(String::as_str).filter(|name| !gone.contains(name)).collect();
+        follow(&gone, &unused, &mut document, &mut log);
+        log.finish(OPERATION, usable(&self.document), document)
+    }
+}
+
+/// Names of the parameters that modifiers use.
+fn parameters(document: &Document) -> HashSet<String> {
+    modifiers(document).map(|m| m.name.clone()).collect()
+}
+
+fn check_names(prune: &Prune, document: &Document, report: &mut Report) {
+    NameKind::Channel.require(prune.channels.iter(), document, report);
+    NameKind::Sample.require(prune.samples.iter(), document, report);
+    NameKind::Modifier.require(prune.modifiers.iter(), document, report);
+    NameKind::Measurement.require(prune.measurements.iter(), document, report);
+    let known: BTreeSet<&str> = modifiers(document).map(|m| m.effect.kind().name()).collect();
+    for name in &prune.modifier_types {
+        let kind = ModifierType::from_name(name);
+        if kind.is_some() && known.contains(name.as_str()) {
+            continue;
+        }
+        let (message, remedy) = match kind {
+            Some(kind) => (
+                format!("No modifier is of type {kind}."),
+                list("The types in use are", &known.iter().collect::<Vec<_>>()),
+            ),
+            None => (
+                format!("There is no modifier type {}.", quoted(name)),
+                suggestion(name, &known, "The types in use are"),
+            ),
+        };
+        report.error("/channels".to_owned(), message, remedy);
+    }
+}
+
+fn prune_channels(prune: &Prune, document: &mut Document, log: &mut Log) {
+    if prune.channels.is_empty() {
+        return;
+    }
+    let goes = |name: &str| prune.channels.iter().any(|c| c == name);
+    for channel in document.channels.iter().filter(|c| goes(&c.name)) {
+        log.change(channel.path(), format!("channel {} with its observation", quoted(&channel.name)));
+    }
+    document.channels.retain(|c| !goes(&c.name));
+    document.observations.retain(|o| !goes(&o.name));
+    if document.channels.is_empty() {
+        log.report.error(
+            "/channels".to_owned(),
+            "All channels are to be pruned.",
+            "Keep at least one channel.",
+        );
+    } else if document.observations.is_empty() {
+        log.report.error(
+            "/observations".to_owned(),
+            "All observations are to be pruned with their channels.",
+            "Add the observations of the channels that stay.",
+        );
+    }
+}
+
+fn prune_samples(prune: &Prune, document: &mut Document, log: &mut Log) {
+    if prune.samples.is_empty() {
+        return;
+    }
+    let goes = |sample: &Sample| prune.samples.contains(&sample.name);
+    for channel in &mut document.channels {
+        if !channel.samples.is_empty() && channel.samples.iter().all(goes) {
+            log.report.error(
+                channel.path(),
+                format!("Channel {} would have no sample left.", quoted(&channel.name)),
+                "Prune the channel too, or keep one of its samples.",
+            );
+        }
+        for sample in channel.samples.iter().filter(|s| goes(s)) {
+            log.change(
+                sample.path(channel),
+                format!("sample {} of channel {}", quoted(&sample.name), quoted(&channel.name)),
+            );
+        }
+        channel.samples.retain(|s| !goes(s));
+    }
+}
+
+fn prune_measurements(prune: &Prune, document: &mut Document, log: &mut Log) {
+    if prune.measurements.is_empty() {
+        return;
+    }
+    let goes = |name: &str| prune.measurements.iter().any(|m| m == name);
+    for measurement in document.measurements.iter().filter(|m| goes(&m.name)) {
+        log.change(
+            format!("/measurements/{}", measurement.at),
+            format!("measurement {}", quoted(&measurement.name)),
+        );
+    }
+    document.measurements.retain(|m| !goes(&m.name));
+    if document.measurements.is_empty() {
+        log.report.error(
+            "/measurements".to_owned(),
+            "All measurements are to be pruned.",
+            "Keep at least one measurement.",
+        );
+    }
+}
+
+fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
+    if prune.modifiers.is_empty() && prune.modifier_types.is_empty() {
+        return;
+    }
+    let names: HashSet<&str> = prune.modifiers.iter().map(String::as_str).collect();
+    let types: HashSet<&str> = prune.modifier_types.iter().map(String::as_str).collect();
+    // One line for each name and type: a systematic is on many samples.
+    let mut counts: BTreeMap<(String, ModifierType), (String, usize)> = BTreeMap::new();
+    for_each_sample(document, |channel, sample| {
+        let place = sample.path(channel);
+        sample.modifiers.retain(|modifier| {
+            let kind = modifier.effect.kind();
+            let stays = !names.contains(modifier.name.as_str()) && !types.contains(kind.name());
+            if !stays {
+                let first = || (format!("{place}/modifiers/{}", modifier.at), 0);
+                counts.entry((modifier.name.clone(), kind)).or_insert_with(first).1 += 1;
+            }
+            stays
+        });
+    });
+    for ((name, kind), (path, n)) in counts {
+        let samples = if n == 1 { "1 sample".to_owned() } else { format!("{n} samples, here first") };
+        log.change(path, format!("{kind} {} on {samples}", quoted(&name)));
+    }
+}
+
+/// Calls `edit` with every sample and a channel that has its position but no samples.
+pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Channel, &mut Sample)) {
+    for channel in &mut document.channels {
+        let mut samples = std::mem::take(&mut channel.samples);
+        for sample in &mut samples {
+            edit(channel, sample);
+        }
+        channel.samples = samples;
+    }
+}
+
+/// Settings and parameters of interest of parameters that are gone, and a word about those that
+/// a removed channel or sample left unused.
+fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document, log: &mut Log) {
+    for measurement in &mut document.measurements {
+        let mut kept = Vec::new();
+        for setting in &measurement.config.parameters {
+            if gone.contains(setting.name.as_str()) {
+                log.change(
+                    setting.path(measurement),
+                    format!(
+                        "settings of {} in measurement {}",
+                        quoted(&setting.name),
+                        quoted(&measurement.name)
+                    ),
+                );
+            } else if unused.contains(setting.name.as_str()) {
+                kept.push(setting.name.as_str());
+            }
+        }
+        if !kept.is_empty() {
+            log.report.warn(
+                format!("/measurements/{}/config/parameters", measurement.at),
+                format!(
+                    "Measurement {} keeps settings that no modifier uses any more. {}",
+                    quoted(&measurement.name),
+                    list("They are those of", &kept)
+                ),
+                "Prune the modifiers by name to remove them.",
+            );
+        }
+        let poi = measurement.config.poi.as_str();
+        let path = format!("/measurements/{}/config/poi", measurement.at);
+        if unused.contains(poi) {
+            log.report.warn(
+                path,
+                format!(
+                    "Measurement {} keeps the parameter of interest {}, which no modifier uses any more.",
+                    quoted(&measurement.name),
+                    quoted(poi)
+                ),
+                "Patch a signal in, or fit without a parameter of interest.",
+            );
+        } else if gone.contains(poi) {
+            log.change(path.clone(), format!("parameter of interest {}", quoted(poi)));
+            log.report.warn(
+                path,
+                format!(
+                    "The parameter of interest {} is pruned, so measurement {} has none.",
+                    quoted(poi),
+                    quoted(&measurement.name)
+                ),
+                "Fits work; limits, significances and rankings need one.",
+            );
+            measurement.config.poi = String::new();
+        }
+        measurement.config.parameters.retain(|s| !gone.contains(s.name.as_str()));
+    }
+}
+
+impl Thresholds {
+    /// The thresholds asked for; `None` if there are none.
+    fn of(prune: &Prune, report: &mut Report) -> Option<Self> {
+        for (name, value) in [("norm", prune.norm_threshold), ("shape", prune.shape_threshold)] {
+            if let Some(value) = value.filter(|x| !(x.is_finite() && *x >= 0.0)) {
+                report.error(
+                    String::new(),
+                    format!("The {name} threshold is {}.", show(value)),
+                    "Give a relative effect of 0 or more, such as 0.005 for half a percent.",
+                );
+            }
+        }
+        if prune.shape_threshold.is_some() && prune.norm_threshold.is_none() {
+            report.error(
+                String::new(),
+                "A shape threshold needs a norm threshold: a histosys changes both, and is pruned as a whole.",
+                "Give both; a norm threshold of 0 leaves every normsys that has an effect.",
+            );
+        }
+        prune.norm_threshold.map(|norm| Self { norm, shape: prune.shape_threshold })
+    }
+}

@@ -1,0 +1,77 @@
+//! Names in a document, and complaints about names that are not there.
+
+use std::collections::BTreeSet;
+
+use super::super::document::{Document, Modifier};
+use super::super::names::{list, nearest, quoted};
+use super::super::problem::Report;
+
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameKind {
+    Channel,
+    Sample,
+    Modifier,
+    Measurement,
+}
+
+impl NameKind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Channel => "channel",
+            Self::Sample => "sample",
+            Self::Modifier => "modifier",
+            Self::Measurement => "measurement",
+        }
+    }
+
+    /// JSON pointer to the part of the document in which such names are.
+    fn section(self) -> &'static str {
+        if self == Self::Measurement { "/measurements" } else { "/channels" }
+    }
+
+    /// All names of this kind.
+    pub(super) fn names(self, document: &Document) -> BTreeSet<&str> {
+        let samples = || document.channels.iter().flat_map(|c| &c.samples);
+        match self {
+            Self::Channel => document.channels.iter().map(|c| c.name.as_str()).collect(),
+            Self::Sample => samples().map(|s| s.name.as_str()).collect(),
+            Self::Modifier => modifiers(document).map(|m| m.name.as_str()).collect(),
+            Self::Measurement => document.measurements.iter().map(|m| m.name.as_str()).collect(),
+        }
+    }
+
+    /// Reports each of `wanted` that does not exist.
+    pub(super) fn require<'a>(
+        self,
+        wanted: impl Iterator<Item = &'a String>,
+        document: &Document,
+        report: &mut Report,
+    ) {
+        let mut wanted = wanted.peekable();
+        if wanted.peek().is_none() {
+            return;
+        }
+        let known = self.names(document);
+        for name in wanted.filter(|name| !known.contains(name.as_str())) {
+            report.error(
+                self.section().to_owned(),
+                format!("No {} is called {}.", self.name(), quoted(name)),
+                suggestion(name, &known, &format!("The {}s are", self.name())),
+            );
+        }
+    }
+}
+
+/// The nearest name, or all of them.
+pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("Did you mean {}?", quoted(near)),
+        None => list(lead, &known.iter().collect::<Vec<_>>()),
+    }
+}
+
+/// Every modifier of a document.
+pub(super) fn modifiers(document: &Document) -> impl Iterator<Item = &Modifier> {
+    document.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers)
+}
