@@ -1,6 +1,6 @@
 """HistFactory in plain scalar Python: the slow second opinion of the tests.
 
-Written from the definitions in ``docs/numerics.md`` alone, one bin and one term at a
+Written from the definitions in ``docs/numerics`` alone, one bin and one term at a
 time, without arrays and without sharing a line with the engine. Every value comes with
 the sums of absolute terms that the accuracy contract is stated in.
 """

@@ -10,7 +10,7 @@ pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model
 
 /// A GPU as the driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GpuCandidate {
+pub(super) struct GpuDescription {
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) memory: u64,
@@ -48,7 +48,7 @@ pub(super) fn metal_session(
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] says why there is none.
-pub(super) fn cuda_gpus() -> Result<Vec<GpuCandidate>, SessionError> {
+pub(super) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
     cuda::gpus()
 }
 
@@ -109,7 +109,7 @@ mod cuda {
 
     use ns_compute::cuda::found;
 
-    use super::{Execution, GpuCandidate, Model, Session, SessionError};
+    use super::{Execution, GpuDescription, Model, Session, SessionError};
 
     pub(super) use ns_compute::cuda::is_warm;
 
@@ -117,14 +117,14 @@ mod cuda {
         ns_compute::cuda::open(model, execution)
     }
 
-    pub(super) fn gpus() -> Result<Vec<GpuCandidate>, SessionError> {
+    pub(super) fn gpus() -> Result<Vec<GpuDescription>, SessionError> {
         let gpus = found()?;
         if gpus.is_empty() {
             return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
         }
         Ok(gpus
             .into_iter()
-            .map(|gpu| GpuCandidate {
+            .map(|gpu| GpuDescription {
                 index: gpu.index,
                 name: gpu.name,
                 memory: gpu.memory,
@@ -140,7 +140,7 @@ mod cuda {
 mod cuda {
     //! What a build without CUDA says.
 
-    use super::{Device, Execution, GpuCandidate, Model, Session, SessionError};
+    use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 
     fn missing(device: Device) -> SessionError {
         SessionError::DeviceUnavailable {
@@ -155,7 +155,7 @@ mod cuda {
         Err(missing(execution.device))
     }
 
-    pub(super) fn gpus() -> Result<Vec<GpuCandidate>, SessionError> {
+    pub(super) fn gpus() -> Result<Vec<GpuDescription>, SessionError> {
         Err(missing(Device::Cuda(0)))
     }
 

@@ -74,7 +74,7 @@ pub fn devices() -> Vec<DeviceInfo> {
 }
 
 /// A GPU in one line.
-fn describe_gpu(gpu: &gpu::GpuCandidate) -> String {
+fn describe_gpu(gpu: &gpu::GpuDescription) -> String {
     format!(
         "{}, {:.0} GiB, compute capability {}.{}, driver for CUDA {}.{}, f64",
         gpu.name,
