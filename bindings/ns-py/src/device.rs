@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{Device, Execution, Session};
-use ns_inference::GpuCheck;
+use ns_core::{Device, Execution, Session, parse_bytes};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -112,48 +111,29 @@ pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     Ok(Execution { device, threads, ..Execution::default() })
 }
 
+/// An amount of memory, as a `memory` argument.
+#[derive(FromPyObject)]
+pub(crate) enum Memory {
+    Bytes(u64),
+    Text(String),
+}
+
+impl Memory {
+    /// In bytes.
+    ///
+    /// # Errors
+    /// `ValueError` for no bytes, and for text of another form than "500M".
+    pub(crate) fn bytes(self) -> PyResult<u64> {
+        let text = match self {
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Text(text) => text,
+        };
+        parse_bytes(&text).map_err(|why| PyValueError::new_err(format!("memory '{text}': {why}")))
+    }
+}
+
 /// A session, and why it is on its device where `auto` chose.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,
-}
-
-impl Opened {
-    /// What results say of the device, once it has run.
-    ///
-    /// # Errors
-    /// If Python refuses.
-    pub(crate) fn ran(&self, py: Python<'_>) -> PyResult<RunInfo> {
-        let gpu_check = match GpuCheck::of(self.session.as_ref()) {
-            Some(check) => Some(as_dict(py, &check)?),
-            None => None,
-        };
-        let device = Session::device(self.session.as_ref()).to_string();
-        Ok(RunInfo { device, device_reason: self.reason.clone(), gpu_check })
-    }
-}
-
-/// What ran.
-pub(crate) struct RunInfo {
-    pub(crate) device: String,
-    pub(crate) device_reason: Option<String>,
-    pub(crate) gpu_check: Option<Py<PyDict>>,
-}
-
-impl RunInfo {
-    /// Adds the keys of the JSON.
-    ///
-    /// # Errors
-    /// If Python refuses.
-    pub(crate) fn add_to(&self, py: Python<'_>, dict: &Bound<'_, PyDict>) -> PyResult<()> {
-        dict.set_item("device", &self.device)?;
-        dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))
-    }
-}
-
-/// The check as a dictionary.
-fn as_dict(py: Python<'_>, check: &GpuCheck) -> PyResult<Py<PyDict>> {
-    let text = serde_json::to_string(check).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?.unbind())
 }

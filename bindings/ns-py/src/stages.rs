@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use ns_core::{Control, Session};
 use ns_inference::Work;
+use ns_inference::report::{Report, RunInfo};
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::analysis::Common;
+use crate::analysis::{Common, Record};
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::statistic;
 use crate::load;
 use crate::model::{Note, Question};
 use crate::pickle::{Reduced, restorer};
-use crate::table::Table;
-use crate::toys::{HypotestToysResult, shard as read_shard, table, work};
+use crate::toys::{HypotestToysResult, shard as read_shard, work};
 use crate::whole::{tested, whole};
 use crate::work::{Progress, run};
 
@@ -279,14 +279,13 @@ pub(crate) fn toys_summarise(
     if got < wanted {
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }
-    let text = serde_json::to_string(&result).map_err(|error| bad(error.to_string()))?;
-    let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-    values.set_item("interpolation", &header.origin.interpolation)?;
-    values.set_item("model_digest", &header.origin.model_digest)?;
-    for key in ["device", "device_reason", "gpu_check"] {
-        values.set_item(key, py.None())?;
-    }
-    values.set_item("wall_s", wall_s)?;
-    let (table, text): (Table, String) = table(&result);
-    Ok(HypotestToysResult(crate::analysis::Record { values: values.unbind(), table, summary: text }))
+    // Each part may have run on another device.
+    let ran = RunInfo {
+        interpolation: Some(header.origin.interpolation),
+        model_digest: Some(header.origin.model_digest),
+        wall_s,
+        ..RunInfo::default()
+    };
+    let parts = result.parts();
+    Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?))
 }

@@ -1,6 +1,6 @@
 //! Numbers that the processor's code and the kernels share, each with one name and one value.
 //!
-//! The C++ header `kernels/constants.cuh` is made from this list, so that no kernel has such a number of its own (`cuda/header.rs`). A
+//! The C++ header `kernels/constants.cuh` is made from this list, so that no kernel has such a number of its own (`device/header.rs`). A
 //! value that differs between the two on purpose has two names here.
 // Some are of the kernels alone, and builds without devices have no use for others.
 #![allow(dead_code)]

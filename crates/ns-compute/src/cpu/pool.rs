@@ -3,6 +3,7 @@
 //! other, so a forked process starts its own.
 
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ns_core::{Device, SessionError};
@@ -62,14 +63,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// How many threads there are beside the calling one.
-    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-    pub(crate) fn helpers(&self) -> usize {
-        self.helpers
-    }
-
     /// Runs `work` on the calling thread, and on up to `helpers` others at the same time; back when all have returned.
-    pub(crate) fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
+    fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {
             for _ in 0..helpers.min(self.helpers) {
@@ -78,6 +73,21 @@ impl Pool {
             work();
         });
         self.resting.lock().unwrap_or_else(PoisonError::into_inner).push(started);
+    }
+
+    /// Calls `work` with every number below `count`, on the calling thread and others, `threads` at most. Each takes the next number
+    /// when it is done with one: pieces of work take unequal times.
+    pub(crate) fn each(pool: Option<&Self>, threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        let run = || {
+            while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < count) {
+                work(number);
+            }
+        };
+        match (pool, threads.min(count)) {
+            (Some(pool), threads @ 2..) => pool.help(threads - 1, &run),
+            _ => run(),
+        }
     }
 
     /// Threads of this process that rest, or new ones. `None`: they cannot be started.
@@ -95,7 +105,6 @@ impl Pool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::Barrier;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 

@@ -267,7 +267,7 @@ fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut R
     number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// The type that other programs call so: HistFactory's XML and Combine's data GPUs.
+/// The type that other programs call so: HistFactory's XML and Combine's data cards.
 fn foreign_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),
