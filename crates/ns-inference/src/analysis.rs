@@ -8,7 +8,8 @@ use ns_core::{
     Search, Session, Start, TaskOutcome,
 };
 
-use crate::fit::diagnosis;
+use crate::diagnosis;
+use crate::effort::{is_middling, is_small, is_tiny};
 use crate::{FitOptions, InferenceError};
 
 /// The result of one fit of a batch.
@@ -61,6 +62,23 @@ impl<'a> Analysis<'a> {
         self.base.fixed.iter().any(|(i, _)| *i == index)
             || (self.model.parameters.get(index).is_some_and(|p| p.fixed)
                 && !self.base.released.contains(&index))
+    }
+
+    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
+    pub(crate) fn is_tiny(&self) -> bool {
+        is_tiny(self.model, &self.base)
+    }
+
+    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
+    /// neighbours.
+    pub(crate) fn is_small(&self) -> bool {
+        is_small(self.model, &self.base)
+    }
+
+    /// How far the fits of a scan or a ranking search: in models of middling size as far as the free fit, since a descent from
+    /// a neighbour's point may end in a higher valley than a fit of its own; otherwise as [`Self::nearby_search`].
+    pub(crate) fn variation_search(&self) -> Search {
+        if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
     }
 
     /// True once the caller asked to stop.

@@ -2,8 +2,6 @@
 
 use ns_core::{FitRequest, Model, Search};
 
-use crate::analysis::Analysis;
-
 /// Free parameters up to which every fit on the way to a number is searched: that takes microseconds to a millisecond.
 const TINY: usize = 24;
 
@@ -12,6 +10,11 @@ const SMALL: usize = 48;
 
 /// Free parameters up to which conditional fits get the search that the free fit had: a millisecond or a few.
 const MIDDLING: usize = 120;
+
+/// At most [`TINY`].
+pub(crate) fn is_tiny(model: &Model, request: &FitRequest) -> bool {
+    has_at_most(TINY, model, request)
+}
 
 /// At most [`SMALL`]. False, like the others, where the free fit has no search.
 pub(crate) fn is_small(model: &Model, request: &FitRequest) -> bool {
@@ -30,23 +33,4 @@ fn has_at_most(most: usize, model: &Model, request: &FitRequest) -> bool {
             !held(*i) && p.bounds.0 < p.bounds.1 && (!p.fixed || request.released.contains(i))
         });
     request.search != Search::Local && free.count() <= most
-}
-
-impl Analysis<'_> {
-    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
-    pub(crate) fn is_tiny(&self) -> bool {
-        has_at_most(TINY, self.model, &self.base)
-    }
-
-    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
-    /// neighbours.
-    pub(crate) fn is_small(&self) -> bool {
-        is_small(self.model, &self.base)
-    }
-
-    /// How far the fits of a scan or a ranking search: in models of middling size as far as the free fit, since a descent from
-    /// a neighbour's point may end in a higher valley than a fit of its own; otherwise as [`Self::nearby_search`].
-    pub(crate) fn variation_search(&self) -> Search {
-        if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
-    }
 }

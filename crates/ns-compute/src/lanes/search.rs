@@ -52,7 +52,7 @@ impl FurtherStarts<'_> {
             search.from(&starts, memory);
             open.retain(|&i| search.several_minima[i]);
         }
-        if kind.plan.bent {
+        if kind.plan.policy.bent {
             search.flip(self.bendable, converged, memory);
         }
         search.lower()

@@ -1,6 +1,6 @@
 //! What a run of toys is asked to do.
 
-use ns_core::{BinnedData, Data, Model};
+use ns_core::Model;
 use serde::Deserialize;
 
 use super::{Shard, ToyOrigin};
@@ -131,7 +131,7 @@ pub(super) fn origin(
     ToyOrigin {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         model_digest: model.digest(),
-        data_digest: digest(model, &analysis.data),
+        data_digest: analysis.data.counts(model).digest(),
         interpolation: model.interpolation.to_string(),
         samplers: ns_core::random::SAMPLERS,
         seed,
@@ -162,12 +162,4 @@ pub(super) fn fit_options(model: &Model, origin: &ToyOrigin) -> Result<FitOption
         options = options.fix(name, *value);
     }
     Ok(options)
-}
-
-/// Fingerprint of the data that an analysis fits.
-pub(super) fn digest(model: &Model, data: &Data) -> String {
-    match data {
-        Data::Binned(data) => BinnedData::digest(data),
-        _ => model.observed.digest(),
-    }
 }

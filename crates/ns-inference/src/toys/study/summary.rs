@@ -2,7 +2,7 @@
 
 use super::result::{FitToysResult, ParameterStudy};
 use crate::InferenceError;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyStatus};
 
 /// Toys up to which the median is that of the values themselves.
