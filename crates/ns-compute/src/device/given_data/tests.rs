@@ -2,8 +2,8 @@
 //! certificates that do not hold.
 
 use ns_core::{
-    BinnedData, Channel, Condition, Constraint, Effect, Execution, FitOutcome, FitRequest, Interpolation,
-    Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+    BinnedData, Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest,
+    Interpolation, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
 };
 
 use super::super::host;
