@@ -14,29 +14,29 @@ pub struct BinnedData {
     pub aux: Vec<f64>,
 }
 
-/// Which data a task uses. Opaque to inference: only the session looks inside.
+/// The data of a task. Analyses do not look inside; only the session does.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Data {
-    /// What the session was opened with.
+    /// The observed data, with which the session was opened.
     Observed,
     /// Given counts.
     Binned(Arc<BinnedData>),
-    /// Toys that the session draws itself, one after another: they never exist in memory together.
+    /// Toys that the session draws itself, one after another, so that they are never all in memory.
     Drawn(Drawn),
 }
 
 /// A run of toys of one source. A task with such data has one outcome per toy.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// What they are drawn from.
+    /// The distributions that they are drawn from.
     pub source: Arc<ToySource>,
     /// Their indices.
     pub toys: Range<u64>,
 }
 
 impl Data {
-    /// How many data sets this stands for: the number of toys, or 1.
+    /// Number of data sets: the number of toys, or 1.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
