@@ -16,8 +16,8 @@ pub(crate) struct Document {
     pub(crate) known: ReadParts,
 }
 
-/// Which parts were read in full. A file with structural errors is read as far as possible,
-/// and a rule about something *missing* must not speak where the reader left something out.
+/// Which parts were read in full. A file with structural errors is read as far as possible;
+/// rules about something *missing* must not be applied to parts that were not read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub(crate) channels: bool,
