@@ -1,4 +1,4 @@
-//! The JSON of every command: its own keys and those that all share.
+//! The JSON of every command: its own keys and the common ones.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use serde_json::ser::Formatter;
 
 use crate::table::count;
 
-/// What ran.
+/// The device that ran, and its check.
 #[derive(Debug, Clone)]
 pub(crate) struct RunInfo {
     device: Device,
@@ -28,7 +28,7 @@ impl RunInfo {
         Self { device: session.device(), reason: reason.cloned(), check: GpuCheck::of(session) }
     }
 
-    /// The device for people: with what was checked where a GPU ran.
+    /// The device as text, with the check of a GPU.
     pub(crate) fn device(&self) -> String {
         match &self.check {
             None => self.device.to_string(),

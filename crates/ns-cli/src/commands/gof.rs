@@ -66,7 +66,7 @@ fn with_toys(result: &GoodnessResult) -> String {
     )
 }
 
-/// The test for people.
+/// The test as a table.
 fn report(result: &GoodnessResult) -> String {
     format!(
         "goodness of fit against the saturated model\n\

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &HypotestArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// The test for people.
+/// The test as a table.
 fn report(result: &HypotestResult, expected_set: bool) -> String {
     let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
     let mut t = table::table(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);

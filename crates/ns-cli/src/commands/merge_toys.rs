@@ -90,7 +90,7 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// What a reader of the numbers should know about the files.
+/// Warnings about the files.
 ///
 /// # Errors
 /// If toys are missing, unless that is allowed.

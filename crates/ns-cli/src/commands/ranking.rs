@@ -109,7 +109,7 @@ fn read_groups(path: &Path) -> Result<Vec<Group>, CliError> {
     Ok(groups.into_iter().map(|(name, members)| Group::new(name, members)).collect())
 }
 
-/// The ranking for people.
+/// The ranking as tables.
 fn report(result: &RankingResult) -> String {
     let (header, rows) = ranking_rows(result);
     let whole = lay_out(&header, rows);

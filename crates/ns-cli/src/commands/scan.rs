@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     plots.finish(exit, |_| Ok(picture::scan(&result).draw()?))
 }
 
-/// The scan for people.
+/// The scan as tables.
 fn report(result: &ScanResult) -> String {
     let best = |name: &str, value: f64, sigma: Option<f64>| match sigma {
         Some(sigma) => format!("{name} = {}", ns_inference::present::measurement(value, sigma)),

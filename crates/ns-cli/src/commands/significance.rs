@@ -38,7 +38,7 @@ pub(crate) fn run(args: &SignificanceArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// The significance for people.
+/// The significance as a table.
 fn report(result: &SignificanceResult) -> String {
     let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
     let mut t = table::table(&["", "p0", "Z"], &[1, 2]);

@@ -59,7 +59,7 @@ enum Point {
     File(PathBuf),
 }
 
-/// Reads a point; every text is one, for example a file's name.
+/// Reads a point. Any text other than the known words is the name of a file.
 #[allow(clippy::unnecessary_wraps)]
 fn point(text: &str) -> Result<Point, String> {
     Ok(match text {
@@ -70,7 +70,7 @@ fn point(text: &str) -> Result<Point, String> {
 }
 
 impl Point {
-    /// The point that it stands for.
+    /// The parameters of the point.
     fn read(&self, model: &Model) -> Result<GeneratingPoint, CliError> {
         Ok(match self {
             Self::BestFit => GeneratingPoint::BestFit,
@@ -85,7 +85,7 @@ impl Point {
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
-/// saved run that is another one, or a file that cannot be written.
+/// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let place = args.save.claim(args.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
@@ -121,12 +121,12 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// The study for people.
+/// The study as a table.
 pub(super) fn report(result: &FitToysResult) -> String {
     let header = ["parameter", "generated", "mean", "spread", "pull mean", "pull width", "coverage"];
     let mut t = table::table(&header, &[1, 2, 3, 4, 5, 6]);
     for p in &result.parameters {
-        // A minimum at 0 is found to within what no toy can tell from 0.
+        // A minimum at 0 is found to within a precision that no toy can tell from 0.
         let nothing = p.spread.is_some_and(|spread| p.generated.abs() < 1e-6 * spread);
         t.add_row(vec![
             p.name.clone(),

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         (false, false) => Exit::Failed,
     };
     job.finish(&result, &result.warnings, |_| report(&result, args))?;
-    // Without a scan (interrupted before it) there is still an empty picture to complain about.
+    // Without a scan (if it was interrupted) the empty picture gives an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
 
@@ -173,7 +173,7 @@ fn along(scan: &LimitScan, param: &str) -> String {
     format!("CLs along the grid\n{}", table::text(&t))
 }
 
-/// The limits for people.
+/// The limits as a table.
 fn report(result: &LimitResult, args: &UpperLimitArgs) -> String {
     let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
     let mut t = table::table(&["", "limit", "CLs there"], &[1, 2]);
@@ -186,7 +186,7 @@ fn report(result: &LimitResult, args: &UpperLimitArgs) -> String {
             t.add_row(vec![format!("expected {label}"), number(*limit), number(cls)]);
         }
     }
-    // The grid that a picture chose for itself stays out.
+    // A grid that was chosen for a picture is not shown.
     let scan = result.scan.as_ref().filter(|_| args.scan_start.is_some());
     format!(
         "upper limit on {} at {} % confidence, CLs with {}\n{}{}\nbest fit {} = {}, {}",

@@ -26,7 +26,7 @@ pub(super) fn run(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError>
     Ok(exit)
 }
 
-/// The limits for people.
+/// The limits as a table.
 fn report(result: &ToyLimitResult) -> String {
     let mut t = table::table(&["", "limit"], &[1]);
     t.add_row(vec!["observed".to_owned(), with_error(result.observed, result.observed_error)]);

@@ -132,7 +132,7 @@ fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
     start::by_name(values, model).map_err(|error| CliError::Usage(format!("--at: {error}")))
 }
 
-/// The yields for people.
+/// The yields as tables.
 fn report(result: &YieldsResult, per_bin: bool) -> String {
     let header: &[&str] =
         if per_bin { &["channel", "bin", "sample", "events"] } else { &["channel", "sample", "events"] };
@@ -164,7 +164,7 @@ fn rows(t: &mut comfy_table::Table, channel: &ChannelYields, bin: Option<usize>)
     let mut add = |name: &str, events: String| {
         let cells: Vec<String> = place.iter().cloned().chain([name.to_owned(), events]).collect();
         t.add_row(cells);
-        // Each place is named once.
+        // Each channel or bin is named once.
         place.iter_mut().for_each(String::clear);
     };
     for sample in &channel.samples {
