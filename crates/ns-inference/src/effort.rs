@@ -4,13 +4,13 @@ use ns_core::{FitRequest, Model, Search};
 
 use crate::analysis::Analysis;
 
-/// Free parameters up to which every fit on the way to a number is searched: that takes microseconds to a millisecond.
+/// Up to this many free parameters every intermediate fit makes a search, which takes microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Free parameters up to which fits that are reported are searched thoroughly, and every step towards a crossing is searched.
+/// Up to this many free parameters reported fits make a thorough search, and every step towards a crossing makes a search.
 const SMALL: usize = 48;
 
-/// Free parameters up to which conditional fits get the search that the free fit had: a millisecond or a few.
+/// Up to this many free parameters conditional fits make the same search as the free fit, which takes a few milliseconds.
 const MIDDLING: usize = 120;
 
 /// At most [`SMALL`]. False, like the others, where the free fit has no search.
@@ -33,19 +33,19 @@ fn has_at_most(most: usize, model: &Model, request: &FitRequest) -> bool {
 }
 
 impl Analysis<'_> {
-    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
+    /// Whether a search is so cheap that every intermediate fit makes one.
     pub(crate) fn is_tiny(&self) -> bool {
         has_at_most(TINY, self.model, &self.base)
     }
 
-    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
+    /// Whether reported fits make a thorough search from more than one start, and are compared with their
     /// neighbours.
     pub(crate) fn is_small(&self) -> bool {
         is_small(self.model, &self.base)
     }
 
-    /// How far the fits of a scan or a ranking search: in models of middling size as far as the free fit, since a descent from
-    /// a neighbour's point may end in a higher valley than a fit of its own; otherwise as [`Self::nearby_search`].
+    /// The search of the fits of a scan or a ranking. In models of medium size it is that of the free fit, because a descent from
+    /// a neighbour's point may end in a higher valley; otherwise it is [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
         if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
     }

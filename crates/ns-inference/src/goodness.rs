@@ -31,7 +31,7 @@ pub struct GoodnessResult {
     pub p_value_toys_error: Option<f64>,
     /// How the toys went; `None` unless asked for.
     pub toys: Option<GoodnessToys>,
-    /// Bins that count.
+    /// Number of bins in the test.
     pub n_bins: usize,
     /// Free parameters without a constraint.
     pub n_unconstrained: usize,
@@ -41,7 +41,7 @@ pub struct GoodnessResult {
     pub twice_nll_saturated: f64,
     /// Whether the fit reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct GoodnessToys {
     pub n_nonconverged: u64,
     /// Those with a fit that could not be made; left out.
     pub n_error: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Toys per second of wall time.
     pub toys_per_s: Option<f64>,

@@ -1,11 +1,11 @@
-//! Sessions on GPUs, by name of the kind, and the GPUs of this machine.
+//! Opens sessions on GPUs of each kind, and lists the GPUs of this machine.
 //!
 //! A build without the feature of a kind, and a machine without such a device, give the same typed error: it
 //! says what is missing and what to do.
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-/// What always works.
+/// The remedy that always works.
 pub(crate) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// A GPU as the driver describes it.
@@ -135,7 +135,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! What a build without CUDA says.
+    //! The errors of a build without CUDA.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

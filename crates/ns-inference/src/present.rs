@@ -1,4 +1,4 @@
-//! Numbers as people write them: as many digits as the uncertainty supports.
+//! Formats numbers for tables, with as many digits as the uncertainty supports.
 
 use crate::FitResult;
 

@@ -1,4 +1,4 @@
-//! The check of a GPU run as results carry it.
+//! The check of a GPU run, as part of results.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct GpuCheck {
     pub edm: Option<Compared>,
 }
 
-/// The largest difference, beside what the parity contract allows there.
+/// The largest difference, and what the parity contract allows there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Compared {
     /// Absolute difference.

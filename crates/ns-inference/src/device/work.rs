@@ -1,8 +1,8 @@
-//! What a session is opened for: how many fits, of which kind, in how many batches.
+//! The work of a session: how many fits, of which kind, in how many batches.
 
 use std::fmt;
 
-/// The work that waits for a session. It decides nothing but the device that `auto` takes.
+/// The work that a session is opened for. Only the choice of `auto` depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
@@ -36,7 +36,7 @@ pub enum Work {
     },
 }
 
-/// The same in numbers.
+/// The same as numbers of fits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     /// The same as `first`, on the CPU even if the others are made on a GPU.
@@ -47,7 +47,7 @@ pub(super) struct Load {
     pub(super) near: f64,
     /// Fits of toys.
     pub(super) toys: f64,
-    /// Batches that wait for each other.
+    /// Number of batches that run one after another.
     pub(super) batches: f64,
 }
 

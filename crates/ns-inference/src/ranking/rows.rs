@@ -56,7 +56,7 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
     }
 }
 
-/// What stands out of a parameter.
+/// Notes on a parameter, such as a bound.
 fn notes(entry: &RankedParameter) -> String {
     let all = [&entry.refit, &entry.covariance, &entry.global];
     let any = |what: fn(&super::Shift) -> bool| {

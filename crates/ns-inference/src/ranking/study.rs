@@ -1,4 +1,4 @@
-//! The fit that a ranking varies, and batches of its variations that watch over its minimum.
+//! The fit that a ranking varies, and batches of its variations. A variation may find a lower minimum.
 
 use std::sync::Arc;
 
@@ -46,12 +46,12 @@ pub(super) struct Study<'a> {
     negative_yield: bool,
     /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
     intervals: Vec<(usize, Interval)>,
-    /// How far below the minimum, in `twice_nll`, a variation may come out without meaning anything.
+    /// How far below the minimum, in `twice_nll`, a variation may end because of rounding alone.
     tolerance: f64,
     restarts: usize,
     /// Fits made so far.
     pub(super) n_fits: usize,
-    /// What happened on the way, for the warnings.
+    /// Notes for the warnings.
     pub(super) notes: Vec<String>,
 }
 
@@ -236,7 +236,7 @@ impl<'a> Study<'a> {
         let values: Vec<f64> = if own_data {
             found.iter().map(|fit| fit.nll).collect()
         } else {
-            // Minima for other data: what the parent's data say there.
+            // These are minima for other data, so the point is evaluated with the parent's data.
             let points: Vec<f64> = found.iter().flat_map(|fit| fit.parameters.iter().copied()).collect();
             let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
             self.analysis.session.evaluate(&self.analysis.data, &points, request)?.nll
@@ -287,7 +287,7 @@ impl<'a> Study<'a> {
                 diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, &next);
             self.parent = next;
         } else {
-            // The free fit does not confirm it: no other minimum, only less exact variations.
+            // The free fit does not confirm it, so it was no other minimum: variations are less exact.
             self.tolerance = 2.0 * depth;
         }
         if self.restarts == MAX_RESTARTS {

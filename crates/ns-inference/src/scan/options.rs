@@ -1,4 +1,4 @@
-//! What a scan is asked to do.
+//! The options of a scan.
 
 use crate::FitOptions;
 

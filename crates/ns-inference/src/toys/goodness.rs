@@ -1,4 +1,4 @@
-//! Goodness of fit of toys: how far each lies from its own saturated model.
+//! Goodness of fit of toys: the chi2 of each toy from its own saturated model.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::analysis::Analysis;
 use crate::fit::diagnosis;
 use crate::goodness::GoodnessToys;
 
-/// Number of the hypothesis in the random numbers: apart from those of tests and studies.
+/// Number of the hypothesis for the random numbers. It differs from those of tests and studies.
 const HYPOTHESIS: u8 = 3;
 
 /// Counts toys drawn at `point` whose chi2 is not below `chi2`, fitted by `session`.

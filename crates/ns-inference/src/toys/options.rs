@@ -1,4 +1,4 @@
-//! What a run of toys is asked to do.
+//! The options of a run of toys.
 
 use ns_core::{BinnedData, Data, Model, Search};
 
@@ -20,7 +20,7 @@ pub struct HypotestToysOptions {
     pub statistic: TestStatistic,
     /// Toys of each hypothesis.
     pub n_toys: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the toys to run.
     pub shard: Shard,
@@ -28,7 +28,7 @@ pub struct HypotestToysOptions {
     /// each, and 24 more per toy of the alternative at the end. Without it any number of toys takes the same
     /// memory.
     pub expected_set: bool,
-    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
+    /// Toys handed to the device at a time; chosen by their speed if `None`. Results do not depend on it.
     pub batch: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     }
 }
 
-/// What the toys of an analysis say about where they come from.
+/// The common header of the toys of an analysis.
 pub(super) fn origin(
     analysis: &Analysis<'_>,
     seed: u64,

@@ -29,7 +29,7 @@ pub struct ToyTest<'a> {
     batch: Option<u64>,
 }
 
-/// A prepared test without its model and session, for callers that keep those elsewhere.
+/// A prepared test without its model and session, for callers that hold these themselves.
 #[derive(Clone)]
 pub struct ToyPlan {
     header: ToyHeader,
@@ -37,7 +37,7 @@ pub struct ToyPlan {
 }
 
 impl ToyPlan {
-    /// What the toys are.
+    /// The header of the toys.
     #[must_use]
     pub fn header(&self) -> &ToyHeader {
         &self.header
@@ -117,7 +117,7 @@ impl<'a> ToyTest<'a> {
         Ok(test)
     }
 
-    /// Takes up a test whose observed fits were done before or elsewhere: the same rows come out, bit by bit.
+    /// Continues a test whose observed fits were done before or on another machine. Its rows are the same, bit by bit.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
@@ -161,13 +161,13 @@ impl<'a> ToyTest<'a> {
         Ok(Self { model, session, header, plan, batch: None })
     }
 
-    /// What the toys are: to be kept with their rows.
+    /// The header of the toys, to be stored with their rows.
     #[must_use]
     pub fn header(&self) -> &ToyHeader {
         &self.header
     }
 
-    /// What was prepared, without model and session.
+    /// The prepared test, without model and session.
     #[must_use]
     pub fn plan(&self) -> ToyPlan {
         ToyPlan { header: self.header.clone(), plan: Arc::clone(&self.plan) }
@@ -189,7 +189,7 @@ impl<'a> ToyTest<'a> {
         Some(FitTask { data, fits: toys.fits.clone() })
     }
 
-    /// Sets how many toys go to the device at a time; no number depends on it.
+    /// Sets how many toys go to the device at a time; results do not depend on it.
     pub fn set_batch(&mut self, batch: Option<u64>) {
         self.batch = batch;
     }
@@ -259,7 +259,7 @@ fn requests(
     let [of_b, of_sb] = asimov;
     let asimov = [of_b?, of_sb?];
     let bases = points.map(|point| free_base(analysis, point));
-    // Both at once.
+    // Both in one batch.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {
@@ -333,7 +333,7 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Fits whose curvatures help and whose failures do no harm.
+/// Runs fits whose covariances are optional: a failure is ignored.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

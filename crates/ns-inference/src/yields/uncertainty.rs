@@ -1,4 +1,4 @@
-//! From shifts of single parameters to the uncertainty of a prediction.
+//! Computes the uncertainty of a prediction from shifts of single parameters.
 //!
 //! A parameter's shift of a yield is half the difference between the yields with the parameter one
 //! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`.
@@ -19,7 +19,7 @@ const MOST_NUMBERS: usize = 1_000_000;
 
 /// How parameters vary together.
 pub(super) enum Correlations<'a> {
-    /// Not at all.
+    /// Independently.
     None,
     /// As their covariance says, row-major.
     Matrix(&'a [f64]),
@@ -185,7 +185,7 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
     (points, scales)
 }
 
-/// Notes how the parameters of a wave move the bins and the sum of each row, whose yields follow one another in
+/// Records how the parameters of a wave move the bins and the sum of each row. The yields of the rows follow one another in
 /// `up` and `down`.
 fn note(
     rows: &[Row],
@@ -217,7 +217,7 @@ fn note(
     }
 }
 
-/// Notes that a parameter moves a yield.
+/// Records that a parameter moves a yield.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));

@@ -1,4 +1,4 @@
-//! What a study of parameters is asked to do.
+//! The options of a study of parameters.
 
 use std::sync::Arc;
 
@@ -36,11 +36,11 @@ pub struct FitToysOptions {
     pub params: Vec<String>,
     /// How many toys.
     pub n_toys: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the toys to run.
     pub shard: Shard,
-    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
+    /// Toys handed to the device at a time; chosen by their speed if `None`. Results do not depend on it.
     pub batch: Option<u64>,
 }
 
