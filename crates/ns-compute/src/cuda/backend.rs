@@ -13,11 +13,11 @@ pub(crate) enum Kernel {
     /// Fits from a queue, working in shared memory.
     Fit,
     /// The same for models that do not fit there.
-    FitFar,
+    FitGlobal,
     /// Values and gradients at many points.
     Evaluate,
     /// The same for models that do not fit into shared memory; Hessians of all models.
-    EvaluateFar,
+    EvaluateGlobal,
     /// Covariances from Hessians.
     Covariance,
     /// Toys drawn, and nothing else.
@@ -28,15 +28,15 @@ pub(crate) enum Kernel {
 impl Kernel {
     /// All of them.
     pub(crate) const ALL: [Self; 6] =
-        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Covariance, Self::Draw];
+        [Self::Fit, Self::FitGlobal, Self::Evaluate, Self::EvaluateGlobal, Self::Covariance, Self::Draw];
 
     /// The symbol.
     pub(crate) const fn symbol(self) -> &'static str {
         match self {
             Self::Fit => "ns_fit",
-            Self::FitFar => "ns_fit_far",
+            Self::FitGlobal => "ns_fit_global",
             Self::Evaluate => "ns_evaluate",
-            Self::EvaluateFar => "ns_evaluate_far",
+            Self::EvaluateGlobal => "ns_evaluate_global",
             Self::Covariance => "ns_covariance",
             Self::Draw => "ns_draw",
         }

@@ -156,11 +156,11 @@ impl Input {
             metric: kind.metric,
             n_first: count(kind.first.1),
             n_second: count(kind.second.1),
-            n_bendable: count(kind.bendable.1),
+            n_nonlinear: count(kind.nonlinear.1),
             n_directions: count(kind.directions.1),
             first: kind.first.0,
             second: kind.second.0,
-            bendable: kind.bendable.0,
+            nonlinear: kind.nonlinear.0,
             directions: kind.directions.0,
         });
     }
@@ -182,9 +182,9 @@ impl Input {
 /// `kernels/search.cuh`). 0 if it has none but its own.
 fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
-    let bendable = count(request.n_bendable);
+    let nonlinear = count(request.n_nonlinear);
     let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
-    (shared + usize::from(bendable > 0)).max(bendable.min(MOST_FLIPS))
+    (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
 /// Where a request's box differs from the model's, by parameter.
@@ -389,12 +389,12 @@ mod tests {
 
     #[test]
     fn as_many_blocks_help_as_the_largest_round_has_starts() {
-        let starts = |n_first, n_second, n_directions, n_bendable| {
+        let starts = |n_first, n_second, n_directions, n_nonlinear| {
             starts_of(&layout::Request {
                 n_first,
                 n_second,
                 n_directions,
-                n_bendable,
+                n_nonlinear,
                 ..layout::Request::default()
             })
         };

@@ -215,16 +215,16 @@ impl CudaSession {
         let rows = n.next_multiple_of(TILE);
         let side = rows / TILE;
         let (table, matrix) = (TABLE_COLUMNS * rows, TILE * TILE * (side * (side + 1) / 2));
-        let near = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
-        let shared = 8 * if near { table + matrix } else { table };
+        let in_shared = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
+        let shared = 8 * if in_shared { table + matrix } else { table };
         let threads = threads(n);
         let resident = backend.occupancy(Kernel::Covariance, threads, shared as u32)?;
         let blocks = (resident.max(1) * backend.properties().multiprocessors).min(count).max(1);
-        let slab = Buffer::new(backend, if near { 0 } else { 8 * matrix * blocks })?;
+        let slab = Buffer::new(backend, if in_shared { 0 } else { 8 * matrix * blocks })?;
         let launch = CovarianceLaunch {
             n: n as i32,
             n_matrices: count as i32,
-            near: i32::from(near),
+            in_shared: i32::from(in_shared),
             padding: 0,
             slab: slab.at(),
             slab_stride: matrix as u64,

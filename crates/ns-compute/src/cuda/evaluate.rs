@@ -95,7 +95,7 @@ impl CudaSession {
         let count = points.len() / n.max(1);
         let properties = backend.properties();
         let placement = shape::place_arrays(&self.plan, Size::default(), false, properties);
-        let kernel = if placement.near { Kernel::Evaluate } else { Kernel::EvaluateFar };
+        let kernel = if placement.in_shared { Kernel::Evaluate } else { Kernel::EvaluateGlobal };
         let resident = backend.occupancy(kernel, self.threads, placement.shared as u32)?;
         let room = shape::most_slabs(properties, placement.slab);
         let blocks = (resident.max(1) * properties.multiprocessors).min(count).min(room).max(1);

@@ -20,7 +20,7 @@ pub(super) struct DeviceFitKind {
     /// Where lists lie, and how many there are in each.
     pub(super) first: (DeviceAddress<f64>, usize),
     pub(super) second: (DeviceAddress<f64>, usize),
-    pub(super) bendable: (DeviceAddress<i32>, usize),
+    pub(super) nonlinear: (DeviceAddress<i32>, usize),
     pub(super) directions: (DeviceAddress<layout::Direction>, usize),
     pub(super) size: Size,
 }
@@ -56,13 +56,13 @@ impl DeviceFitKind {
         let mut metric = metric(fitter.metric(), n_bins, &mut arena);
         let metric_at = arena.put(&[metric]);
         let (first, second) = if search { fitter.starts() } else { (&[][..], &[][..]) };
-        let bendable = if search { fitter.bendable() } else { &[] };
+        let nonlinear = if search { fitter.nonlinear() } else { &[] };
         let starts = |starts: &[Vec<f64>], arena: &mut Arena| {
             let all: Vec<f64> = starts.iter().flatten().copied().collect();
             (arena.put(&all), starts.len())
         };
         let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
-        let bendable = (arena.put_indices(bendable.iter().copied()), bendable.len());
+        let nonlinear = (arena.put_indices(nonlinear.iter().copied()), nonlinear.len());
         let found = if search { fitter.directions() } else { &[] };
         let mut directions: Vec<layout::Direction> =
             found.iter().map(|direction| of_direction(direction, &mut arena)).collect();
@@ -81,7 +81,7 @@ impl DeviceFitKind {
             metric: metric_at.at(base),
             first: (first.0.at(base), first.1),
             second: (second.0.at(base), second.1),
-            bendable: (bendable.0.at(base), bendable.1),
+            nonlinear: (nonlinear.0.at(base), nonlinear.1),
             directions: (directions_at.at(base), found.len()),
             size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
             _memory: memory,
@@ -158,7 +158,7 @@ mod tests {
             n_params: 3,
             normsys: 4,
             n_scaled: 7,
-            bent: 1,
+            strongly_nonlinear: 1,
             edm_tolerance: 1e-9,
             block: DeviceAddress::pending(8),
             upper: DeviceAddress::pending(16),
@@ -167,7 +167,7 @@ mod tests {
         let mut after = before;
         after.relocate(BASE);
         assert_eq!(after.edm_tolerance.to_bits(), before.edm_tolerance.to_bits());
-        assert_eq!((after.n_params, after.normsys, after.n_scaled, after.bent), (3, 4, 7, 1));
+        assert_eq!((after.n_params, after.normsys, after.n_scaled, after.strongly_nonlinear), (3, 4, 7, 1));
         let words = [after.block, after.upper.cast(), after.factor_param.cast(), after.kinked.cast()];
         assert_eq!(words.map(u64::from), [BASE + 8, BASE + 16, 0, 0]);
     }

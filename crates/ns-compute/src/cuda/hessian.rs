@@ -35,7 +35,7 @@ impl HessianPlacement {
         if !is_regular(plan) {
             return None;
         }
-        let near = shape::place_in_slab(on_device);
+        let evaluation = shape::place_in_slab(on_device);
         let (n, bins, width) = (plan.n_parameters(), plan.n_bins, on_device.n_reacting as usize);
         let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
         let (factors, wide) = (on_device.n_factors as usize, blocks * width);
@@ -49,7 +49,7 @@ impl HessianPlacement {
             Extra::Ratios | Extra::Rates | Extra::Tilts => wide,
             Extra::Jacobian => bins * row,
         };
-        let mut slab = near.slab;
+        let mut slab = evaluation.slab;
         let mut extra = [0; N_EXTRA];
         for &array in Extra::ALL {
             extra[array as usize] = slab as u64;
@@ -59,7 +59,13 @@ impl HessianPlacement {
         if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
             return None;
         }
-        Some(Self { offset: near.offset, extra, shared: near.shared, slab: slab.next_multiple_of(2), row })
+        Some(Self {
+            offset: evaluation.offset,
+            extra,
+            shared: evaluation.shared,
+            slab: slab.next_multiple_of(2),
+            row,
+        })
     }
 }
 
@@ -124,7 +130,7 @@ impl CudaSession {
         let (plan, backend) = (&self.cpu.plan, &self.backend);
         let n = plan.n_parameters();
         let count = points.len() / n.max(1);
-        let resident = backend.occupancy(Kernel::EvaluateFar, self.threads, placement.shared as u32)?;
+        let resident = backend.occupancy(Kernel::EvaluateGlobal, self.threads, placement.shared as u32)?;
         let Properties { multiprocessors, .. } = *backend.properties();
         let room = (MOST_SLABS / (8 * placement.slab)).max(1);
         let blocks = (resident.max(1) * multiprocessors).min(count).min(room).max(1);
@@ -155,7 +161,7 @@ impl CudaSession {
             usable: made.usable.at(),
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: placement.shared as u32 };
-        backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
+        backend.launch(Kernel::EvaluateGlobal, shape, bytemuck::bytes_of(&launch))?;
         Ok(made)
     }
 

@@ -9,12 +9,12 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
 
 unsafe extern "C" {
-    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
-    fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
-    fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
 }
@@ -136,9 +136,9 @@ impl Backend for Host {
         unsafe {
             match kernel {
                 Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
-                Kernel::FitFar => fit(launch, threads, numbers, blocks, 0),
+                Kernel::FitGlobal => fit(launch, threads, numbers, blocks, 0),
                 Kernel::Evaluate => evaluate(launch, threads, numbers, blocks, 1),
-                Kernel::EvaluateFar => evaluate(launch, threads, numbers, blocks, 0),
+                Kernel::EvaluateGlobal => evaluate(launch, threads, numbers, blocks, 0),
                 Kernel::Covariance => covariance(launch, threads, numbers, blocks),
                 Kernel::Draw => draw(launch, threads, blocks),
             }

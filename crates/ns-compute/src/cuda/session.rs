@@ -138,9 +138,9 @@ impl CudaSession {
     /// A launcher for fits of this size.
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
         let properties = self.backend.properties();
-        let program = |size: Size, whole_fit: bool, near: Kernel, far: Kernel| {
+        let program = |size: Size, whole_fit: bool, in_shared: Kernel, in_global: Kernel| {
             let placement = shape::place_arrays(&self.plan, size, whole_fit, properties);
-            let kernel = if placement.near { near } else { far };
+            let kernel = if placement.in_shared { in_shared } else { in_global };
             let resident = self.backend.occupancy(kernel, self.threads, placement.shared as u32)?;
             let blocks = resident.max(1) * properties.multiprocessors;
             let room = shape::most_slabs(properties, placement.slab);
@@ -150,8 +150,8 @@ impl CudaSession {
             backend: &self.backend,
             plan: &self.plan,
             threads: self.threads,
-            fit: program(size, true, Kernel::Fit, Kernel::FitFar)?,
-            evaluate: program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?,
+            fit: program(size, true, Kernel::Fit, Kernel::FitGlobal)?,
+            evaluate: program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateGlobal)?,
         })
     }
 

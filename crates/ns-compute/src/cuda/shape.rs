@@ -5,8 +5,8 @@
 
 use super::backend::Properties;
 use super::fit_kind::Size;
-use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS};
-use crate::shared_constants::{LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS, ROOM_SIZE};
+use super::layout::{self, Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
+use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
 
 /// Shared memory that the driver takes of each block, bytes.
 pub(super) const RESERVED: usize = 1024;
@@ -36,7 +36,7 @@ pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
     /// The nearer ones are in shared memory.
-    pub(super) near: bool,
+    pub(super) in_shared: bool,
     /// Bytes in shared memory.
     pub(super) shared: usize,
     /// Numbers in the slab.
@@ -65,7 +65,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         }
     };
     use Array::*;
-    set(&[Room], ROOM_SIZE);
+    set(&[BlockData], BLOCK_DATA_SIZE);
     set(&[Trial, Gradient, Curved, Reaction], n);
     set(&[Lambda, BinSlope, Weight, Main], bins);
     set(&[Aux], aux);
@@ -80,7 +80,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         if plan.kinked.is_some() {
             set(&[Jump, Side], n);
         }
-        if plan.kinked.is_some() || plan.bent != 0 {
+        if plan.kinked.is_some() || plan.strongly_nonlinear != 0 {
             set(&[Rise], n);
         }
         set(&[Parts], MOST_PARTS);
@@ -133,7 +133,7 @@ pub(super) fn place_in_slab(plan: &layout::Plan) -> ArrayPlacement {
     lay_out(&sizes(plan, Size::default(), false), false)
 }
 
-fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
+fn lay_out(sizes: &[usize; N_ARRAYS], in_shared: bool) -> ArrayPlacement {
     let mut offset = [0; N_OFFSETS];
     let (mut shared, mut slab) = (0, 0);
     let mut put = |array: usize, at: &mut usize| {
@@ -147,11 +147,11 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
     };
     for array in 0..N_ARRAYS {
         if !passing(array) {
-            let in_shared = array == Array::Room as usize || (near && array < FIRST_FAR);
-            put(array, if in_shared { &mut shared } else { &mut slab });
+            let is_shared = array == Array::BlockData as usize || (in_shared && array < FIRST_GLOBAL);
+            put(array, if is_shared { &mut shared } else { &mut slab });
         }
     }
-    let end = if near { &mut shared } else { &mut slab };
+    let end = if in_shared { &mut shared } else { &mut slab };
     let (mut first, mut later, mut step) = (*end, *end, *end);
     put(FIRST_USED as usize, &mut first);
     for array in LATER {
@@ -165,7 +165,7 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
         put(array as usize, &mut step);
     }
     *end = evaluation.max(step);
-    ArrayPlacement { offset, near, shared: 8 * shared, slab }
+    ArrayPlacement { offset, in_shared, shared: 8 * shared, slab }
 }
 
 #[cfg(all(test, feature = "cuda-on-host"))]

@@ -247,7 +247,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.lower = arena.put(&side(&|p| plan.table.bounds[p].0));
     out.upper = arena.put(&side(&|p| plan.table.bounds[p].1));
     out.width = arena.put(&width);
-    out.bent = i32::from(plan.bent);
+    out.strongly_nonlinear = i32::from(plan.strongly_nonlinear);
     out.edm_tolerance = plan.edm_tolerance;
     out.kinked = if plan.has_kinks {
         arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k)))

@@ -278,11 +278,11 @@ fn templates<M: MulAdd, const N: usize>(
         }
         if block.hist.0 + i < block.hist_curved {
             let curve = &plan.hist_curve[block.curve + i * stride + b..][..N];
-            let mut bent = M::V8::splat(0.0);
+            let mut curve_sum = M::V8::splat(0.0);
             for v in 0..N {
-                bent = weight[v].mul_add(M::V8::splat(curve[v]), bent);
+                curve_sum = weight[v].mul_add(M::V8::splat(curve[v]), curve_sum);
             }
-            sum = bent.mul_add(at(&scratch.curved_first, p as usize), sum);
+            sum = curve_sum.mul_add(at(&scratch.curved_first, p as usize), sum);
         }
         put(&mut scratch.gradient, p as usize, sum);
     }

@@ -8,12 +8,12 @@
 use super::descend::{DescentJob, DescentMemory, FitKind, values};
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// The minimum `theta` of `value` with one of the parameters `bendable` flipped, where that is worth a descent.
+/// The minimum `theta` of `value` with one of the parameters `nonlinear` flipped, where that is worth a descent.
 pub(super) fn flips(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,
     (value, theta): (f64, &[f64]),
-    bendable: &[usize],
+    nonlinear: &[usize],
     memory: &mut DescentMemory,
 ) -> Vec<Vec<f64>> {
     let moved = |p: usize, to: f64| {
@@ -21,8 +21,8 @@ pub(super) fn flips(
         point[p] = to.clamp(kind.bounds.lower[p], kind.bounds.upper[p]);
         point
     };
-    let flipped: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, -theta[p])).collect();
-    let centred: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, 0.0)).collect();
+    let flipped: Vec<Vec<f64>> = nonlinear.iter().map(|&p| moved(p, -theta[p])).collect();
+    let centred: Vec<Vec<f64>> = nonlinear.iter().map(|&p| moved(p, 0.0)).collect();
     let at_flipped = values(kind, job, &flipped, memory);
     let at_centre = values(kind, job, &centred, memory);
     let mut worth: Vec<(f64, Vec<f64>)> = flipped

@@ -65,7 +65,7 @@ pub(super) fn has_ridge(
     let errors = |change: f64, at: &f64| change.abs() / at.max(1.0).sqrt();
     let still = |&p: &usize| {
         let row = rows.iter().skip(p * n_bins).take(n_bins);
-        plan.bendable[p]
+        plan.nonlinear[p]
             && !fixed[p]
             && row.zip(&expected).map(|(x, at)| errors(*x, at)).sum::<f64>() < NEXT_TO_NONE
     };

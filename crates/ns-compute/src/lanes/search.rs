@@ -12,7 +12,7 @@ pub(super) struct FurtherStarts<'a> {
     /// Where normsys effects add up: every fit also starts from its minimum moved along these.
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
-    pub(super) bendable: &'a [usize],
+    pub(super) nonlinear: &'a [usize],
 }
 
 impl FurtherStarts<'_> {
@@ -25,7 +25,7 @@ impl FurtherStarts<'_> {
     /// along each direction to either place; and, unless there are two directions, from the
     /// mirror image of the minimum, all strongly asymmetric parameters on their other side. Where one of these leads
     /// to another minimum, lower or not, there may be more, and where the way was long: these toys start from further
-    /// points, the mirror image among them if it was not yet. Where the model bends much, single parameters of the
+    /// points, the mirror image among them if it was not yet. In strongly nonlinear models, single parameters of the
     /// lowest minimum are flipped in the end.
     ///
     /// Far from the point where the metric was taken a descent may fall below the minimum known and run out of
@@ -52,8 +52,8 @@ impl FurtherStarts<'_> {
             search.from(&starts, memory);
             open.retain(|&i| search.several_minima[i]);
         }
-        if kind.plan.bent {
-            search.flip(self.bendable, converged, memory);
+        if kind.plan.strongly_nonlinear {
+            search.flip(self.nonlinear, converged, memory);
         }
         search.lower()
     }
@@ -69,9 +69,9 @@ impl FurtherStarts<'_> {
                 starts.push(start);
             }
         }
-        if !self.bendable.is_empty() && self.mirrors_first() == (round == 0) {
+        if !self.nonlinear.is_empty() && self.mirrors_first() == (round == 0) {
             let mut start = theta.to_vec();
-            for &p in self.bendable {
+            for &p in self.nonlinear {
                 start[p] = (-start[p]).clamp(lower[p], upper[p]);
             }
             starts.push(start);
@@ -131,7 +131,7 @@ impl Search<'_> {
     }
 
     /// Flips single parameters of the minima of the toys `open`, again where that leads lower.
-    fn flip(&mut self, bendable: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
+    fn flip(&mut self, nonlinear: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
             if self.kind.is_cancelled() {
                 return;
@@ -143,7 +143,7 @@ impl Search<'_> {
                     return;
                 }
                 let best = &self.ends[i];
-                let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), bendable, memory);
+                let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), nonlinear, memory);
                 points.extend(found.into_iter().map(|point| (i, point)));
             }
             let starts: Vec<(usize, &[f64])> =

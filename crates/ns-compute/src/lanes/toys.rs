@@ -22,7 +22,7 @@ pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
-    bendable: Vec<usize>,
+    nonlinear: Vec<usize>,
     /// Start points that all toys share.
     starts: Starts,
     /// Where normsys effects add up: every fit also starts from its minimum moved along these.
@@ -59,9 +59,9 @@ pub(crate) enum ToyEnd {
 
 /// Whether lanes have the interpolations of a model: not those with kinks, and no exponential one.
 pub(crate) fn suit_lanes(plan: &Plan) -> bool {
-    let bent = !plan.histosys.has_kink() || plan.hist_curve.is_empty();
+    let smooth = !plan.histosys.has_kink() || plan.hist_curve.is_empty();
     let exponential = !plan.normsys.is_smooth_at_zero() && !plan.norm_runs.is_empty();
-    !plan.has_kinks && bent && !exponential
+    !plan.has_kinks && smooth && !exponential
 }
 
 impl ToyFitter {
@@ -91,8 +91,8 @@ impl ToyFitter {
         for &p in &plan.poisson.param {
             barrier[p] = true;
         }
-        let flipped = if plan.has_kinks { &plan.asymmetric } else { &plan.bendable };
-        let bendable = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
+        let flipped = if plan.has_kinks { &plan.asymmetric } else { &plan.nonlinear };
+        let nonlinear = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
             width[p] = Some(1.0 / w);
@@ -108,14 +108,14 @@ impl ToyFitter {
         let mut fitter = Self {
             metric,
             bounds,
-            bendable,
+            nonlinear,
             width,
             starts: Starts::default(),
             directions,
             ridge,
             spare: Mutex::default(),
         };
-        if fitter.bends() {
+        if fitter.is_nonlinear() {
             let mut common = point.to_vec();
             for &p in &fitter.metric.free {
                 common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
@@ -128,9 +128,9 @@ impl ToyFitter {
             }
             let common = CommonPoint { point: &common, main: &expected, aux };
             let mut memory = DescentMemory::new(plan, &fitter.metric);
-            let (bendable, directions) = (&fitter.bendable, &fitter.directions);
+            let (nonlinear, directions) = (&fitter.nonlinear, &fitter.directions);
             let kind = fitter.kind(level, plan, None);
-            let starts = Starts::new(&kind, &common, bendable, directions, apart, &mut memory, scratch);
+            let starts = Starts::new(&kind, &common, nonlinear, directions, apart, &mut memory, scratch);
             fitter.starts = starts;
             fitter.spare = Mutex::new(vec![memory]);
         }
@@ -138,8 +138,8 @@ impl ToyFitter {
     }
 
     /// Whether there can be several minima.
-    fn bends(&self) -> bool {
-        !self.bendable.is_empty() || !self.directions.is_empty()
+    fn is_nonlinear(&self) -> bool {
+        !self.nonlinear.is_empty() || !self.directions.is_empty()
     }
 
     fn kind<'a>(&'a self, level: Level, plan: &'a Plan, cancel: Option<&'a AtomicBool>) -> FitKind<'a> {
@@ -163,9 +163,9 @@ impl ToyFitter {
             .collect();
         let kind = self.kind(level, plan, cancel);
         let mut ends = descend(&kind, &jobs, &mut memory);
-        let lower = if self.bends() {
-            let (starts, directions, bendable) = (&self.starts, &self.directions[..], &self.bendable[..]);
-            FurtherStarts { starts, directions, bendable }.find_lower(&kind, &jobs, &mut ends, &mut memory)
+        let lower = if self.is_nonlinear() {
+            let (starts, directions, nonlinear) = (&self.starts, &self.directions[..], &self.nonlinear[..]);
+            FurtherStarts { starts, directions, nonlinear }.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
             ends.iter().map(|_| None).collect()
         };
@@ -231,8 +231,8 @@ impl ToyFitter {
     }
 
     /// Free parameters whose mirror image may hide another minimum.
-    pub(crate) fn bendable(&self) -> &[usize] {
-        &self.bendable
+    pub(crate) fn nonlinear(&self) -> &[usize] {
+        &self.nonlinear
     }
 
     /// Directions along which every fit starts once more from its minimum.

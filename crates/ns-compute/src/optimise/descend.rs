@@ -8,7 +8,7 @@
 use ns_core::{FitFailure, FitStatus, Reason};
 
 use super::active::classify;
-use super::bend::bend;
+use super::curved_step::curve_step;
 use super::escape::escape;
 use super::step::step;
 use super::{Problem, Worker};
@@ -40,7 +40,7 @@ const MOST_DAMPING: f64 = 1e10;
 const MOST_CURVATURE: f64 = 1e100;
 
 /// Trials of one line search that may be bent.
-const BENT_TRIALS: usize = 3;
+const CURVED_TRIALS: usize = 3;
 
 /// An EDM that says how far it is to the minimum, give or take a factor of 10.
 const FORESEEABLE: f64 = 0.1;
@@ -293,9 +293,9 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 accepted = Some(there);
                 break;
             }
-            if floor == 0.0 && there.value().is_finite() && attempt < BENT_TRIALS && iterations > PATIENCE {
+            if floor == 0.0 && there.value().is_finite() && attempt < CURVED_TRIALS && iterations > PATIENCE {
                 factored = false;
-                if let Some(corrected) = bend(worker, problem, &theta, here.value() + enough) {
+                if let Some(corrected) = curve_step(worker, problem, &theta, here.value() + enough) {
                     accepted = Some(corrected);
                     break;
                 }

@@ -242,7 +242,7 @@ fn uncertainties(
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
             worker.side[p] = 0.0;
             let on_kink = plan.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
-            if on_kink && plan.bends.amount[p] > LEAST_DIFFERENCE {
+            if on_kink && plan.nonlinearity.amount[p] > LEAST_DIFFERENCE {
                 two_sides.push(p);
             }
         }

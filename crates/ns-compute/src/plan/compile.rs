@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ns_core::{Channel, Constraint, Effect, Execution, Model, ParameterTable, Sample, SessionError};
 
-use super::bend::Bends;
+use super::nonlinearity::Nonlinearity;
 use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
 use crate::optimise::EDM_TOLERANCE;
 use crate::terms::normsys::normsys;
@@ -63,9 +63,9 @@ impl Plan {
             kinked: vec![false; n],
             has_kinks: false,
             asymmetric: vec![false; n],
-            bendable: vec![false; n],
-            bends: Bends::default(),
-            bent: false,
+            nonlinear: vec![false; n],
+            nonlinearity: Nonlinearity::default(),
+            strongly_nonlinear: false,
             edm_tolerance: if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE },
             layout: Layout::default(),
             wide: Layout::default(),
@@ -84,9 +84,9 @@ impl Plan {
         used.dedup();
         plan.hist_params = used;
         plan.has_kinks = plan.kinked.iter().any(|&k| k);
-        plan.bends = Bends::new(model);
-        plan.bendable = (0..n).map(|p| plan.bends.is_bendable(p)).collect();
-        plan.bent = plan.bends.is_much();
+        plan.nonlinearity = Nonlinearity::new(model);
+        plan.nonlinear = (0..n).map(|p| plan.nonlinearity.is_nonlinear(p)).collect();
+        plan.strongly_nonlinear = plan.nonlinearity.is_strong();
         let incidence = Incidence::new(&plan);
         plan.layout = Layout::nested(&plan, &incidence);
         plan.wide = Layout::wide(&plan, &incidence);

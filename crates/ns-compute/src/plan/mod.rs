@@ -4,16 +4,16 @@
 //! multiple of [`LANES`] with zeros, so that kernels never need a remainder loop;
 //! padded lanes contribute exactly zero.
 
-mod bend;
 mod compile;
 mod count;
+mod nonlinearity;
 mod structure;
 
 use ns_core::{HistosysCode, ParameterTable};
 
 use crate::terms::normsys::Normsys;
 
-pub(crate) use bend::Bends;
+pub(crate) use nonlinearity::Nonlinearity;
 pub(crate) use structure::{Component, CurvatureSlot, Incidence, Layout};
 
 /// Width of the padding of per-bin arrays.
@@ -125,11 +125,11 @@ pub struct Plan {
     /// Parameters with an asymmetric effect: the other sign may hide a second minimum.
     pub(crate) asymmetric: Vec<bool>,
     /// Those whose asymmetric effect is strong enough for a second minimum between smooth pieces.
-    pub(crate) bendable: Vec<bool>,
+    pub(crate) nonlinear: Vec<bool>,
     /// The asymmetric parts of all effects.
-    pub(crate) bends: Bends,
+    pub(crate) nonlinearity: Nonlinearity,
     /// Asymmetric effects are so many and strong that second minima are common.
-    pub(crate) bent: bool,
+    pub(crate) strongly_nonlinear: bool,
     /// The EDM of a certificate, where it is measured with a metric from elsewhere.
     pub(crate) edm_tolerance: f64,
     /// Order of elimination.

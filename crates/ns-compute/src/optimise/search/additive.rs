@@ -77,10 +77,10 @@ impl Additive {
         worker: &mut Worker,
         problem: &Problem<'_>,
         theta: &[f64],
-        bent: &[usize],
+        nonlinear: &[usize],
     ) -> Option<Self> {
         let n_bins = problem.plan.n_bins;
-        let parameters: Vec<usize> = bent.iter().copied().take(MOST_PARAMETERS).collect();
+        let parameters: Vec<usize> = nonlinear.iter().copied().take(MOST_PARAMETERS).collect();
         if parameters.is_empty() || n_bins > MOST_BINS {
             return None;
         }

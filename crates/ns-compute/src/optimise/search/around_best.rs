@@ -49,7 +49,7 @@ pub(super) fn look_around(
         mirror_strong_pulls(worker, inside, found);
     }
     let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-    let combined = !toy && problem.plan.bent && free <= MOST_COMBINED;
+    let combined = !toy && problem.plan.strongly_nonlinear && free <= MOST_COMBINED;
     let thorough = effort == Search::Thorough;
     let (along, tries) = match thorough {
         true => (MANY_LINES, Effort::THOROUGH),

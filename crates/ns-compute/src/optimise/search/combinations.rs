@@ -37,7 +37,7 @@ const MOST_ROUNDS: usize = 10;
 const SWEEPS: usize = 20;
 
 /// Bend (statistical errors, summed over bins) of a parameter below which it counts as straight.
-const LEAST_BEND: f64 = 0.02;
+const LEAST_NONLINEARITY: f64 = 0.02;
 
 /// Descends from the lowest of many combinations, again around every new minimum.
 pub(super) fn combinations(
@@ -47,14 +47,14 @@ pub(super) fn combinations(
     found: &mut BestSoFar,
 ) {
     let plan = problem.plan;
-    let amount = &plan.bends.amount;
-    let able = |&p: &usize| !problem.fixed[p] && plan.asymmetric[p] && amount[p] > LEAST_BEND;
-    let mut bent: Vec<usize> = (0..problem.fixed.len()).filter(able).collect();
-    bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
+    let amount = &plan.nonlinearity.amount;
+    let able = |&p: &usize| !problem.fixed[p] && plan.asymmetric[p] && amount[p] > LEAST_NONLINEARITY;
+    let mut nonlinear: Vec<usize> = (0..problem.fixed.len()).filter(able).collect();
+    nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     let mut draw = Scatter::new(0xADD);
     for _ in 0..MOST_ROUNDS {
         let minimum = found.best.theta.clone();
-        let Some(model) = Additive::new(worker, problem, &minimum, &bent) else { return };
+        let Some(model) = Additive::new(worker, problem, &minimum, &nonlinear) else { return };
         let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
         let mut seen: Vec<Vec<i8>> = Vec::new();
         for index in 0..effort.drawn {
@@ -66,7 +66,8 @@ pub(super) fn combinations(
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);
             // Combinations with the same signs usually lead to the same minimum.
-            let signs = bent.iter().map(|&p| i8::from(point[p] > 0.0) - i8::from(point[p] < 0.0)).collect();
+            let signs =
+                nonlinear.iter().map(|&p| i8::from(point[p] > 0.0) - i8::from(point[p] < 0.0)).collect();
             if seen.contains(&signs) {
                 continue;
             }

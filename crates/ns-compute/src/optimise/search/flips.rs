@@ -12,7 +12,7 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
     for p in 0..trial.len() {
-        if problem.plan.bendable[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
+        if problem.plan.nonlinear[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
             trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
             mirrored = true;
         }
@@ -49,7 +49,7 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
                 return;
             }
             let value = found.best.theta[p];
-            let able = if every_valley { plan.asymmetric[p] } else { plan.bendable[p] };
+            let able = if every_valley { plan.asymmetric[p] } else { plan.nonlinear[p] };
             if tried[p] || problem.fixed[p] || !able || value == 0.0 || value.abs() < smallest {
                 continue;
             }

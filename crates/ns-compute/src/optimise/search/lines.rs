@@ -13,14 +13,14 @@ use super::single_parameter::LocalCurvature;
 /// may go with it that gain half as much. Kinks have barriers of any height.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
-    let able = |p: usize| plan.bendable[p] && !problem.fixed[p];
+    let able = |p: usize| plan.nonlinear[p] && !problem.fixed[p];
     if !(0..theta.len()).any(able) {
         return Vec::new();
     }
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
     let beyond = |p: usize, share: f64| {
-        let pull = plan.bends.pull(p, slopes);
+        let pull = plan.nonlinearity.pull(p, slopes);
         let (least, most) = if plan.has_kinks { (-0.15, 0.15) } else { (-0.25, 0.75) };
         pull < share * least || pull > share * most
     };
@@ -28,10 +28,10 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
         return Vec::new();
     }
     let mut chosen: Vec<usize> = (0..theta.len())
-        .filter(|&p| able(p) && ((all && plan.bends.amount[p] > 0.2) || beyond(p, 0.5)))
+        .filter(|&p| able(p) && ((all && plan.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
         .collect();
     // A model may have thousands: the most promising ones then.
-    let strength = |p: usize| plan.bends.pull(p, slopes).abs();
+    let strength = |p: usize| plan.nonlinearity.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
     chosen
 }
@@ -40,8 +40,8 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
-    let able = |&p: &usize| problem.plan.bendable[p] && !problem.fixed[p];
-    (0..theta.len()).filter(able).map(|p| problem.plan.bends.pull(p, slopes).abs()).sum()
+    let able = |&p: &usize| problem.plan.nonlinear[p] && !problem.fixed[p];
+    (0..theta.len()).filter(able).map(|p| problem.plan.nonlinearity.pull(p, slopes).abs()).sum()
 }
 
 /// How far a search along single parameters goes.

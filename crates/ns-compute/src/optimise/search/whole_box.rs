@@ -86,11 +86,11 @@ fn other_bounds(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFa
 
 /// Holds each of the parameters that bend most, `most` of them, on its other side.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
-    let amount = &problem.plan.bends.amount;
-    let mut bent: Vec<usize> =
+    let amount = &problem.plan.nonlinearity.amount;
+    let mut nonlinear: Vec<usize> =
         (0..amount.len()).filter(|&p| problem.plan.asymmetric[p] && !problem.fixed[p]).collect();
-    bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
-    for p in bent.into_iter().take(most) {
+    nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
+    for p in nonlinear.into_iter().take(most) {
         if problem.is_cancelled() {
             return;
         }

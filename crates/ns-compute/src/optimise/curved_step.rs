@@ -24,7 +24,7 @@ const SHORT: f64 = 1e-3;
 /// Moves `worker.trial`, a rejected point on the step from `theta`, back into the valley; returns
 /// its likelihood once that is at most `target`. The scratch is left at another point than
 /// `theta`, and the factor is another one.
-pub(super) fn bend(
+pub(super) fn curve_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
     theta: &[f64],

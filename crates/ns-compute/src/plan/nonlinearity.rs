@@ -11,24 +11,24 @@ use ns_core::{Effect, Model};
 /// curvature of its constraint. Residuals are a few standard deviations at most, so the
 /// asymmetric part of its effect, summed over bins in units of the statistical error,
 /// must reach at least this.
-const LEAST_BEND: f64 = 0.05;
+const LEAST_NONLINEARITY: f64 = 0.05;
 
 /// From this sum over all parameters on, in the same units, second minima are common: tens of parameters can bend
 /// together.
-const MUCH_BEND: f64 = 8.0;
+const STRONG_NONLINEARITY: f64 = 8.0;
 
 /// The asymmetric parts of all effects.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bends {
+pub(crate) struct Nonlinearity {
     /// Per parameter, summed over bins in units of the statistical error.
     pub(crate) amount: Vec<f64>,
-    /// Per parameter, the range of its `shifts`; empty below [`LEAST_BEND`].
+    /// Per parameter, the range of its `shifts`; empty below [`LEAST_NONLINEARITY`].
     ranges: Vec<(usize, usize)>,
     /// Bin and asymmetric part in events, summed over samples, all other factors at 1.
     shifts: Vec<(u32, f64)>,
 }
 
-impl Bends {
+impl Nonlinearity {
     pub(super) fn new(model: &Model) -> Self {
         let n = model.parameters.len();
         let mut amount = vec![0.0; n];
@@ -61,25 +61,25 @@ impl Bends {
                 shifts[p].extend(bins.map(|(b, s)| ((channel.first_bin + b) as u32, *s)));
             }
         }
-        let mut bends = Self { amount, ..Self::default() };
-        for (shifts, amount) in shifts.into_iter().zip(&bends.amount) {
-            let from = bends.shifts.len();
-            if *amount > LEAST_BEND {
-                bends.shifts.extend(shifts);
+        let mut nonlinearity = Self { amount, ..Self::default() };
+        for (shifts, amount) in shifts.into_iter().zip(&nonlinearity.amount) {
+            let from = nonlinearity.shifts.len();
+            if *amount > LEAST_NONLINEARITY {
+                nonlinearity.shifts.extend(shifts);
             }
-            bends.ranges.push((from, bends.shifts.len()));
+            nonlinearity.ranges.push((from, nonlinearity.shifts.len()));
         }
-        bends
+        nonlinearity
     }
 
     /// Whether a parameter bends enough for a second minimum between smooth pieces.
-    pub(super) fn is_bendable(&self, p: usize) -> bool {
-        self.amount[p] > LEAST_BEND
+    pub(super) fn is_nonlinear(&self, p: usize) -> bool {
+        self.amount[p] > LEAST_NONLINEARITY
     }
 
     /// Whether all parameters together bend much.
-    pub(super) fn is_much(&self) -> bool {
-        self.amount.iter().sum::<f64>() > MUCH_BEND
+    pub(super) fn is_strong(&self) -> bool {
+        self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
     /// What the data have to gain from the bend of a parameter: `sum_b r_b A_b` with the derivative `r_b` of `-ln L` by the
