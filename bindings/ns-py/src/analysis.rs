@@ -17,7 +17,7 @@ use crate::options;
 use crate::table::{Table, escape};
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
-/// What all results of this kind hold.
+/// The content of all results of this kind.
 pub(crate) struct Record {
     /// The keys of the JSON with their values.
     pub(crate) values: Py<PyDict>,
@@ -25,7 +25,7 @@ pub(crate) struct Record {
     pub(crate) summary: String,
 }
 
-/// Makes a class around [`Record`]; after a comma, what else it holds (`.1`) and its method `plot`.
+/// Declares a class around [`Record`]; after a comma, its further content (`.1`) and its method `plot`.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -33,7 +33,7 @@ macro_rules! result_class {
         pub(crate) struct $name(pub(crate) $crate::analysis::Record);
 
         $crate::analysis::result_methods! { $name, [], {
-            /// What `pickle` and `copy` keep.
+            /// The state that `pickle` and `copy` store.
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
                 $crate::pickle::of_record(py, stringify!($name), &self.0, py.None())
             }

@@ -1,4 +1,4 @@
-//! `nextstat.fit_batch`: many data sets, one call.
+//! `nextstat.fit_batch`: fits of many data sets.
 
 use std::time::Instant;
 
@@ -201,7 +201,7 @@ impl BatchResult {
     }
 }
 
-/// A batch again.
+/// Restores a batch from its pickle.
 #[pyfunction]
 pub(crate) fn _batch(attributes: &Bound<'_, PyDict>) -> PyResult<BatchResult> {
     let of = |key: &str| attributes.as_any().get_item(key);
@@ -237,7 +237,7 @@ fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
 
 #[pymethods]
 impl BatchResult {
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let dict = PyDict::new(py);
         dict.set_item("parameter_names", &self.parameter_names)?;

@@ -33,7 +33,7 @@ impl DeviceInfo {
         }
     }
 
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_device")?, (self.to_dict(py)?,).into_pyobject(py)?))
     }
@@ -53,7 +53,7 @@ impl DeviceInfo {
     }
 }
 
-/// A device again.
+/// Restores a device from its pickle.
 #[pyfunction]
 pub(crate) fn _device(attributes: &Bound<'_, PyDict>) -> PyResult<DeviceInfo> {
     let of = |key: &str| attributes.as_any().get_item(key);
@@ -69,7 +69,7 @@ pub(crate) fn _device(attributes: &Bound<'_, PyDict>) -> PyResult<DeviceInfo> {
     })
 }
 
-/// What this machine and this build can run on, and why not.
+/// The devices that this machine and this build can use, and why others cannot be used.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices()
@@ -112,14 +112,14 @@ pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     Ok(Execution { device, threads, ..Execution::default() })
 }
 
-/// A session, and why it is on its device where `auto` chose.
+/// A session, and why its device was chosen if `auto` chose it.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,
 }
 
 impl Opened {
-    /// What results say of the device, once it has run.
+    /// The record of the device for results, after it has run.
     ///
     /// # Errors
     /// If Python refuses.
@@ -133,7 +133,7 @@ impl Opened {
     }
 }
 
-/// What ran.
+/// The device that ran, and its check.
 pub(crate) struct RunInfo {
     pub(crate) device: String,
     pub(crate) device_reason: Option<String>,

@@ -1,4 +1,4 @@
-//! `nextstat.prune`, `rename` and `combine`: workspaces in, a workspace as a dictionary out.
+//! `nextstat.prune`, `rename` and `combine`: operations on workspaces that return a dictionary.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::error::session_error;
 use crate::model::Model;
 use crate::work::released;
 
-/// Most numbers, of points and of bins, for which an evaluation keeps the interpreter to itself.
+/// Up to this many numbers, of points and of bins, an evaluation does not release the interpreter lock.
 const BRIEF: usize = 512;
 
 /// Evaluates at one point or at each row of a batch; returns the number of rows of a batch.
@@ -43,7 +43,7 @@ pub(crate) fn evaluate(
     Ok((result.map_err(|error| session_error(&error))?, points.batch))
 }
 
-/// How long Ctrl-C may go unheard.
+/// The longest time between two checks for Ctrl-C.
 const PORTION: Duration = Duration::from_millis(100);
 
 /// Points of the first portion on a device, which is slow with few.

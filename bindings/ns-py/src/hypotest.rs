@@ -35,7 +35,7 @@ result_class! {
     /// An upper limit: attributes are the keys of `nextstat upper-limit`'s JSON. None stands for a limit
     /// that is not crossed, and `warnings` says why.
     LimitResult, Drawn, {
-        /// What `pickle` and `copy` keep.
+        /// The state that `pickle` and `copy` store.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             crate::pickle::of_record(py, "LimitResult", &self.0, self.1.pickled(py)?)
         }
@@ -66,7 +66,7 @@ result_class! {
 pub(crate) struct Drawn {
     /// With a scan, if there was one.
     limit: Option<Limit>,
-    /// The question, to ask it again with a scan.
+    /// The request, to repeat it with a scan.
     question: Question,
     options: LimitOptions,
     execution: Execution,
@@ -85,7 +85,7 @@ impl Drawn {
         (limit, self.question.pickled(py)?, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
     }
 
-    /// What [`Self::pickled`] gave.
+    /// Restores the state of [`Self::pickled`].
     ///
     /// # Errors
     /// If it is something else.

@@ -1,4 +1,4 @@
-//! `nextstat.load_workspace`: path or dictionary in, model out.
+//! `nextstat.load_workspace`: makes a model from a path or a dictionary.
 
 use std::path::PathBuf;
 

@@ -97,7 +97,7 @@ impl Question {
         self.origin.pickled(py)?.into_pyobject(py)
     }
 
-    /// What [`Self::pickled`] gave.
+    /// Restores the state of [`Self::pickled`].
     ///
     /// # Errors
     /// If it is something else.

@@ -123,7 +123,7 @@ pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bo
     (data, options.fixed.clone(), options.start.clone(), search).into_pyobject(py)
 }
 
-/// What [`pickled`] gave.
+/// Restores the state of [`pickled`].
 ///
 /// # Errors
 /// If it is something else.

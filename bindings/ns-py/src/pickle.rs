@@ -34,7 +34,7 @@ pub(crate) fn written(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// What [`written`] wrote.
+/// Reads the text of [`written`].
 ///
 /// # Errors
 /// If it is something else.

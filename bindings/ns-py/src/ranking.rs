@@ -140,7 +140,7 @@ impl RankingResult {
         Ok(names)
     }
 
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
         crate::pickle::of_record(py, "RankingResult", &self.0, crate::pickle::written(&self.1)?)
     }

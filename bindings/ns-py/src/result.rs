@@ -50,7 +50,7 @@ impl Interval {
         )
     }
 
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let i = self.clone();
         let numbers = (i.lower, i.upper, i.lower_crossing, i.upper_crossing);
@@ -59,7 +59,7 @@ impl Interval {
     }
 }
 
-/// An interval again.
+/// Restores an interval from its pickle.
 #[pyfunction]
 pub(crate) fn _interval(
     parameter: String,
@@ -95,7 +95,7 @@ pub(crate) struct FitResult {
     bestfit: Py<PyArray1<f64>>,
     uncertainties: Py<PyArray1<f64>>,
     covariance: Option<Py<PyArrayDyn<f64>>>,
-    /// The question, for pictures.
+    /// The request, for pictures.
     question: Question,
     options: FitOptions,
     #[pyo3(get)]
@@ -287,7 +287,7 @@ impl FitResult {
         self.inner.termination_reason.clone()
     }
 
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
@@ -390,7 +390,7 @@ impl FitResult {
         Ok(dict)
     }
 
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let inner = written(&StoredFit(self.inner.clone()))?;
         let covariance = self.covariance.as_ref().map(|c| c.clone_ref(py));
@@ -410,7 +410,7 @@ impl FitResult {
     }
 }
 
-/// A fit again.
+/// Restores a fit from its pickle.
 #[pyfunction]
 pub(crate) fn _fit(
     py: Python<'_>,

@@ -43,7 +43,7 @@ impl ScanInterval {
         format!("<ScanInterval at {}: {} to {}>", self.level, side(self.lower), side(self.upper))
     }
 
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let i = self.clone();
         let arguments = (i.level, i.confidence_level, i.lower, i.upper, i.lower_reason, i.upper_reason)
@@ -52,7 +52,7 @@ impl ScanInterval {
     }
 }
 
-/// An interval again.
+/// Restores an interval from its pickle.
 #[pyfunction]
 pub(crate) fn _scan_interval(
     level: f64,
@@ -65,10 +65,10 @@ pub(crate) fn _scan_interval(
     ScanInterval { level, confidence_level, lower, upper, lower_reason, upper_reason }
 }
 
-/// What results say of what ran: device, why, check, interpolation, digest, seconds.
+/// The record of a run: device, its reason, check, interpolation, digest, seconds.
 type RunRecord = (String, Option<String>, Option<Py<PyDict>>, String, String, f64);
 
-/// A scan again.
+/// Restores a scan from its pickle.
 #[pyfunction]
 pub(crate) fn _scan(py: Python<'_>, inner: &str, run: RunRecord) -> PyResult<ScanResult> {
     let StoredScan(inner) = read(inner)?;
@@ -212,7 +212,7 @@ impl ScanResult {
         self.inner.param.clone()
     }
 
-    /// Its points, in the order of the question.
+    /// Its points, in the order of the request.
     #[getter]
     fn mu_values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
         self.mu_values.clone_ref(py)
@@ -316,7 +316,7 @@ impl ScanResult {
         self.inner.n_iter
     }
 
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
@@ -365,7 +365,7 @@ impl ScanResult {
         Ok(dict)
     }
 
-    /// What `pickle` and `copy` keep.
+    /// The state that `pickle` and `copy` store.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let check = self.gpu_check.as_ref().map(|check| check.clone_ref(py));
         let (device, reason) = (self.device.clone(), self.device_reason.clone());

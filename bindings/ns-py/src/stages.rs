@@ -63,7 +63,7 @@ fn from_json(text: &str) -> PyResult<ToyHeader> {
 
 #[pymethods]
 impl ToyTest {
-    /// What the toys are, as JSON text.
+    /// The header of the toys, as JSON text.
     #[getter]
     fn header(&self) -> PyResult<String> {
         to_json(self.plan.header())
@@ -174,7 +174,7 @@ pub(crate) fn toys_prepare(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
-/// Takes up a test prepared elsewhere, from its `header`. The model must be the same.
+/// Continues a test that was prepared in another process, from its `header`. The model must be the same.
 #[pyfunction]
 #[pyo3(signature = (model, header, *, device = "auto", threads = 0))]
 pub(crate) fn toys_from_header(
@@ -202,7 +202,7 @@ pub(crate) fn toys_from_header(
 /// What makes a model again: its text, measurement, interpolation codes (normsys, histosys), POI and reading warnings.
 type Restored<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
 
-/// A test again.
+/// Restores a test from its pickle.
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,

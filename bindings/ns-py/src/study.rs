@@ -110,10 +110,10 @@ pub(crate) fn fit_toys(
     )
 }
 
-/// Numbers drawn between two looks for Ctrl-C.
+/// Number of draws between two checks for Ctrl-C.
 const PORTION: usize = 1 << 21;
 
-/// What toys are drawn from.
+/// The distributions that toys are drawn from.
 pub(crate) enum Origin {
     /// A point, and the number of the hypothesis.
     Point(Vec<f64>, u8),

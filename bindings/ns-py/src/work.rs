@@ -1,4 +1,4 @@
-//! Long work without the interpreter's lock: Ctrl-C is heard and progress is shown meanwhile.
+//! Runs long work without the interpreter lock, while Ctrl-C is handled and progress is shown.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use ns_core::{Control, Observer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// How often Ctrl-C and progress are looked after.
+/// Interval of the checks for Ctrl-C and progress.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Counts finished fits.
@@ -26,7 +26,7 @@ impl Observer for Counter {
     }
 }
 
-/// Who hears progress.
+/// Where progress is reported.
 pub(crate) enum Progress {
     /// Nobody.
     Silent,

@@ -25,7 +25,7 @@ result_class! {
     /// `samples` (`name`, `signal`, `counts`, `uncertainty`, `sum`, `sum_uncertainty`), `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and
     /// `data_sum`.
     YieldsResult, Yields, {
-        /// What `pickle` and `copy` keep.
+        /// The state that `pickle` and `copy` store.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             crate::pickle::of_record(py, "YieldsResult", &self.0, crate::pickle::written(&self.1)?)
         }
