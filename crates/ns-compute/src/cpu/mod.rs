@@ -21,7 +21,7 @@ use crate::simd::Level;
 use pool::Pool;
 use work_unit::WorkUnit;
 
-/// Outcomes that may wait in memory before they go to the sink, per thread: so many, and more of small models, whose
+/// Number of outcomes per thread that may be in memory before they go to the sink. Small models have more, because their
 /// fits are so short that threads would often wait for each other.
 const FEWEST_WAITING: usize = 512;
 const MOST_WAITING: usize = 8192;
@@ -30,7 +30,7 @@ const NUMBERS_WAITING: usize = 1 << 18;
 /// A compiled model on the CPU.
 pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
-    /// The same physics with smooth interpolation: its minimum is a start point where
+    /// The same model with smooth interpolation. Its minimum is a start point if
     /// the model has kinks.
     smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
@@ -97,8 +97,8 @@ impl CpuSession {
         })
     }
 
-    /// Makes the working memory of a fit ready, by walking once through an evaluation and a
-    /// curvature: the first fit then finds its pages mapped. Nothing computed here is kept.
+    /// Touches the working memory of a fit by one evaluation and one
+    /// curvature, so that its pages are mapped before the first fit. The numbers are not used.
     pub fn prepare(&self) {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);
@@ -124,8 +124,8 @@ impl CpuSession {
     }
 }
 
-/// Takes a worker from the shelf, or makes one. A poisoned lock only means that another thread
-/// panicked between two fits; the workers themselves are reset by every fit.
+/// Takes an unused worker, or makes one. A poisoned lock only means that another thread
+/// panicked between two fits; every fit resets its worker.
 pub(crate) fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
     let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shelf.pop().unwrap_or_else(|| Worker::new(plan))
@@ -150,7 +150,7 @@ fn share_out(
             let i = next.fetch_add(1, Ordering::Relaxed);
             units.get(i).zip(places.get(i))
         } {
-            // Nobody else has this index.
+            // No other thread has this index.
             let _ = place.set(run(unit));
         }
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ns_core::{Device, SessionError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Threads beside the calling one.
+/// Threads in addition to the calling one.
 pub(crate) struct Pool {
     helpers: usize,
     /// Of the process that used them last.
@@ -21,9 +21,9 @@ struct Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // Threads that are not here cannot be told to end: whoever tries may wait for a lock that one of them held.
+        // After a fork the threads do not exist in this process, so they cannot be ended: that could wait for a lock that one of them held.
         if self.process == std::process::id() {
-            // SAFETY: nobody looks at it after this.
+            // SAFETY: it is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.threads) };
         }
     }
@@ -50,13 +50,13 @@ impl Pool {
         Ok(Self { helpers, started: Mutex::new(Started::new(helpers)?) })
     }
 
-    /// How many threads there are beside the calling one.
+    /// Number of threads in addition to the calling one.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn helpers(&self) -> usize {
         self.helpers
     }
 
-    /// Runs `work` on the calling thread, and on up to `helpers` others at the same time; back when all have returned.
+    /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all have finished.
     pub(crate) fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         match self.here() {
             Some(started) => started.threads.in_place_scope(|scope| {

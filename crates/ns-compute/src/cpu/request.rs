@@ -1,4 +1,4 @@
-//! From tasks to problems: checks, defaults, start points.
+//! Turns tasks into minimisation problems: checks, defaults, start points.
 
 use ns_core::{
     Control, Data, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, OutcomeParts, ParameterTable,
@@ -10,7 +10,7 @@ use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker, fit};
 use crate::plan::Plan;
 
-/// Refuses data that the likelihood cannot take.
+/// Refuses data for which the likelihood is not defined.
 pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
     let length = |what, actual: usize, expected: usize| {
         if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
@@ -37,7 +37,7 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     Ok(())
 }
 
-/// Refuses a task that the session cannot understand.
+/// Refuses an invalid task.
 pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {
@@ -106,7 +106,7 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     Ok(())
 }
 
-/// Whether the earlier fits of a task leave anything for this one to find out.
+/// Whether a fit is still needed after the earlier fits of its task.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
@@ -125,7 +125,7 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionEr
     })
 }
 
-/// The box of one request: bounds and what it holds.
+/// The domain of one request: bounds and fixed parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
@@ -156,8 +156,8 @@ impl FitDomain {
         domain
     }
 
-    /// Makes a start point of `point`: along the request's direction if it has one, held parameters at their
-    /// values, and in that case the others inside the bounds.
+    /// Turns `point` into a start point: moved along the request's direction if it has one, with held parameters at their
+    /// values, and in that case with the others inside the bounds.
     pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];
@@ -216,7 +216,7 @@ impl CpuSession {
         TaskOutcome { fits }
     }
 
-    /// The point that request `index` of a task names as its start, before its held parameters are set.
+    /// The start point of request `index` of a task, before held parameters are set.
     pub(crate) fn start_of(
         &self,
         requests: &[FitRequest],
@@ -280,7 +280,7 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// The start point that only a session knows: the minimum under smooth codes, for a model with kinks.
+    /// An additional start point for a model with kinks: the minimum under smooth codes.
     pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {

@@ -1,4 +1,4 @@
-//! Addresses on a device, by what lies there.
+//! Addresses on a device, with the type of their elements.
 
 use std::marker::PhantomData;
 
@@ -20,7 +20,7 @@ macro_rules! addresses {
             // One kind may need what the other does not.
             #[allow(dead_code)]
             impl<T> $name<T> {
-                /// Nothing is there: the null pointer.
+                /// The null pointer.
                 pub(super) const NULL: Self = Self(0, PhantomData);
 
                 /// An offset in a buffer whose address is not known yet.
@@ -35,12 +35,12 @@ macro_rules! addresses {
                     }
                 }
 
-                /// Whether anything is there.
+                /// Whether it is not null.
                 pub(super) fn is_some(self) -> bool {
                     self.0 != 0
                 }
 
-                /// It in a buffer of this address.
+                /// The address, in a buffer that begins at `base`.
                 pub(super) fn at(mut self, base: u64) -> Self {
                     self.relocate(base);
                     self
@@ -51,12 +51,12 @@ macro_rules! addresses {
                     (self.0 & !PENDING) as usize
                 }
 
-                /// What lies so many elements behind it.
+                /// The address of a later element.
                 pub(super) fn plus(self, elements: usize) -> Self {
                     Self(self.0 + (elements * size_of::<T>()) as u64, PhantomData)
                 }
 
-                /// The same address of something else.
+                /// The same address with another element type.
                 pub(super) fn cast<A: From<u64>>(self) -> A {
                     A::from(self.0)
                 }
@@ -103,9 +103,9 @@ macro_rules! addresses {
 }
 
 addresses! {
-    /// Where elements lie that kernels read: `const T*`.
+    /// Address of elements that kernels read: `const T*`.
     DeviceAddress;
-    /// Where elements lie that kernels write: `T*`.
+    /// Address of elements that kernels write: `T*`.
     DeviceAddressMut;
 }
 

@@ -11,7 +11,7 @@ use super::backend::{Backend, Buffer};
 /// Alignment of every array, bytes.
 const ALIGNMENT: usize = 16;
 
-/// Arrays waiting for their upload. Until then addresses are offsets; [`DeviceAddress::relocate`] makes them addresses.
+/// Arrays that are not uploaded yet. Until then addresses are offsets, which [`DeviceAddress::relocate`] turns into addresses.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ impl Arena {
         self.put(&values)
     }
 
-    /// Overwrites what lies there.
+    /// Overwrites an array.
     pub(super) fn set<T: NoUninit>(&mut self, at: DeviceAddress<T>, value: &T) {
         let (at, from) = (at.offset(), bytemuck::bytes_of(value));
         if let Some(to) = self.bytes.get_mut(at..at + from.len()) {
@@ -45,17 +45,17 @@ impl Arena {
         self.bytes.len()
     }
 
-    /// Everything, for a copy to the device.
+    /// All bytes, for a copy to the device.
     pub(super) fn content(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Copies everything to the device. The buffer's address is what relocation wants.
+    /// Copies everything to the device. Relocation needs the address of the buffer.
     pub(super) fn upload(self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         Buffer::holding(backend, &self.bytes)
     }
 
-    /// The same into memory that is already there and large enough.
+    /// The same into existing memory that is large enough.
     pub(super) fn upload_into(self, backend: &Arc<dyn Backend>, buffer: &Buffer) -> Result<(), SessionError> {
         backend.write(buffer.address(), &self.bytes)
     }

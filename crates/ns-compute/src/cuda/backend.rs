@@ -1,4 +1,4 @@
-//! What the CUDA session needs of a device: memory, copies, launches, and lanes of them side by side.
+//! The interface to a device that sessions use: memory, copies, launches, and parallel lanes of these.
 //!
 //! Two implementations: the NVIDIA driver, and the same kernels compiled for the CPU, which lets the
 //! numbers of every kernel be tested on machines without a GPU.
@@ -43,7 +43,7 @@ impl Kernel {
     }
 }
 
-/// What a launch must know of a device.
+/// The properties of a device that launches depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Properties {
     /// "NVIDIA H200".
@@ -70,7 +70,7 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
 }
 
-/// A device. All calls of one backend may come from any thread; work is in order of the calls.
+/// A device. Calls may come from any thread; the device works in the order of the calls.
 pub(crate) trait Backend: Send + Sync {
     /// What it is.
     fn properties(&self) -> &Properties;
@@ -82,13 +82,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Takes memory, uninitialised; an address that is a multiple of 256. Zero bytes are allowed.
     fn allocate(&self, bytes: usize) -> Result<u64, SessionError>;
 
-    /// Gives memory back. Errors are of no use to anyone here.
+    /// Frees memory. Errors are ignored.
     fn release(&self, address: u64, bytes: usize);
 
     /// Copies to the device.
     fn write(&self, to: u64, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Copies from the device, after all work handed over so far.
+    /// Copies from the device, after all work submitted so far.
     fn read(&self, from: u64, to: &mut [u8]) -> Result<(), SessionError>;
 
     /// Blocks of this shape that one multiprocessor holds at a time.
@@ -97,13 +97,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Starts a kernel whose only parameter is a structure of these bytes. Returns before it is done.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// A line of work beside the one that the calls above make up.
+    /// A new lane of work, parallel to the calls above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 }
 
-/// Work of a device that is in order in itself and runs beside that of other lanes: copies to the device, kernels,
-/// copies back, then a wait for their end. It begins after all that the device was handed directly before. Memory it
-/// uses must stay until the wait is over; one that is dropped waits too.
+/// A sequence of work on a device, parallel to that of other lanes: copies to the device, kernels,
+/// copies back, then a wait for their end. It begins after all work that was submitted to the device directly before. Memory
+/// that it uses must live until the wait is over; dropping a lane waits too.
 pub(crate) trait Lane: Send {
     /// Copies to the device; at most once before a wait. `from` may change at once.
     fn write(&mut self, to: u64, from: &[u8]) -> Result<(), SessionError>;
@@ -117,11 +117,11 @@ pub(crate) trait Lane: Send {
     /// Waits for the end of all this.
     fn wait(&mut self) -> Result<(), SessionError>;
 
-    /// What the last copy brought, at an address that is a multiple of 8 unless it is empty, as it is before the wait.
+    /// The bytes of the last copy, at an address that is a multiple of 8; empty before the wait.
     fn fetched(&self) -> &[u8];
 }
 
-/// Memory of a device, given back when dropped.
+/// Memory of a device, freed when dropped.
 pub(crate) struct Buffer {
     backend: Arc<dyn Backend>,
     address: u64,

@@ -1,4 +1,4 @@
-//! One launch of fits on a lane: what goes up, what comes back.
+//! One launch of fits on a lane: its input and its results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
-    /// Dropped first: it waits for what uses the memory.
+    /// Dropped first: that waits for the work that uses the memory.
     lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
@@ -24,7 +24,7 @@ pub(super) struct Slot {
     parts: Parts,
 }
 
-/// Bytes of the arrays that a launch brings back, one behind the other.
+/// Sizes, in bytes, of the result arrays of a launch, which are stored one after another.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     outcomes: usize,
@@ -40,7 +40,7 @@ impl Slot {
         Ok(Self { lane, slab: None, input: None, output: None, parts: Parts::default() })
     }
 
-    /// Waits for what was started.
+    /// Waits for the launch.
     pub(super) fn wait(&mut self) -> Result<LaunchResults<'_>, SessionError> {
         self.lane.wait()?;
         let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
@@ -62,7 +62,7 @@ impl Slot {
     }
 }
 
-/// The numbers in `bytes`. An empty slice has no address to be sure of.
+/// The numbers in `bytes`. An empty slice may have any address.
 fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
@@ -74,7 +74,7 @@ pub(super) fn at_least<'a>(
     bytes: usize,
 ) -> Result<&'a Buffer, SessionError> {
     if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
-        // The old one goes first: there may not be room for both.
+        // The old one is freed first: there may not be enough memory for both.
         *buffer = None;
     }
     match buffer {
@@ -83,7 +83,7 @@ pub(super) fn at_least<'a>(
     }
 }
 
-/// Requests, items and all they point to, laid out for one copy. Addresses are offsets until the end.
+/// Requests, items and all arrays that they point to, arranged for one copy. Addresses are offsets until the end.
 #[derive(Default)]
 pub(super) struct Input {
     arena: Arena,
@@ -118,7 +118,7 @@ impl Input {
         })
     }
 
-    /// Adds a request of kind `kind`; `looks`: it also starts from elsewhere.
+    /// Adds a request of kind `kind`; `looks`: it also starts from further points.
     pub(super) fn request(
         &mut self,
         table: &ParameterTable,
@@ -178,8 +178,8 @@ impl Input {
     }
 }
 
-/// The most starts of a fit that can be under way at a time: those of its largest round (`starts_of` and `choose_flips` in
-/// `kernels/search.cuh`). 0 if it has none but its own.
+/// The most start points of a fit that can be fitted at the same time: those of its largest round (`starts_of` and `choose_flips`
+/// in `kernels/search.cuh`). 0 if it has only its own.
 fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
@@ -187,7 +187,7 @@ fn starts_of(request: &layout::Request) -> usize {
     (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// Where a request's box differs from the model's, by parameter.
+/// The parameters whose bounds in a request differ from the model's.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();
@@ -224,18 +224,18 @@ pub(super) struct ToyRange {
 /// Whether blocks without work of their own help those whose toys take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
-    /// No: they make room for the next launches.
+    /// No: they end, so that the next launches can begin.
     No,
-    /// As long as there is something to do; a few wait for more. The next launch is the last one.
+    /// As long as there are further starts; a few blocks wait for more. The next launch is the last one.
     Few,
-    /// As many as there can be starts, to the end: nothing comes after.
+    /// Yes, to the end, as many blocks as there can be starts: no launch follows.
     All,
 }
 
-/// Of so many blocks one waits, where a few do.
+/// One of so many blocks waits, where a few do.
 const ONE_WAITS_OF: usize = 8;
 
-/// Fits of a launch, one after the other and of the same data, at whose ends gradients are taken.
+/// Consecutive fits of a launch, with the same data, for which the gradient at the end is computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe {
     pub(super) first: usize,
@@ -244,7 +244,7 @@ pub(super) struct Probe {
     pub(super) data: DeviceAddress<f64>,
 }
 
-/// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
+/// The results of a launch, one entry per fit. The default is empty, as if the device had left all fits to the CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
@@ -300,7 +300,7 @@ impl Launcher<'_> {
             requests.iter().map(starts_of).max().filter(|_| !self.plan.kinked.is_some()).unwrap_or(0);
         let help = toys.filter(|_| starts > 0).map_or(Help::No, |toys| toys.help);
         let few = self.fit.blocks.min(n_items).max(1);
-        // More could only wait.
+        // More blocks would have nothing to do.
         let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
         let (blocks, waiting) = match help {
             Help::No => (few, 0),

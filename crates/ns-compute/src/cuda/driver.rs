@@ -25,7 +25,7 @@ use super::staging::Staging;
 
 /// Copies to the device up to this size go without page-locked memory: the driver takes them along with the command.
 const SMALL: usize = 64 << 10;
-/// Memory given back that is kept at most.
+/// Most bytes of freed memory that are kept.
 const KEPT: usize = 1 << 30;
 /// Bytes of a kernel's parameters that every GPU takes.
 const MOST_PARAMETERS: usize = 4096;
@@ -40,10 +40,10 @@ pub(crate) struct CudaDriver {
     properties: Properties,
     context: Handle<sys::CUctx_st>,
     stream: Handle<sys::CUstream_st>,
-    /// What the driver may load, best first.
+    /// The images that the driver may load, best first.
     images: Vec<Image>,
     functions: OnceLock<Vec<Function>>,
-    /// Held while the code is loaded: why the GPU will not take any of it, once that is known.
+    /// Locked while the code is loaded. Holds the reason once the GPU has refused all of it.
     refused: Mutex<Option<SessionError>>,
     pool: Mutex<Pool>,
     staging: Mutex<Option<Staging>>,
@@ -61,14 +61,14 @@ unsafe impl<T> Sync for Handle<T> {}
 /// A kernel, and the dynamic shared memory that it has been allowed.
 struct Function {
     handle: Handle<sys::CUfunc_st>,
-    /// Held while it is changed: of two changes side by side the lesser may come last.
+    /// Locked while it is changed; otherwise of two simultaneous changes the smaller one could come last.
     allowed: Mutex<u32>,
 }
 
 /// The device of this index. The first call makes it ready; later ones get the same.
 ///
 /// # Errors
-/// Whatever is missing, each with its remedy: the driver, the device, code for the GPU.
+/// If the driver, the device, or code for the GPU is missing, each with its remedy.
 pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     // A lock for each device: several are made ready side by side.
     type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
@@ -132,7 +132,7 @@ impl CudaDriver {
             staging: Mutex::new(None),
             lost: AtomicBool::new(false),
         };
-        // Other libraries' work on the default stream is none of our business.
+        // The stream does not wait for work of other libraries on the default stream.
         this.stream =
             Handle(this.inside(DriverCall::Opening, || result::stream::create(StreamKind::NonBlocking))?);
         Ok(this)
@@ -178,7 +178,7 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// What the GPU says of the code is its last word; other errors, of memory that others held, may pass.
+    /// Errors about the code are final; other errors, for example about memory, may be temporary.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -263,7 +263,7 @@ impl CudaDriver {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives memory back to the driver. After a failure of the device there is nothing to give back to.
+    /// Frees memory. After a failure of the device this is not possible and not needed.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
@@ -318,7 +318,7 @@ impl CudaDriver {
         })
     }
 
-    /// Has `lane` wait for all that this device was handed directly so far; `event` is its own.
+    /// Makes `lane` wait for all work that was submitted to this device directly so far; `event` belongs to the lane.
     ///
     /// # Safety
     /// Stream and event must be alive and of this device. The device's context must be current.
@@ -394,7 +394,7 @@ impl Backend for CudaDriver {
         }
         let ask = || {
             self.inside(DriverCall::Allocating, || {
-                // SAFETY: who gets the memory writes it before it is read.
+                // SAFETY: the memory is written before it is read.
                 match unsafe { result::malloc_sync(size) } {
                     Ok(address) => Ok(Some(address)),
                     Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
@@ -405,7 +405,7 @@ impl Backend for CudaDriver {
         if let Some(address) = ask()? {
             return Ok(address);
         }
-        // What the pool keeps may be what is missing.
+        // The pool may hold the memory that is missing.
         let kept = self.pool().empty();
         self.free(kept);
         ask()?.map_or_else(
@@ -476,7 +476,7 @@ impl Backend for CudaDriver {
 }
 
 impl Drop for CudaDriver {
-    /// Comes only after the device was lost: the end of the context ends all that was in it.
+    /// Happens only after the device was lost. Releasing the context frees everything in it.
     fn drop(&mut self) {
         let Device::Cuda(index) = self.device else { return };
         let _ = guarded(self.device, || {

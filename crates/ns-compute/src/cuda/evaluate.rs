@@ -1,4 +1,4 @@
-//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the CPU.
+//! Values, gradients and Hessians at many points on the device; other quantities on the CPU.
 
 use std::sync::Arc;
 

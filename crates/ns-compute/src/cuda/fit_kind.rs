@@ -1,4 +1,4 @@
-//! What all fits of one kind share, on the device: the metric and the further start points.
+//! The shared inputs of all fits of one kind, on the device: the metric and the further start points.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::lanes::metric::Metric;
 pub(super) struct DeviceFitKind {
     _memory: Buffer,
     pub(super) metric: DeviceAddress<layout::Metric>,
-    /// Where lists lie, and how many there are in each.
+    /// Addresses of lists, and their lengths.
     pub(super) first: (DeviceAddress<f64>, usize),
     pub(super) second: (DeviceAddress<f64>, usize),
     pub(super) nonlinear: (DeviceAddress<i32>, usize),
@@ -25,7 +25,7 @@ pub(super) struct DeviceFitKind {
     pub(super) size: Size,
 }
 
-/// What the working memory of a fit depends on besides the plan.
+/// Sizes, besides the plan, that the working memory of a fit depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,
@@ -34,7 +34,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Room for both.
+    /// The larger of both sizes.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),

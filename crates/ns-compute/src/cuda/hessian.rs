@@ -10,12 +10,12 @@ use super::shape;
 use crate::plan::{Block, Plan};
 use crate::shared_constants::TILE;
 
-/// What Hessians of one launch may take, bytes.
+/// Most bytes of the Hessians of one launch.
 const MOST_HESSIANS: usize = 256 << 20;
-/// What the slabs of its blocks may take, bytes.
+/// Most bytes of the slabs of its blocks.
 const MOST_SLABS: usize = 512 << 20;
 
-/// Where the arrays of a block lie; all but the room for sums are in its slab.
+/// The placement of the arrays of a block; all but those for sums are in its slab.
 #[derive(Debug, Clone)]
 pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
@@ -69,8 +69,8 @@ impl HessianPlacement {
     }
 }
 
-/// Whether every pair of parameters meets in one way: no parameter is both a per-bin factor and something else, and none is
-/// twice of one kind in a block. No workspace says otherwise.
+/// Whether every pair of parameters interacts in one way: no parameter is both a per-bin factor and something else, and none is
+/// used twice for one kind in a block. This holds for every workspace.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
     for &p in &plan.block_params {
@@ -103,10 +103,10 @@ pub(super) struct Sets<'a> {
     pub(super) of: &'a [i32],
 }
 
-/// The Hessian at a point by other means.
+/// Computes the Hessian at a point on the CPU.
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
-/// Hessians that are on their way. Memory of which device work is not done yet is used again in order.
+/// Hessians whose computation has been started. Freed memory is reused in the order of the device's work.
 pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,

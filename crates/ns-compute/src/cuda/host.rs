@@ -1,5 +1,5 @@
-//! The kernels compiled for the CPU: what they compute, without a GPU. Blocks have one thread; or, slowly, as many as
-//! on a GPU where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
+//! The kernels compiled for the CPU, for tests without a GPU. Thread blocks have one thread; or, slowly, as many as
+//! on a GPU if `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, Mutex};
@@ -61,7 +61,7 @@ impl Host {
             capability: (0, 0),
             driver: 0,
             multiprocessors: 2,
-            // Little, so that models that do not fit are tested too.
+            // A small size, so that models that do not fit are tested too.
             shared_per_block: 16 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
@@ -97,7 +97,7 @@ impl Backend for Host {
         if address.is_null() {
             return Err(refused());
         }
-        // NaN everywhere: who reads what nobody wrote is found out.
+        // NaN everywhere, so that reads of uninitialised memory are found.
         // SAFETY: the allocation has this many bytes.
         unsafe { address.write_bytes(0xff, bytes) };
         Ok(address as u64)
@@ -151,7 +151,7 @@ impl Backend for Host {
     }
 }
 
-/// A lane of a backend that has done its work when a call returns.
+/// A lane of a backend that works synchronously.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
     /// Words, for the alignment.

@@ -1,4 +1,4 @@
-//! The compiled kernels that every build carries, and which of them a GPU takes.
+//! The compiled kernels in every build, and the choice between them for a GPU.
 //!
 //! `scripts/kernels` makes them; `.ci/run` fails where they are not those of the sources.
 

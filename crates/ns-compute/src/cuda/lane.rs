@@ -23,7 +23,7 @@ struct Locked {
 impl Locked {
     const NONE: Self = Self { memory: std::ptr::null_mut(), bytes: 0 };
 
-    /// Makes room for so many bytes; what was there is lost. Nothing may be on its way from or to it.
+    /// Ensures this size in bytes; the content is lost. No copy from or to it may be in progress.
     fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -41,7 +41,7 @@ impl Locked {
 
     fn free(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: the driver gave it, and nobody uses it any more. An error is of no use to anyone.
+            // SAFETY: the driver allocated it, and it is not used any more. An error is ignored.
             let _ = unsafe { result::free_host(self.memory.cast()) };
         }
         *self = Self::NONE;
@@ -78,7 +78,7 @@ pub(super) struct CudaLane {
     down: Locked,
     /// Bytes that the last copy brings.
     coming: usize,
-    /// Whether something has been handed over since the last wait.
+    /// Whether work has been submitted since the last wait.
     busy: bool,
 }
 
@@ -103,7 +103,7 @@ impl CudaLane {
         })
     }
 
-    /// Sets out, if nothing is under way yet.
+    /// Begins a sequence of work, if none is in progress.
     fn begin(&mut self) -> Result<(), SessionError> {
         if !self.busy {
             self.busy = true;
@@ -170,7 +170,7 @@ impl Lane for CudaLane {
 
 impl Drop for CudaLane {
     fn drop(&mut self) {
-        // After the loss of a device there is nothing to give back to: the end of its context frees all.
+        // After the loss of a device the end of its context frees everything.
         if self.wait().is_err() || self.driver.is_lost() {
             return;
         }

@@ -1,7 +1,7 @@
-//! How a launch is shaped: threads of a block by the size of the model, and where its arrays lie.
+//! The shape of a launch: threads of a block by the size of the model, and the placement of its arrays.
 //!
-//! The number of threads decides in which order sums are taken, so it depends on the model alone, never on the
-//! batch. Where an array lies changes no number.
+//! The number of threads decides the order of sums, so it depends on the model alone, never on the
+//! batch. The placement of arrays does not change results.
 
 use super::backend::Properties;
 use super::fit_kind::Size;
@@ -11,21 +11,21 @@ use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_T
 /// Shared memory that the driver takes of each block, bytes.
 pub(super) const RESERVED: usize = 1024;
 
-/// The part of a device's memory that the slabs of one launch may take: two launches are under way, and there are
-/// other things.
+/// The part of a device's memory that the slabs of one launch may take. Two launches run at a time, and other data need
+/// memory too.
 const PART_FOR_SLABS: u64 = 8;
 
-/// What the arrays of one launch that grow with its work may take at most, bytes, and as a part of a device's memory.
+/// Limits of the arrays of one launch that grow with its work: in bytes, and as a part of a device's memory.
 const MOST_ARRAYS: u64 = 256 << 20;
 const PART_FOR_ARRAYS: u64 = 16;
 
-/// Blocks whose slabs, of so many numbers each, there is room for; one at least. No result depends on how many work.
+/// Number of blocks whose slabs, of so many numbers each, fit into memory; at least one. Results do not depend on it.
 pub(super) fn most_slabs(properties: &Properties, slab: usize) -> usize {
     let bytes = 8 * slab.max(1) as u64;
     usize::try_from(properties.memory / PART_FOR_SLABS / bytes).unwrap_or(usize::MAX).max(1)
 }
 
-/// Fits or points of one launch that take so many bytes each; one at least.
+/// Number of fits or points of one launch, if each takes so many bytes; at least one.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     let room = MOST_ARRAYS.min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
@@ -35,7 +35,7 @@ pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
-    /// The nearer ones are in shared memory.
+    /// Whether the most used ones are in shared memory.
     pub(super) in_shared: bool,
     /// Bytes in shared memory.
     pub(super) shared: usize,
@@ -43,7 +43,7 @@ pub(super) struct ArrayPlacement {
     pub(super) slab: usize,
 }
 
-/// Threads per block: enough for the loops of an evaluation, no more than keep busy.
+/// Threads per block: as many as the loops of an evaluation keep busy.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -96,8 +96,8 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Arrays that only an evaluation uses, and those that only a step of the descent uses: they share their room. So do, within
-/// an evaluation, the first one and those that are written when nobody reads it any more.
+/// Arrays that only an evaluation uses, and arrays that only a step of the descent uses, share memory. Within an evaluation
+/// the first array shares memory with those that are written after its last use.
 const FIRST_USED: Array = Array::Curved;
 const LATER: [Array; 2] = [Array::Total, Array::Others];
 const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
@@ -112,7 +112,7 @@ const STEP: [Array; 8] = [
     Array::Scaled,
 ];
 
-/// Lays out the arrays of a block: the nearer ones in shared memory if there is room for all of them, else all in the
+/// Places the arrays of a block: the most used ones in shared memory if all of them fit, else all in the
 /// slab.
 pub(super) fn place_arrays(
     plan: &layout::Plan,
@@ -123,7 +123,7 @@ pub(super) fn place_arrays(
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let placement = lay_out(&sizes, true);
-    // Fits between kinks are for the general kernel alone.
+    // Only the kernel for global memory fits models with kinks.
     let smooth = !plan.kinked.is_some() || !whole_fit;
     if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }

@@ -1,5 +1,5 @@
-//! What tests of devices share: sessions of the CPU and of the kernels compiled for it side by side, and backends that
-//! are these kernels but for one thing.
+//! Common code of the tests of devices: a session on the CPU and one of the kernels compiled for it, and variants of that
+//! backend.
 
 use ns_core::{Execution, Model};
 

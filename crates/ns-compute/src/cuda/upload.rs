@@ -20,7 +20,7 @@ struct Template {
     curve: f64,
 }
 
-/// What one parameter does to yields.
+/// The effects of one parameter on yields.
 #[derive(Debug, Clone, Default)]
 struct Reactions {
     /// Cell, slope and curve.
@@ -256,7 +256,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     };
 }
 
-/// Reactions by parameter, those with most work first, so that no team is left with a long list at the end.
+/// Effects by parameter, those with most work first, so that no team of threads has a long list at the end.
 fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();

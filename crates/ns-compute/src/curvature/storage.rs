@@ -1,4 +1,4 @@
-//! Memory of a curvature: made once per layout and thread, reused at every point.
+//! Memory of a curvature, allocated once per layout and thread and reused at every point.
 
 use crate::eval::Dataset;
 use crate::linalg::Pivots;
@@ -69,7 +69,7 @@ pub(crate) struct Curvature {
 }
 
 impl Curvature {
-    /// Room for the curvature of any point in `layout`.
+    /// Memory for the curvature of any point in `layout`.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();
         let width = layout.components.iter().map(|c| c.width).max().unwrap_or(16);

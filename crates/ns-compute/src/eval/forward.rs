@@ -108,7 +108,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         }
         scratch.norm[index] = (parts[0] * parts[1]) * (parts[2] * parts[3]);
     }
-    // A factor at zero takes its whole product with it.
+    // A factor at zero makes its whole product zero.
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 

@@ -1,7 +1,7 @@
 //! Value and gradient at eight points, each with data of its own.
 //!
 //! The same sums as in `eval`, one fit per lane: every coefficient of the plan is read once for eight fits,
-//! nothing is padded, and no lane sees another. A lane's bits do not depend on what the others hold.
+//! and nothing is padded. Lanes are independent: the bits of a lane do not depend on the others.
 
 use super::WIDTH;
 use super::scratch::Scratch;

@@ -1,8 +1,8 @@
-//! Single parameters that may have a minimum on their other side.
+//! Single parameters that may have another minimum with the opposite sign.
 //!
-//! An asymmetric effect bends most around 0, so that its parameter can rest on either side of it while all others stay
-//! nearly where they are. Such a minimum is found from the one known with that parameter's sign changed, and one
-//! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would lie four
+//! An asymmetric effect is most nonlinear around 0, so that its parameter can have a minimum on either side of 0 while all others
+//! hardly move. Such a minimum is found from the known one by changing the sign of that parameter. One
+//! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would be four
 //! times as high as the one at 0.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, values};

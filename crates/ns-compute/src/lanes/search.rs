@@ -6,7 +6,7 @@ use super::flips::flips;
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// Where to look.
+/// The further start points of a search.
 pub(super) struct FurtherStarts<'a> {
     pub(super) starts: &'a Starts,
     /// Where normsys effects add up: every fit also starts from its minimum moved along these.
@@ -80,7 +80,7 @@ impl FurtherStarts<'_> {
     }
 }
 
-/// What is known of the minima of some toys.
+/// The known minima of some toys.
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
@@ -88,7 +88,7 @@ struct Search<'a> {
     ends: &'a mut [DescentEnd],
     /// The lowest point that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,
-    /// Whether there seem to be several.
+    /// Whether a toy seems to have several minima.
     several_minima: Vec<bool>,
 }
 
@@ -110,8 +110,8 @@ impl Search<'_> {
             .map(|&(i, start)| DescentJob { start, beat: Some(&before[i]), ..self.jobs[i] })
             .collect();
         for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, memory)) {
-            // Most end before their certificate, as soon as they cannot win: how far they would have
-            // fallen is known to a factor. An impossible start says nothing.
+            // Most end before their certificate, as soon as they cannot become the lowest. How far they would have
+            // fallen is known to a factor. A start without a finite likelihood tells nothing.
             let distinct = other.value - EDM_MARGIN * other.edm > before[i].value + DISTINCT
                 || other.value < before[i].value - DISTINCT;
             self.several_minima[i] |= distinct && other.value.is_finite();

@@ -39,7 +39,7 @@ fn row(i: usize) -> usize {
 }
 
 impl Solver {
-    /// Room for eight lanes under `metric`.
+    /// Memory for eight lanes with `metric`.
     pub(super) fn new(metric: &Metric, n_bins: usize) -> Self {
         let primal = metric.primal.len();
         let diagonal = metric.dual.is_empty();

@@ -18,7 +18,7 @@ const SCATTERED_IF_NONLINEAR: usize = 26;
 /// Scattered start points of small models with kinks.
 const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
-/// Keys the scattered start points.
+/// Seed of the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
 
 /// How often the way from the common point to a start point is halved, as long as the expected yield of some bin is zero there.
@@ -35,7 +35,7 @@ pub(super) struct Starts {
     pub(super) others: Vec<Vec<f64>>,
 }
 
-/// What the start points lie around.
+/// The point around which the start points lie, and the data expected there.
 pub(super) struct CommonPoint<'a> {
     /// The common point, inside the box.
     pub(super) point: &'a [f64],
@@ -53,7 +53,7 @@ impl Starts {
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Lays them out around `common`; `apart` if fits start elsewhere.
+    /// Makes start points around `common`; `apart` if fits do not start at the common point.
     pub(super) fn new(
         kind: &FitKind<'_>,
         common: &CommonPoint<'_>,

@@ -1,5 +1,5 @@
-//! The fits of a run of toys: what is shared is prepared once, the toys of a unit go through the lanes fit
-//! after fit.
+//! The fits of a run of toys. Shared inputs are prepared once; then the toys of a unit are fitted in lanes, request
+//! after request.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// What all toys of one request share.
+/// Fits the toys of one request, with the inputs that they share.
 pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
@@ -35,7 +35,7 @@ pub(crate) struct ToyFitter {
     spare: Mutex<Vec<DescentMemory>>,
 }
 
-/// A toy on its way.
+/// A toy to be fitted.
 pub(crate) struct Toy<'a> {
     pub(crate) main: &'a [f64],
     pub(crate) aux: &'a [f64],
@@ -44,15 +44,15 @@ pub(crate) struct Toy<'a> {
     pub(crate) saturated: f64,
 }
 
-/// What became of it.
+/// The outcome of a toy's fit.
 pub(crate) enum ToyEnd {
     /// A certified minimum.
     Fitted(FitOutcome),
     /// The scalar optimiser should go on.
     Left {
-        /// From here, or from the start if there is nothing better.
+        /// From this point, or from the start if `None`.
         reached: Option<Vec<f64>>,
-        /// A certified minimum all the same, but higher than what was reached.
+        /// A certified minimum that is higher than the point reached.
         known: Option<Vec<f64>>,
     },
 }
@@ -146,7 +146,7 @@ impl ToyFitter {
         FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
     }
 
-    /// Fits all `toys`, in their order. Once `cancel` is set it comes back at once, with ends that mean nothing.
+    /// Fits all `toys`, in their order. Once `cancel` is set it returns at once, with ends that must not be used.
     pub(crate) fn run(
         &self,
         level: Level,
@@ -212,7 +212,7 @@ impl ToyFitter {
     }
 }
 
-/// What a device copies.
+/// The parts that a device copies.
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 impl ToyFitter {
     /// The shared part of the metric.

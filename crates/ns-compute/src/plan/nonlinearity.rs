@@ -1,7 +1,7 @@
-//! How much each parameter bends the expected yields.
+//! How nonlinear the effect of each parameter on the expected yields is.
 //!
-//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, is what makes second minima: the likelihood along a parameter
-//! is a parabola without it.
+//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, causes second minima: without it the likelihood along a parameter
+//! is nearly a parabola.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use ns_core::{Effect, Model};
 /// must reach at least this.
 const LEAST_NONLINEARITY: f64 = 0.05;
 
-/// From this sum over all parameters on, in the same units, second minima are common: tens of parameters can bend
+/// If the sum over all parameters, in the same units, exceeds this, second minima are common: tens of parameters can act
 /// together.
 const STRONG_NONLINEARITY: f64 = 8.0;
 
@@ -72,19 +72,19 @@ impl Nonlinearity {
         nonlinearity
     }
 
-    /// Whether a parameter bends enough for a second minimum between smooth pieces.
+    /// Whether a parameter is nonlinear enough for a second minimum under smooth codes.
     pub(super) fn is_nonlinear(&self, p: usize) -> bool {
         self.amount[p] > LEAST_NONLINEARITY
     }
 
-    /// Whether all parameters together bend much.
+    /// Whether the model as a whole is strongly nonlinear.
     pub(super) fn is_strong(&self) -> bool {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// What the data have to gain from the bend of a parameter: `sum_b r_b A_b` with the derivative `r_b` of `-ln L` by the
-    /// expected yield and the asymmetric part `A_b`. Times the second derivative of the interpolation this is
-    /// the curvature that may beat that of the constraint, 1.
+    /// The slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with the derivative `r_b` of `-ln L` by
+    /// the expected yield and the asymmetric part `A_b`. Times the second derivative of the interpolation this is
+    /// the curvature that may exceed that of the constraint, 1.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

@@ -5,7 +5,7 @@ use super::additive::Additive;
 use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
-/// How many combinations are tried.
+/// The number of combinations and descents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     /// Combinations drawn.
@@ -36,7 +36,7 @@ const MOST_ROUNDS: usize = 10;
 /// Sweeps of the annealing of one combination.
 const SWEEPS: usize = 20;
 
-/// Bend (statistical errors, summed over bins) of a parameter below which it counts as straight.
+/// A parameter with a smaller asymmetric part (statistical errors, summed over bins) counts as linear.
 const LEAST_NONLINEARITY: f64 = 0.02;
 
 /// Descends from the lowest of many combinations, again around every new minimum.
@@ -61,7 +61,7 @@ pub(super) fn combinations(
             if problem.is_cancelled() {
                 return;
             }
-            // In every second combination one parameter is forced to its other side, those that bend most first.
+            // In every second combination one parameter is forced to its other side, the most nonlinear ones first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);

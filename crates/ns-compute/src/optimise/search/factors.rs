@@ -1,4 +1,4 @@
-//! Free scale factors on other values.
+//! Tries other values of free scale factors.
 //!
 //! A free factor multiplies the effects of all parameters of its samples. Where it is much smaller or larger these
 //! parameters count less or more, and other minima may be the lowest.

@@ -1,4 +1,4 @@
-//! The other sides of pulled parameters, one by one.
+//! Tries pulled parameters with the opposite sign, one by one.
 
 use ns_core::Search;
 

@@ -5,7 +5,7 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt_below};
 use super::single_parameter::LocalCurvature;
 
-/// Free parameters whose bend gives the data something to gain at `theta`; `all`: everything that bends.
+/// Free parameters that may have a second minimum, judged at `theta`; `all`: all nonlinear ones.
 ///
 /// The curvature of `-ln L` along a parameter is 1 from its constraint, something positive from the data, and
 /// `f''(alpha) sum_b r_b A_b` from its bend. The second derivative `f''` of code 4p lies between 3.75 and -1.25: without a sum below
@@ -36,7 +36,7 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     chosen
 }
 
-/// What the data have to gain at `theta` from the bends of all parameters together, in the units of [`promising`].
+/// The sum over all parameters of the criterion of [`promising`] at `theta`.
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
@@ -47,7 +47,7 @@ pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) 
 /// How far a search along single parameters goes.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
-    /// Every parameter that bends, not only the promising ones.
+    /// Every nonlinear parameter, not only the promising ones.
     pub(super) all: bool,
     /// Parameters at most.
     pub(super) parameters: usize,

@@ -1,4 +1,4 @@
-//! Other valleys along single parameters.
+//! Looks for other valleys along single parameters.
 //!
 //! Where the effect of a parameter bends, a second minimum may have it on its other side or, beyond the end of the
 //! interpolation polynomial, on the same side. Each such parameter is put on a few values over [-3, 3]; from there the other
@@ -28,7 +28,7 @@ pub(super) struct Candidate {
     pub(super) parameter: usize,
 }
 
-/// The curvature of a minimum, factored in `worker.curvature`, and the memory to move around it.
+/// The curvature at a minimum, factored in `worker.curvature`, and working memory.
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,

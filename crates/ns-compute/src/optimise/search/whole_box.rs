@@ -84,7 +84,7 @@ fn other_bounds(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFa
     }
 }
 
-/// Holds each of the parameters that bend most, `most` of them, on its other side.
+/// Holds each of the `most` most nonlinear parameters on its other side.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
     let amount = &problem.plan.nonlinearity.amount;
     let mut nonlinear: Vec<usize> =
