@@ -28,7 +28,7 @@ const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
 const MIDDLING: usize = 100;
 
 /// Parameters that the default search holds on their other side, in models with kinks.
-const FEW_CROSSINGS: usize = 24;
+const FEW_CROSSINGS: usize = 48;
 
 /// Looks for lower minima around the best one, with the methods that `effort` allows. With `neighbour` the fit is close to a
 /// known fit, which has searched within all bounds. The default search then does not start from scattered points.
@@ -72,7 +72,8 @@ pub(super) fn look_around(
         let least = LEAST_STRAIN[if free <= MIDDLING { 0 } else { 1 + usize::from(kinks) }];
         let strained = thorough || strain(worker, inside, &found.best.theta.clone()) >= least;
         if strained {
-            factors(worker, inside, thorough, found);
+            let combine = thorough || (kinks && free <= MIDDLING);
+            factors(worker, inside, combine, found);
             combinations(worker, inside, tries, found);
         }
         if elsewhere && found.improved == alone && strained {
@@ -83,5 +84,5 @@ pub(super) fn look_around(
             break;
         }
     }
-    search_whole_box(worker, if toy { problem } else { inside }, start, found);
+    search_whole_box(worker, if toy { problem } else { inside }, start, neighbour, found);
 }

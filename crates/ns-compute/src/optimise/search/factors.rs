@@ -26,9 +26,9 @@ const MOST_RISE: f64 = 20.0;
 /// Rounds over the values: each begins at a lower minimum.
 const MOST_ROUNDS: usize = 4;
 
-/// Holds each free factor on other values until all other parameters have followed (`thorough`: and combinations of
+/// Holds each free factor on other values until all other parameters have followed (`combine`: and combinations of
 /// them were tried), then lets it go.
-pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool, found: &mut BestSoFar) {
+pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.constrained[p];
     let mut free: Vec<usize> = plan.factor_param.iter().map(|&p| p as usize).filter(able).collect();
@@ -54,7 +54,7 @@ pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, thorough: bool
                     continue;
                 }
                 let mut beside = BestSoFar::new(other);
-                if thorough {
+                if combine {
                     combinations(worker, &held, Effort::SOME, &mut beside);
                 }
                 found.iterations += beside.iterations;

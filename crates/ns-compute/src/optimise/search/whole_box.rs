@@ -5,6 +5,9 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt, short_attempt};
 use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 
+/// Free parameters of models so small that each is also held at its bounds.
+const TINY_MODEL: usize = 16;
+
 /// Iterations of all scattered descents, about.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
 
@@ -36,11 +39,13 @@ pub(super) fn attempt_shifted(
     }
 }
 
-/// Small models: beyond the other side of each asymmetric parameter, and all over the box.
+/// Small models: beyond the other side of each asymmetric parameter, and all over the box. Beside a known fit (`neighbour`) the
+/// bounds have been looked at before.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
+    neighbour: bool,
     found: &mut BestSoFar,
 ) {
     let free = problem.fixed.iter().filter(|&&fixed| !fixed).count();
@@ -52,7 +57,7 @@ pub(super) fn search_whole_box(
             cross(worker, problem, p, found);
         }
     }
-    other_bounds(worker, problem, found);
+    bounds(worker, problem, !neighbour && free <= TINY_MODEL, found);
     let most = found.iterations + MOST_SCATTERED_ITERATIONS;
     for index in 0..MOST_STARTS {
         if found.census.is_complete() || found.iterations > most || problem.is_cancelled() {
@@ -63,23 +68,22 @@ pub(super) fn search_whole_box(
     }
 }
 
-/// From the other bound of each unconstrained parameter that ended at one: it has no scale on which another start would
-/// be far away.
-fn other_bounds(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
+/// Holds each free parameter at either bound: an unconstrained one has no scale on which another start would be far away, and
+/// a constrained one may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
+fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) {
     for p in 0..problem.fixed.len() {
-        if problem.fixed[p] || problem.plan.constrained[p] {
+        if problem.fixed[p] || (problem.plan.constrained[p] && !all) {
             continue;
         }
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
-        let other = match found.best.theta[p] {
-            x if x == lower => upper,
-            x if x == upper => lower,
-            _ => continue,
-        };
-        if other.is_finite() {
-            let mut trial = found.best.theta.clone();
-            trial[p] = other;
-            attempt(worker, problem, &trial, found);
+        let here = found.best.theta[p];
+        if !all && here != lower && here != upper {
+            continue;
+        }
+        for bound in [lower, upper] {
+            if bound.is_finite() && bound != found.best.theta[p] && !problem.is_cancelled() {
+                hold(worker, problem, p, bound, found);
+            }
         }
     }
 }
@@ -98,19 +102,23 @@ pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize,
     }
 }
 
-/// Holds one parameter on its other side (near 0: on either) until the others have followed, then
-/// lets it go.
+/// Holds one parameter on its other side (near 0: on either).
 fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestSoFar) {
-    let mut held = problem.clone();
-    held.fixed[p] = true;
     let value = found.best.theta[p];
     let sides: &[f64] = if value.abs() < 0.5 { &[1.0, -1.0] } else { &[-value] };
     for far in sides {
-        let mut trial = found.best.theta.clone();
-        trial[p] = far.clamp(problem.lower[p], problem.upper[p]);
-        if let Ok(other) = descend(worker, &held, &trial, SHORT) {
-            found.iterations += other.iterations;
-            short_attempt(worker, problem, &other.theta, found);
-        }
+        hold(worker, problem, p, *far, found);
+    }
+}
+
+/// Holds one parameter at a value until the others have followed, then lets it go.
+fn hold(worker: &mut Worker, problem: &Problem<'_>, p: usize, at: f64, found: &mut BestSoFar) {
+    let mut held = problem.clone();
+    held.fixed[p] = true;
+    let mut trial = found.best.theta.clone();
+    trial[p] = at.clamp(problem.lower[p], problem.upper[p]);
+    if let Ok(other) = descend(worker, &held, &trial, SHORT) {
+        found.iterations += other.iterations;
+        short_attempt(worker, problem, &other.theta, found);
     }
 }
