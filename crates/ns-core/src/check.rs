@@ -50,7 +50,7 @@ pub struct DeviceCheck {
     /// Gradient elements of parameters that the fit does not fix, each times the width of its constraint where
     /// that is Gaussian.
     pub gradient: Difference,
-    /// How far `-ln L` still falls where the CPU's own optimiser goes on from the point: the distance to the
+    /// How far `-ln L` still falls if the CPU's own optimiser continues from the point: the distance to the
     /// minimum, which the device's certificate only estimates.
     pub edm: Difference,
 }

@@ -22,7 +22,7 @@ pub enum Start {
     Along(usize, Arc<[f64]>),
 }
 
-/// How hard to look for the global minimum.
+/// The effort of the search for the global minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
     /// One descent from the start point, for fits close to a parent fit. Drawn toys also start from further points where a model
@@ -43,7 +43,7 @@ pub enum Search {
 pub struct Condition {
     /// Index of the earlier fit within the task.
     pub fit: usize,
-    /// The parameter looked at.
+    /// The parameter that decides.
     pub parameter: usize,
     /// Lowest and highest value for which the later fit is needed.
     pub range: (f64, f64),
@@ -60,7 +60,7 @@ pub struct FitRequest {
     pub released: Vec<usize>,
     /// Bounds other than the model's, per parameter.
     pub bounds: Vec<(usize, (f64, f64))>,
-    /// How hard to look for the global minimum.
+    /// The effort of the search for the global minimum.
     pub search: Search,
     /// Covariance of a similar fit, used as the first inverse Hessian. It saves iterations and
     /// never changes what counts as a minimum; a device may ignore it.

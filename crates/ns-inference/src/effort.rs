@@ -1,4 +1,4 @@
-//! How hard the fits around a known minimum look for lower ones.
+//! The effort with which fits around a known minimum search for lower ones.
 
 use ns_core::{FitRequest, Model, Search};
 

@@ -232,7 +232,7 @@ pub(super) enum Help {
     All,
 }
 
-/// One of so many blocks waits, where a few do.
+/// One of this many blocks waits, if only a few blocks wait.
 const ONE_WAITS_OF: usize = 8;
 
 /// Consecutive fits of a launch, with the same data, for which the gradient at the end is computed.
@@ -273,7 +273,7 @@ pub(super) struct Launcher<'a> {
 }
 
 impl Launcher<'_> {
-    /// Bytes that come back per fit.
+    /// Bytes of the results of one fit.
     pub(super) fn bytes_per_fit(plan: &layout::Plan) -> usize {
         let (n, bins) = (plan.n_params as usize, plan.n_bins as usize);
         size_of::<layout::Outcome>() + 9 * n + bins

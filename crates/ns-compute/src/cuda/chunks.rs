@@ -1,4 +1,4 @@
-//! Hands out work to GPUs, and puts what comes back in order.
+//! Distributes work over GPUs and delivers the results in order.
 //!
 //! The items of all tasks form one queue. Every GPU takes the next chunk when it is free. A finished chunk is handed on after all
 //! chunks before it. A GPU that is too far ahead waits, so that memory is bounded.
@@ -15,7 +15,7 @@ const CHUNKS_PER_GPU: usize = 4;
 /// How large chunks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkSizes {
-    /// The fewest items of a chunk, as long as there are so many.
+    /// The fewest items of a chunk, except at the end.
     pub(super) fewest: u64,
     /// The most.
     pub(super) most: u64,

@@ -306,7 +306,7 @@ impl ReturnedCovariance<'_> {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Fills in a fit as the CPU does, but for its covariance.
+    /// Completes a fit as the CPU does, except for its covariance.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();

@@ -47,7 +47,7 @@ impl Locked {
         *self = Self::NONE;
     }
 
-    /// The first `bytes`, or all if there are not so many.
+    /// The first `bytes`, or all if there are fewer.
     fn content(&self, bytes: usize) -> &[u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {

@@ -19,7 +19,7 @@ pub(super) enum TaskKind {
 }
 
 impl TaskKind {
-    /// `kinked`: the model has kinks, of which devices look at all sides.
+    /// `kinked`: the model has kinks, of which devices try all sides.
     fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
@@ -95,7 +95,7 @@ pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
     usize::try_from(fits).unwrap_or(usize::MAX)
 }
 
-/// How far a batch is when a part of it is handed over.
+/// The position in a batch at which a part of it is given to another session.
 #[derive(Debug, Clone, Copy)]
 struct BatchPosition {
     /// Number of the next outcome.

@@ -1,6 +1,6 @@
 //! Turns the results of a launch into outcomes of tasks. Some fits are finished by the CPU.
 //!
-//! The CPU takes over a fit that the device left without a certificate, and looks for further minima where
+//! The CPU continues a fit that the device left without a certificate, and makes a search where
 //! the request asks for it. Uncertainties come afterwards, from the device (`covariance.rs`); of models that it does not
 //! take, the CPU computes them here, from the exact Hessian at the device's minimum.
 

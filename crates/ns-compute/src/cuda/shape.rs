@@ -19,13 +19,13 @@ const PART_FOR_SLABS: u64 = 8;
 const MOST_ARRAYS: u64 = 256 << 20;
 const PART_FOR_ARRAYS: u64 = 16;
 
-/// Number of blocks whose slabs, of so many numbers each, fit into memory; at least one. Results do not depend on it.
+/// Number of blocks whose slabs fit into memory; at least one. `slab` is the size of one, in numbers. Results do not depend on it.
 pub(super) fn most_slabs(properties: &Properties, slab: usize) -> usize {
     let bytes = 8 * slab.max(1) as u64;
     usize::try_from(properties.memory / PART_FOR_SLABS / bytes).unwrap_or(usize::MAX).max(1)
 }
 
-/// Number of fits or points of one launch, if each takes so many bytes; at least one.
+/// Number of fits or points of one launch, at least one. `bytes` is the size of each.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     let room = MOST_ARRAYS.min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)

@@ -36,7 +36,7 @@ const MOST_COVARIANCES: usize = 512 << 20;
 const DRAWING: u32 = 128;
 /// Number of chunks on the device.
 const UNDER_WAY: usize = 2;
-/// One of so many chunks is checked, beginning with the first.
+/// One in this many chunks is checked, beginning with the first.
 const CHECKED_CHUNKS: u64 = 4;
 /// Most bytes of the outcomes of a piece, so that they stay in the caches until they are delivered.
 const PIECE: usize = 1 << 20;

@@ -47,7 +47,7 @@ pub(crate) struct Curvature {
     pub(crate) border_width: usize,
     /// Curvature of parameters that act on no bin.
     pub(crate) isolated: Vec<f64>,
-    /// Derivatives of the yields, `columns x bins`, of the component at work.
+    /// Derivatives of the yields, `columns x bins`, of the current component.
     pub(crate) jacobian: Vec<f64>,
     /// The same, scaled by the Poisson weights, `bins x columns`.
     pub(crate) rows: Vec<f64>,
@@ -58,7 +58,7 @@ pub(crate) struct Curvature {
     /// How far below zero a pivot may fall and still count as flat, per parameter: a change of
     /// the parameter by its own size then moves the likelihood by less than a millionth.
     pub(crate) slack: Vec<f64>,
-    /// Scale and slack of the columns at work.
+    /// Scale and slack of the current columns.
     pub(crate) limits: Vec<(f64, f64)>,
     /// Scratch for one block's vectors in column order.
     pub(crate) ranked: [Vec<f64>; 4],

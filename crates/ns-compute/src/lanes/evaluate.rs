@@ -206,7 +206,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Gradient by the parameters of one block, but for normsys: the block sum that these scale takes the place
+/// Gradient by the parameters of one block, except for normsys: the block sum that these scale takes the place
 /// of the block's product in `scratch.norm`.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {

@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) direction: Vec<f64>,
     /// 1 where a lane holds a parameter at a bound.
     pub(super) held: Vec<f64>,
-    /// Number of parameters that the last step made a lane hold or let go.
+    /// Number of parameters that the last step held at a bound or released.
     pub(super) turned: [f64; WIDTH],
     /// `slope . direction`.
     pub(super) descent: [f64; WIDTH],

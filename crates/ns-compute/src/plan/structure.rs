@@ -73,11 +73,11 @@ pub(crate) struct Layout {
     pub(crate) slots: Vec<u32>,
     /// ... and those columns.
     pub(crate) columns: Vec<u32>,
-    /// Where each slot came to stand in `slots`, relative to its block.
+    /// The position of each slot in `slots`, relative to its block.
     pub(crate) rank: Vec<u32>,
 }
 
-/// What the choice of a layout needs to know of a model.
+/// The properties of a model on which the choice of a layout depends.
 pub(crate) struct Incidence {
     /// Channel of each block.
     channel: Vec<usize>,

@@ -74,7 +74,7 @@ pub struct Choice {
     /// Predicted seconds on the CPU.
     pub cpu_s: f64,
     /// Predicted seconds on the GPU, its start included if it has not been used by this process; `None`
-    /// without one, or where it was not looked for.
+    /// without one, or if it was not looked for.
     pub gpu_s: Option<f64>,
     /// The reason in words.
     pub reason: String,
@@ -89,7 +89,7 @@ fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
-/// Seconds on so many threads of the CPU.
+/// Seconds on this number of threads of the CPU.
 fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;

@@ -15,7 +15,7 @@ pub struct GpuCheck {
     pub nll: Option<Compared>,
     /// Gradient elements times the widths of Gaussian constraints.
     pub gradient: Option<Compared>,
-    /// How far `-ln L` still falls where the CPU goes on from the point.
+    /// How far `-ln L` still falls if the CPU continues from the point.
     pub edm: Option<Compared>,
 }
 

@@ -42,7 +42,7 @@ pub struct FitOptions {
     /// Start point, all parameters in the model's order; the model's suggestion if `None`.
     /// A parameter that the model fixes is held at its value here, as in `pyhf.infer.mle.fit`.
     pub start: Option<Vec<f64>>,
-    /// How hard to look for the global minimum.
+    /// The effort of the search for the global minimum.
     pub search: Search,
     /// Compute uncertainties (and the intervals of parameters that have none).
     pub uncertainties: bool,
@@ -91,7 +91,7 @@ impl FitOptions {
         self
     }
 
-    /// Sets how hard to look for the global minimum.
+    /// Sets the effort of the search for the global minimum.
     #[must_use]
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;

@@ -8,7 +8,7 @@ use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 use crate::analysis::{Analysis, Fitted};
 use crate::effort::is_middling;
 
-/// How hard a conditional fit looks for the lowest minimum.
+/// The effort with which a conditional fit searches for the lowest minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
     /// One descent from where the neighbours predict the minimum, for intermediate fits.

@@ -110,7 +110,7 @@ impl LimitOptions {
         self
     }
 
-    /// Asks for CLs at so many values that cover the limits.
+    /// Asks for CLs at `points` values that cover the limits.
     #[must_use]
     pub fn auto_scan(mut self, points: Option<usize>) -> Self {
         self.auto_scan = points;
@@ -228,7 +228,7 @@ pub fn upper_limit(
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
-/// Finds the limits and looks at them again: searches at the values found, neighbours against each other where
+/// Finds the limits and checks them: with searches at the values found, by comparing neighbours where
 /// that is cheap or something is odd, and the grid. Where anything turns out lower, the caller begins again.
 fn settle(
     tester: &mut Tester<'_>,

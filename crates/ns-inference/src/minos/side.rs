@@ -156,7 +156,7 @@ impl Side {
         None
     }
 
-    /// Whether nothing but the minimum lies below the level so far.
+    /// Whether only the minimum itself lies below the level so far.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }

@@ -169,7 +169,7 @@ impl<'a> Study<'a> {
     }
 
     /// Whether a variation expects a negative number of events somewhere and its parent does not. What is found there lies
-    /// in a corner of the bounds, and says nothing of the parent's minimum.
+    /// in a corner of the bounds, and is unrelated to the parent's minimum.
     fn astray(&self, fit: &FitOutcome) -> bool {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }

@@ -243,7 +243,7 @@ impl Fits<'_> {
 
     /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different
     /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
-    /// nothing changes. Smooth profiles cost nothing here. In small models a slight bend is enough to ask.
+    /// nothing changes. Smooth profiles cost nothing here. In small models a slight curvature is enough for a repetition.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if is_middling(analysis.model, &analysis.base) { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);

@@ -35,7 +35,7 @@ pub struct ToyOrigin {
     pub shard: Shard,
     /// Parameters held in all fits beyond those that the model fixes.
     pub fixed: Vec<(String, f64)>,
-    /// How hard the fits of toys look for minima.
+    /// The effort of the search in the fits of toys.
     pub search: String,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,

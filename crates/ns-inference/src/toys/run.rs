@@ -181,7 +181,7 @@ impl<'a> ToyTest<'a> {
     }
 
     /// What the session is first asked for to make rows of these toys: the free fit (0) and the conditional
-    /// one (1). For a closer look at single toys; fits that end badly are made again on the way to a row.
+    /// one (1). For the study of single toys. Fits without a certificate are repeated before a row is made.
     #[must_use]
     pub fn task(&self, hypothesis: Hypothesis, range: Range<u64>) -> Option<FitTask> {
         let (_, toys, _) = self.plan.toys.iter().find(|(h, ..)| *h == hypothesis)?;

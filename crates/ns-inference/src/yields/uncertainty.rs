@@ -4,7 +4,7 @@
 //! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`.
 //! The variance is `sum_ij rho_ij s_i s_j`: linear in the correlations, but with the response of each
 //! parameter over its whole uncertainty. This is what cabinetry does (`cabinetry.model_utils.yield_stdev`).
-//! Where a bound cuts the way short, which cabinetry does not look at, no likelihood is evaluated beyond it:
+//! At a bound, which cabinetry ignores, no likelihood is evaluated beyond it:
 //! the response over what is left is taken to go on in a straight line. So a yield in proportion to a
 //! parameter has the same uncertainty with and without the bound.
 
@@ -13,7 +13,7 @@ use ns_core::{Channel, Data, EvaluationRequest, Model, Session};
 use super::waves::{Wave, waves};
 use crate::InferenceError;
 
-/// Pairs of points in one evaluation, and numbers that go in and come out of it: a million take 8 MB.
+/// Most pairs of points in one evaluation, and most numbers of its input and output: a million take 8 MB.
 const MOST_PAIRS: usize = 32;
 const MOST_NUMBERS: usize = 1_000_000;
 
@@ -67,7 +67,7 @@ struct Row {
     /// Its first bin in the model.
     first_bin: usize,
     n_bins: usize,
-    /// Targets of its bins, from this one on, and of their sum.
+    /// Index of the first target of its bins; and that of the target of their sum.
     bins: usize,
     sum: usize,
 }

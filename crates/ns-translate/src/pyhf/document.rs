@@ -239,7 +239,7 @@ impl Channel {
         format!("/channels/{}", self.at)
     }
 
-    /// Number of bins: pyhf takes it from the first sample. 0 where that was not understood.
+    /// Number of bins: pyhf takes it from the first sample. 0 if that could not be read.
     pub(crate) fn n_bins(&self) -> usize {
         self.samples.first().map_or(0, |s| s.data.len())
     }

@@ -117,7 +117,7 @@ pub(super) fn patched(
     Ok((value, report))
 }
 
-/// Sorts an array of objects by the texts of some keys, and hands it back.
+/// Sorts an array of objects by the texts of some keys, and returns it.
 fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     let Some(Value::Array(items)) = list else { return &mut [] };
     let texts = |item: &Value| -> Vec<String> {

@@ -27,7 +27,7 @@ const MOST_RISE: f64 = 20.0;
 const MOST_ROUNDS: usize = 4;
 
 /// Holds each free factor on other values until all other parameters have followed (`combine`: and combinations of
-/// them were tried), then lets it go.
+/// them were tried), then releases it.
 pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.constrained[p];

@@ -41,7 +41,7 @@ impl Census {
 }
 
 /// Whether the likelihood may have several minima at all: somewhere a parameter
-/// bends what is expected, or two of them multiply each other.
+/// has a nonlinear effect, or two of them multiply each other.
 pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
     let plan = problem.plan;
     let length = |(from, to): (usize, usize)| to - from;

@@ -111,7 +111,7 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Holds one parameter at a value until the others have followed, then lets it go.
+/// Holds one parameter at a value until the others have followed, then releases it.
 fn hold(worker: &mut Worker, problem: &Problem<'_>, p: usize, at: f64, found: &mut BestSoFar) {
     let mut held = problem.clone();
     held.fixed[p] = true;

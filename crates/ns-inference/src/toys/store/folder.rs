@@ -102,7 +102,7 @@ impl Folder {
     /// Writes the file that the pieces make up.
     ///
     /// # Errors
-    /// If it cannot be written; whatever `write` says.
+    /// If it cannot be written, and errors of `write`.
     pub(super) fn combined<E: From<StoreError>>(
         &self,
         write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,

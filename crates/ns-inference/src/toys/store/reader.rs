@@ -81,7 +81,7 @@ impl<R: StoredRow> Reader<R> {
     /// series and toys, each toy once.
     ///
     /// # Errors
-    /// If the rows contradict the header, each other or their fingerprint; whatever `take` says.
+    /// If the rows contradict the header, each other or their fingerprint, and errors of `take`.
     pub(super) fn rows<E: From<StoreError>>(
         self,
         mut take: impl FnMut(Vec<R>) -> Result<(), E>,

@@ -13,7 +13,7 @@ use super::writer::Writer;
 use crate::InferenceError;
 
 /// Time after which a piece is written, unless said otherwise: what a killed run loses at most, besides the
-/// toys at work.
+/// current toys.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
 /// Rows after which a piece is written.
@@ -39,7 +39,7 @@ impl ToyDestination {
     /// Begins the run that `header` describes, or continues an earlier one.
     ///
     /// # Errors
-    /// If what is there cannot be read or belongs to another run.
+    /// If an earlier run cannot be read or is a different one.
     pub fn begin<R: StoredRow>(self, header: &R::Header) -> Result<Recording<R>, StoreError> {
         let mut recording = Recording {
             folder: self.folder,
@@ -195,7 +195,7 @@ impl<R: StoredRow> Recording<R> {
     /// are missing (the run was interrupted), the pieces stay and no file is made.
     ///
     /// # Errors
-    /// If a piece cannot be read or the file not be written; whatever `take` says.
+    /// If a piece cannot be read or the file cannot be written, and errors of `take`.
     pub fn finish<E: From<StoreError>>(
         mut self,
         mut take: impl FnMut(&[R]) -> Result<(), E>,
@@ -229,7 +229,7 @@ impl<R: StoredRow> Recording<R> {
     }
 }
 
-/// Checks that what is there is a part of this very run.
+/// Checks that existing pieces belong to this run.
 fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> Result<(), StoreError> {
     let (here, there) = (R::shard(ours), R::shard(theirs));
     let same = R::compatible(ours, theirs).and_then(|()| {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, Read};
 
-/// Most bytes that come out of compressed files.
+/// Most bytes that compressed files may unpack to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Of a document. The largest published ones have a tenth of this size.

@@ -91,7 +91,7 @@ impl<'a> FileMember<'a> {
         WorkspaceError::TooLong { path: self.shown.to_owned(), limit }
     }
 
-    /// More comes out than is read.
+    /// The unpacked content is too large.
     pub(super) fn too_large(&self, limit: u64) -> WorkspaceError {
         let size = if limit >= 1 << 30 { format!("{} GiB", limit >> 30) } else { format!("{limit} bytes") };
         WorkspaceError::Unpack {
