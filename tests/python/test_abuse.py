@@ -86,6 +86,12 @@ def test_results_can_be_pickled_and_copied(model):
                     assert same(value, getattr(other, name)), f"{type(result).__name__}.{name}"
 
 
+def test_every_key_is_an_attribute_of_the_class(model):
+    for result in results(model):
+        if hasattr(result, "to_dict"):
+            assert set(result.to_dict()) <= set(dir(type(result))), type(result).__name__
+
+
 def test_nested_results_can_be_pickled(model):
     fit = nextstat.fit(model)
     kept = {"fits": [fit, {"again": fit}], "model": model}

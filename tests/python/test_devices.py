@@ -65,6 +65,20 @@ def test_a_gpu_that_no_machine_has(model):
         nextstat.fit(model, device="cuda:every")
 
 
+def test_a_memory_limit_changes_no_number_and_refuses_what_does_not_fit(model, fixtures):
+    path = fixtures / "simple_workspace.json"
+    free = nextstat.hypotest_toys(1.0, model, n_toys=300, seed=2)
+    for memory in (10**6, "1M"):
+        limited = nextstat.load_workspace(path, memory=memory)
+        result = nextstat.hypotest_toys(1.0, limited, n_toys=300, seed=2, threads=2)
+        assert result.cls == free.cls
+    small = nextstat.load_workspace(path, memory="100K")
+    with pytest.raises(MemoryError, match="the memory limit is 102400. Raise the limit"):
+        nextstat.fit(small, threads=64)
+    with pytest.raises(ValueError, match="memory 'much': give a number of bytes"):
+        nextstat.load_workspace(path, memory="much")
+
+
 def test_auto_says_why(model):
     for result in (
         nextstat.fit(model),

@@ -99,7 +99,7 @@ class TestResult:
     def test_tables(self, result):
         text, html = repr(result), result._repr_html_()
         assert "mu (POI)" in text and "converged" in text and "±" in text
-        assert html.startswith("<table>") and html.count("<tr>") == 14
+        assert "<table>" in html and html.count("<tr>") == 14
 
 
 class TestIntervals:

@@ -37,7 +37,7 @@ class TestHypotest:
         assert len(band) == 5 and band == sorted(band)
         assert result.toys_per_s > 0 and result.converged
         assert json.loads(json.dumps(result.to_dict()))["n_toys"]["sb"] == 500
-        assert "500 + 500 toys" in repr(result) and "<table>" in result._repr_html_()
+        assert "tested with qtilde and toys" in repr(result) and "<table>" in result._repr_html_()
 
     def test_seeds_and_shards(self, model):
         def statistics(**options):
@@ -145,7 +145,7 @@ def test_goodness_and_limit_with_toys(model):
     assert good.chi2 == nextstat.goodness_of_fit(model).chi2
     assert abs(good.p_value_toys - good.p_value) < 0.1
     assert good.p_value_toys_error == pytest.approx(np.sqrt(good.p_value_toys * (1 - good.p_value_toys) / 2000))
-    assert good.toys["n_toys"] == 2000 and "p-value from toys" in repr(good)
+    assert good.toys["n_toys"] == 2000 and "p-value with toys" in repr(good)
 
     known = nextstat.upper_limit(model)
     limit = nextstat.upper_limit(model, toys=2000, seed=1)
@@ -156,7 +156,7 @@ def test_goodness_and_limit_with_toys(model):
     assert limit.n_evaluations == len(limit.points)
     near = min(limit.points, key=lambda p: abs(p["mu"] - limit.observed))
     assert abs(near["cls"] - 0.05) < 2 * near["cls_error"]
-    assert "+-" in repr(limit)
+    assert "±" in repr(limit)
     assert nextstat.upper_limit(model, toys=200, observed_only=True).expected == []
     with pytest.raises(ValueError, match="no meaning with toys"):
         nextstat.upper_limit(model, toys=10, scan_values=[1.0])

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use ns_core::{Control, Session, plain_lines};
+use ns_core::{Control, Session};
+use ns_inference::report::{Part, Report};
 use ns_inference::{FitOptions, InferenceError, Work};
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -14,62 +15,56 @@ use crate::device::{Opened, execution};
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::options;
-use crate::table::{Table, escape};
+use crate::plain::dictionary;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
-/// The content of all results of this kind.
+/// What all results of this kind hold.
 pub(crate) struct Record {
     /// The keys of the JSON with their values.
     pub(crate) values: Py<PyDict>,
-    pub(crate) table: Table,
-    pub(crate) summary: String,
+    /// What people read.
+    pub(crate) parts: Vec<Part>,
 }
 
-/// Declares a class around [`Record`]; after a comma, its further content (`.1`) and its method `plot`.
+/// Makes a class around [`Record`] with its keys as attributes; after a comma, what else it holds (`.1`) and further
+/// methods.
 macro_rules! result_class {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "nextstat")]
         pub(crate) struct $name(pub(crate) $crate::analysis::Record);
 
-        $crate::analysis::result_methods! { $name, [], {
-            /// The state that `pickle` and `copy` store.
+        $crate::analysis::result_methods! { $name { $($key)* }, {
+            /// What `pickle` and `copy` keep.
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
                 $crate::pickle::of_record(py, stringify!($name), &self.0, py.None())
             }
         } }
     };
-    ($(#[$doc:meta])* $name:ident, $more:ty, { $($plot:tt)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($key:ident)* }, $more:ty, { $($methods:tt)* }) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "nextstat")]
         pub(crate) struct $name(pub(crate) $crate::analysis::Record, pub(crate) $more);
 
-        $crate::analysis::result_methods! { $name, ["plot".to_owned()], { $($plot)* } }
+        $crate::analysis::result_methods! { $name { $($key)* }, { $($methods)* } }
     };
 }
 pub(crate) use result_class;
 
-/// The methods of such a class, and further ones with their names.
+/// The methods of such a class: its own keys, those of [`ns_inference::report::RunInfo`], and further ones.
 macro_rules! result_methods {
-    ($name:ident, [$($names:expr)?], { $($methods:tt)* }) => {
+    ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
+        $crate::analysis::result_methods! {
+            @ $name { $($key)* device device_reason gpu_check interpolation model_digest wall_s }, { $($methods)* }
+        }
+    };
+    (@ $name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         #[pymethods]
         impl $name {
-            fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-                match self.0.values.bind(py).get_item(name)? {
-                    Some(value) => Ok(value),
-                    None => Err(pyo3::exceptions::PyAttributeError::new_err(format!(
-                        concat!("'", stringify!($name), "' object has no attribute '{}'"),
-                        name
-                    ))),
-                }
-            }
-
-            fn __dir__(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-                let mut names: Vec<String> = self.0.values.bind(py).keys().extract()?;
-                names.push("to_dict".to_owned());
-                $(names.push($names);)?
-                Ok(names)
-            }
+            $(#[getter]
+            fn $key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                self.0.value(py, stringify!($key))
+            })*
 
             /// Everything as plain Python data, as in the JSON of the command.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -77,11 +72,11 @@ macro_rules! result_methods {
             }
 
             fn __repr__(&self) -> String {
-                self.0.text()
+                $crate::table::text(&self.0.parts)
             }
 
             fn _repr_html_(&self) -> String {
-                self.0.html()
+                $crate::table::html(&self.0.parts)
             }
 
             $($methods)*
@@ -89,16 +84,6 @@ macro_rules! result_methods {
     };
 }
 pub(crate) use result_methods;
-
-impl Record {
-    pub(crate) fn text(&self) -> String {
-        format!("{}\n{}", self.table.text(), plain_lines(&self.summary))
-    }
-
-    pub(crate) fn html(&self) -> String {
-        format!("{}<p>{}</p>", self.table.html(), escape(&plain_lines(&self.summary)))
-    }
-}
 
 /// The keyword arguments that all analyses share.
 pub(crate) struct Common<'a, 'py> {
@@ -131,7 +116,7 @@ impl Common<'_, '_> {
         model: &Model,
         work: Work,
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
-        table: impl FnOnce(&T) -> (Table, String),
+        parts: impl FnOnce(&T) -> Vec<Part>,
     ) -> PyResult<Record> {
         let started = Instant::now();
         let opened = model.open(py, &execution(self.device, self.threads)?, work)?;
@@ -143,7 +128,7 @@ impl Common<'_, '_> {
         let short = few_fits && matches!(progress, Progress::Silent) && core.parameters.len() <= SHORT_FIT;
         let result = if short { run_short(py, work)? } else { run(py, &progress, work)? }
             .map_err(|error| inference_error(&error))?;
-        record(py, model, &opened, started, &result, table(&result))
+        record(py, model, opened, started, &result, parts(&result))
     }
 
     /// The same for analyses that count what is done when they are stopped: the exception then has the result
@@ -157,7 +142,7 @@ impl Common<'_, '_> {
         model: &Model,
         work: Work,
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
-        table: impl FnOnce(&T) -> (Table, String),
+        parts: impl FnOnce(&T) -> Vec<Part>,
         wrap: impl FnOnce(Record) -> C,
     ) -> PyResult<Py<C>> {
         let started = Instant::now();
@@ -172,7 +157,7 @@ impl Common<'_, '_> {
             (_, Some(error)) => return Err(error.clone_ref(py)),
             (None, None) => return Err(without_result()),
         };
-        let record = record(py, model, &opened, started, &result, table(&result))?;
+        let record = record(py, model, opened, started, &result, parts(&result))?;
         let object = Py::new(py, wrap(record))?;
         match raised {
             None => Ok(object),
@@ -187,24 +172,34 @@ impl Common<'_, '_> {
 /// A result as Python keeps it.
 ///
 /// # Errors
-/// If it cannot be written as JSON, which is a bug.
-pub(crate) fn record<T: Serialize>(
+/// If Python refuses.
+fn record(
     py: Python<'_>,
     model: &Model,
-    opened: &Opened,
+    opened: Opened,
     started: Instant,
-    result: &T,
-    (table, summary): (Table, String),
+    result: &impl Serialize,
+    mut parts: Vec<Part>,
 ) -> PyResult<Record> {
-    let text = serde_json::to_string(result)
-        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-    let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-    let ran = opened.ran(py)?;
-    let wall_s = started.elapsed().as_secs_f64();
-    ran.add_to(py, &values)?;
-    values.set_item("interpolation", model.inner.interpolation.to_string())?;
-    values.set_item("model_digest", model.digest())?;
-    values.set_item("wall_s", wall_s)?;
-    let summary = format!("{summary}, {:.1} ms on {}", 1e3 * wall_s, ran.device);
-    Ok(Record { values: values.unbind(), table, summary })
+    let ran = model.ran(opened, started);
+    parts.push(ran.closing(&model.inner.measurement));
+    Record::new(py, Report { result, ran, parts })
+}
+
+impl Record {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// `KeyError` if the result lacks it.
+    pub(crate) fn value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.values.bind(py).as_any().get_item(key)
+    }
+
+    /// A report as Python keeps it.
+    ///
+    /// # Errors
+    /// If Python refuses.
+    pub(crate) fn new(py: Python<'_>, report: Report<impl Serialize>) -> PyResult<Self> {
+        Ok(Self { values: dictionary(py, &report)?.unbind(), parts: report.parts })
+    }
 }

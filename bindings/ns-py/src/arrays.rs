@@ -148,7 +148,7 @@ pub(crate) fn array<'py, T: Element>(
     }
 }
 
-/// NaN for numbers that do not exist, because NumPy arrays cannot hold None.
+/// NaN for what does not exist: NumPy's arrays have no other word for it.
 pub(crate) fn or_nan(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().map(|x| x.unwrap_or(f64::NAN)).collect()
 }

@@ -1,7 +1,9 @@
-//! `nextstat.fit_batch`: fits of many data sets.
+//! `nextstat.fit_batch`: many data sets, one call.
 
 use std::time::Instant;
 
+use ns_inference::present::significant;
+use ns_inference::report::{Part, RunInfo, Table};
 use ns_inference::{BatchFit, FitOptions, Work};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -9,10 +11,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, datasets as read_datasets, or_nan};
-use crate::device::{RunInfo, execution};
+use crate::device::execution;
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::pickle::{Reduced, restorer};
+use crate::plain::plain;
 use crate::whole::whole;
 use crate::work::{Progress, run};
 use crate::{load, options, table};
@@ -33,13 +36,13 @@ pub(crate) struct BatchResult {
     errors: Vec<Option<String>>,
     n_converged: usize,
     n_error: usize,
-    device: String,
+    device: Option<String>,
     device_reason: Option<String>,
-    gpu_check: Option<Py<PyDict>>,
-    interpolation: String,
-    model_digest: String,
+    gpu_check: Py<PyAny>,
+    interpolation: Option<String>,
+    model_digest: Option<String>,
     warnings: Vec<String>,
-    wall_s: f64,
+    wall_s: Option<f64>,
 }
 
 /// Fits every data set with the same options.
@@ -87,7 +90,7 @@ pub(crate) fn fit_batch(
         ns_inference::fit_batch_within(core, session, data, &bounds, &wanted, control)
     })?
     .map_err(|error| inference_error(&error))?;
-    BatchResult::new(py, batch, &wanted, model, opened.ran(py)?, started)
+    BatchResult::new(py, batch, &wanted, model, model.ran(opened, started))
 }
 
 impl BatchResult {
@@ -98,7 +101,6 @@ impl BatchResult {
         options: &FitOptions,
         model: &Model,
         ran: RunInfo,
-        started: Instant,
     ) -> PyResult<Self> {
         let (n, width) = (batch.fits.len(), model.inner.parameters.len());
         let mut bestfit = Vec::with_capacity(n * width);
@@ -155,53 +157,43 @@ impl BatchResult {
             n_error,
             device: ran.device,
             device_reason: ran.device_reason,
-            gpu_check: ran.gpu_check,
-            interpolation: model.inner.interpolation.to_string(),
-            model_digest: model.digest().to_owned(),
+            gpu_check: plain(py, &ran.gpu_check)?.unbind(),
+            interpolation: ran.interpolation,
+            model_digest: ran.model_digest,
             warnings,
-            wall_s: started.elapsed().as_secs_f64(),
+            wall_s: ran.wall_s,
         })
     }
 
-    fn summary(&self) -> String {
-        format!(
-            "{} fits, {} converged, {} without a result, {:.3} s on {}",
-            self.errors.len(),
-            self.n_converged,
-            self.n_error,
-            self.wall_s,
-            self.device
-        )
-    }
-
     /// Mean and spread of every parameter over the converged fits.
-    fn table(&self, py: Python<'_>) -> PyResult<table::Table> {
+    fn parts(&self, py: Python<'_>) -> PyResult<Vec<Part>> {
         let (values, good) = (self.bestfit.bind(py).to_vec()?, self.converged.bind(py).to_vec()?);
         let width = self.parameter_names.len();
-        let row = |(p, name): (usize, &String)| {
-            let column: Vec<f64> = values
-                .iter()
-                .skip(p)
-                .step_by(width.max(1))
-                .zip(&good)
-                .filter(|(_, g)| **g)
-                .map(|(v, _)| *v)
-                .collect();
+        let mut table = Table::new(&["parameter", "mean", "spread"], &[1, 2]);
+        for (p, name) in self.parameter_names.iter().enumerate() {
+            let column = values.iter().skip(p).step_by(width.max(1)).zip(&good);
+            let column: Vec<f64> = column.filter(|(_, good)| **good).map(|(value, _)| *value).collect();
             let n = column.len() as f64;
             let mean = column.iter().sum::<f64>() / n;
             // Nothing of fewer than two values, not the 0 of an empty sum.
             let n_free = if column.len() > 1 { n - 1.0 } else { f64::NAN };
             let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n_free).sqrt();
-            let show =
-                |x: f64| if x.is_finite() { ns_inference::present::significant(x) } else { String::new() };
-            vec![name.clone(), show(mean), show(spread)]
-        };
-        let rows = self.parameter_names.iter().enumerate().map(row).collect();
-        Ok(table::Table::new(&["parameter", "mean", "spread"], rows))
+            let show = |x: f64| if x.is_finite() { significant(x) } else { String::new() };
+            table.row([name.clone(), show(mean), show(spread)]);
+        }
+        let summary = format!(
+            "{} fits, {} converged, {} without a result, {:.3} s on {}",
+            self.errors.len(),
+            self.n_converged,
+            self.n_error,
+            self.wall_s.unwrap_or_default(),
+            self.device.as_deref().unwrap_or_default(),
+        );
+        Ok(vec![Part::Table(table), Part::Text(summary)])
     }
 }
 
-/// Restores a batch from its pickle.
+/// A batch again.
 #[pyfunction]
 pub(crate) fn _batch(attributes: &Bound<'_, PyDict>) -> PyResult<BatchResult> {
     let of = |key: &str| attributes.as_any().get_item(key);
@@ -237,7 +229,7 @@ fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
 
 #[pymethods]
 impl BatchResult {
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let dict = PyDict::new(py);
         dict.set_item("parameter_names", &self.parameter_names)?;
@@ -267,11 +259,11 @@ impl BatchResult {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{}\n{}", self.table(py)?.text(), self.summary()))
+        Ok(table::text(&self.parts(py)?))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{}<p>{}</p>", self.table(py)?.html(), table::escape(&self.summary())))
+        Ok(table::html(&self.parts(py)?))
     }
 
     /// Everything as plain Python data; None for what does not exist.
@@ -299,7 +291,7 @@ impl BatchResult {
         dict.set_item("n_error", self.n_error)?;
         dict.set_item("device", &self.device)?;
         dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))?;
+        dict.set_item("gpu_check", self.gpu_check.clone_ref(py))?;
         dict.set_item("interpolation", &self.interpolation)?;
         dict.set_item("model_digest", &self.model_digest)?;
         dict.set_item("warnings", &self.warnings)?;

@@ -31,7 +31,7 @@ pub(crate) fn bounds(model: &Model, object: Option<&Bound<'_, PyAny>>) -> PyResu
     array(model, object)
 }
 
-/// The bounds of the model, with some replaced.
+/// The model's bounds but for some.
 fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>> {
     let mut bounds: Vec<(f64, f64)> = model.parameters.iter().map(|p| p.bounds).collect();
     for (name, pair) in dict.iter() {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{Device, Execution, Session};
-use ns_inference::GpuCheck;
+use ns_core::{Device, Execution, Session, parse_bytes};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,7 +32,7 @@ impl DeviceInfo {
         }
     }
 
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_device")?, (self.to_dict(py)?,).into_pyobject(py)?))
     }
@@ -53,7 +52,7 @@ impl DeviceInfo {
     }
 }
 
-/// Restores a device from its pickle.
+/// A device again.
 #[pyfunction]
 pub(crate) fn _device(attributes: &Bound<'_, PyDict>) -> PyResult<DeviceInfo> {
     let of = |key: &str| attributes.as_any().get_item(key);
@@ -69,7 +68,7 @@ pub(crate) fn _device(attributes: &Bound<'_, PyDict>) -> PyResult<DeviceInfo> {
     })
 }
 
-/// The devices that this machine and this build can use, and why others cannot be used.
+/// What this machine and this build can run on, and why not.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices()
@@ -112,48 +111,29 @@ pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     Ok(Execution { device, threads, ..Execution::default() })
 }
 
-/// A session, and why its device was chosen if `auto` chose it.
+/// An amount of memory, as a `memory` argument.
+#[derive(FromPyObject)]
+pub(crate) enum Memory {
+    Bytes(u64),
+    Text(String),
+}
+
+impl Memory {
+    /// In bytes.
+    ///
+    /// # Errors
+    /// `ValueError` for no bytes, and for text of another form than "500M".
+    pub(crate) fn bytes(self) -> PyResult<u64> {
+        let text = match self {
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Text(text) => text,
+        };
+        parse_bytes(&text).map_err(|why| PyValueError::new_err(format!("memory '{text}': {why}")))
+    }
+}
+
+/// A session, and why it is on its device where `auto` chose.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,
-}
-
-impl Opened {
-    /// The record of the device for results, after it has run.
-    ///
-    /// # Errors
-    /// If Python refuses.
-    pub(crate) fn ran(&self, py: Python<'_>) -> PyResult<RunInfo> {
-        let gpu_check = match GpuCheck::of(self.session.as_ref()) {
-            Some(check) => Some(as_dict(py, &check)?),
-            None => None,
-        };
-        let device = Session::device(self.session.as_ref()).to_string();
-        Ok(RunInfo { device, device_reason: self.reason.clone(), gpu_check })
-    }
-}
-
-/// The device that ran, and its check.
-pub(crate) struct RunInfo {
-    pub(crate) device: String,
-    pub(crate) device_reason: Option<String>,
-    pub(crate) gpu_check: Option<Py<PyDict>>,
-}
-
-impl RunInfo {
-    /// Adds the keys of the JSON.
-    ///
-    /// # Errors
-    /// If Python refuses.
-    pub(crate) fn add_to(&self, py: Python<'_>, dict: &Bound<'_, PyDict>) -> PyResult<()> {
-        dict.set_item("device", &self.device)?;
-        dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))
-    }
-}
-
-/// The check as a dictionary.
-fn as_dict(py: Python<'_>, check: &GpuCheck) -> PyResult<Py<PyDict>> {
-    let text = serde_json::to_string(check).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?.unbind())
 }

@@ -1,4 +1,4 @@
-//! `nextstat.prune`, `rename` and `combine`: operations on workspaces that return a dictionary.
+//! `nextstat.prune`, `rename` and `combine`: workspaces in, a workspace as a dictionary out.
 
 use std::collections::BTreeMap;
 

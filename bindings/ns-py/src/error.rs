@@ -74,7 +74,7 @@ pub(crate) fn session_error(error: &SessionError) -> PyErr {
     match error {
         SessionError::DeviceDisagrees { .. } => DeviceError::new_err(text),
         error if error.is_of_device() => DeviceError::new_err(text),
-        SessionError::TooLarge { .. } => PyMemoryError::new_err(text),
+        SessionError::TooLarge { .. } | SessionError::MemoryLimit { .. } => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

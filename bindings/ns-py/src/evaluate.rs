@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ns_core::{Data, Device, Evaluation, EvaluationRequest, Session, SessionError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Rows, dataset};
@@ -11,7 +12,7 @@ use crate::error::session_error;
 use crate::model::Model;
 use crate::work::released;
 
-/// Up to this many numbers, of points and of bins, an evaluation does not release the interpreter lock.
+/// Most numbers, of points and of bins, for which an evaluation keeps the interpreter to itself.
 const BRIEF: usize = 512;
 
 /// Evaluates at one point or at each row of a batch; returns the number of rows of a batch.
@@ -40,10 +41,19 @@ pub(crate) fn evaluate(
         && !request.hessian
         && model.inner.n_bins() <= BRIEF;
     let result = if brief { evaluate() } else { in_portions(py, session.as_ref(), &data, &points, request)? };
-    Ok((result.map_err(|error| session_error(&error))?, points.batch))
+    Ok((result.map_err(|error| of_params(&points).unwrap_or_else(|| session_error(&error)))?, points.batch))
 }
 
-/// The longest time between two checks for Ctrl-C.
+/// The error for a parameter that is not finite, by its place in the argument.
+fn of_params(points: &Rows) -> Option<PyErr> {
+    let index = points.values.iter().position(|x| !x.is_finite())?;
+    let (row, column) = (index / points.width, index % points.width);
+    let place = if points.batch.is_some() { format!("{row}, {column}") } else { column.to_string() };
+    let value = points.values.get(index)?;
+    Some(PyValueError::new_err(format!("params[{place}] is {value}; give a finite number")))
+}
+
+/// How long Ctrl-C may go unheard.
 const PORTION: Duration = Duration::from_millis(100);
 
 /// Points of the first portion on a device, which is slow with few.

@@ -72,5 +72,5 @@ pub(crate) fn fit(
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
         return Err(ConvergenceError::new_err(reasons.join("; ")));
     }
-    FitResult::new(py, result, model, wanted, opened.ran(py)?, started)
+    FitResult::new(py, result, model, wanted, model.ran(opened, started))
 }

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use ns_core::Execution;
-use ns_inference::present::significant;
 use ns_inference::{HypotestOptions, LimitOptions, TestStatistic, ToyLimitOptions, Work};
 use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
@@ -20,7 +19,6 @@ use crate::model::Question;
 use crate::options;
 use crate::pickle::{read, written};
 use crate::picture::{self, Picture, check, replace};
-use crate::table::Table;
 use crate::toys::toy_limit;
 use crate::whole::{perhaps_whole, tested, whole};
 use crate::work::{Progress, run};
@@ -28,14 +26,20 @@ use crate::work::{Progress, run};
 result_class! {
     /// An asymptotic test: attributes are the keys of `nextstat hypotest`'s JSON. None stands for a
     /// number that does not exist, and `warnings` says why.
-    HypotestResult
+    HypotestResult {
+        param mu_test test_stat cls clsb clb q_obs q_asimov mu_hat twice_nll_free twice_nll_conditional
+        expected_set converged warnings
+    }
 }
 
 result_class! {
     /// An upper limit: attributes are the keys of `nextstat upper-limit`'s JSON. None stands for a limit
     /// that is not crossed, and `warnings` says why.
-    LimitResult, Drawn, {
-        /// The state that `pickle` and `copy` store.
+    LimitResult {
+        param cl test_stat observed expected nsigma_order cls_at_limit mu_hat n_evaluations scan converged
+        warnings
+    }, Drawn, {
+        /// What `pickle` and `copy` keep.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             crate::pickle::of_record(py, "LimitResult", &self.0, self.1.pickled(py)?)
         }
@@ -66,7 +70,7 @@ result_class! {
 pub(crate) struct Drawn {
     /// With a scan, if there was one.
     limit: Option<Limit>,
-    /// The request, to repeat it with a scan.
+    /// The question, to ask it again with a scan.
     question: Question,
     options: LimitOptions,
     execution: Execution,
@@ -85,7 +89,7 @@ impl Drawn {
         (limit, self.question.pickled(py)?, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
     }
 
-    /// Restores the state of [`Self::pickled`].
+    /// What [`Self::pickled`] gave.
     ///
     /// # Errors
     /// If it is something else.
@@ -121,7 +125,7 @@ impl Drawn {
         }
         let options = self.options.clone().auto_scan(Some(points));
         let result = run(py, &Progress::Silent, |control| {
-            let session = ns_inference::open_session(&self.question.model, &self.execution)?;
+            let session = self.question.session(&self.execution)?;
             ns_inference::upper_limit(&self.question.model, session.as_ref(), &options, control)
         })?
         .map_err(|error| inference_error(&error))?;
@@ -131,30 +135,22 @@ impl Drawn {
 
 result_class! {
     /// A discovery test: attributes are the keys of `nextstat significance`'s JSON.
-    SignificanceResult
+    SignificanceResult {
+        param p0 z p0_expected z_expected q0 mu_hat converged warnings
+    }
 }
 
 result_class! {
     /// A goodness of fit: attributes are the keys of `nextstat gof`'s JSON.
-    GoodnessResult
-}
-
-pub(crate) const SIGMAS: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
-
-pub(crate) fn number(x: Option<f64>) -> String {
-    x.map_or_else(|| "None".to_owned(), significant)
+    GoodnessResult {
+        chi2 ndof p_value p_value_toys p_value_toys_error toys n_bins n_unconstrained twice_nll
+        twice_nll_saturated converged warnings
+    }
 }
 
 /// Reads `test_stat`.
 pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
-    match name {
-        "qtilde" => Ok(TestStatistic::Qtilde),
-        "q" => Ok(TestStatistic::Q),
-        "q0" => Ok(TestStatistic::Q0),
-        other => Err(PyValueError::new_err(format!(
-            "unknown test_stat '{other}'; use \"qtilde\", \"q\" or \"q0\""
-        ))),
-    }
+    name.parse().map_err(PyValueError::new_err)
 }
 
 /// The confidence level of `cl` or `alpha`.
@@ -203,28 +199,7 @@ pub(crate) fn hypotest(
         model,
         Work::Test,
         |core, session, control| ns_inference::hypotest(core, session, mu, &options, control),
-        |result| {
-            let mut rows = vec![vec![
-                "observed".to_owned(),
-                number(result.cls),
-                number(result.clsb),
-                number(result.clb),
-            ]];
-            let set = &result.expected_set;
-            for (i, sigma) in SIGMAS.iter().enumerate() {
-                let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
-                rows.push(vec![format!("expected {sigma}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
-            }
-            let summary = format!(
-                "{} = {} tested with {}: q {}, best fit {}",
-                result.param,
-                significant(result.mu_test),
-                result.test_stat,
-                significant(result.q_obs),
-                significant(result.mu_hat)
-            );
-            (Table::new(&["", "CLs", "CLs+b", "CLb"], rows), summary)
-        },
+        |result| result.parts(true),
     )?;
     Ok(HypotestResult(record))
 }
@@ -296,23 +271,7 @@ pub(crate) fn upper_limit<'py>(
         |core, session, control| ns_inference::upper_limit(core, session, &options, control),
         |result| {
             limit = ns_inference::picture::limit(result);
-            let mut rows = vec![vec![
-                "observed".to_owned(),
-                number(result.observed),
-                number(result.cls_at_limit.observed),
-            ]];
-            for (i, (limit, sigma)) in result.expected.iter().zip(SIGMAS).enumerate() {
-                let cls = result.cls_at_limit.expected.get(i).copied().flatten();
-                rows.push(vec![format!("expected {sigma}"), number(*limit), number(cls)]);
-            }
-            let summary = format!(
-                "upper limit on {} at {} % confidence with {}: best fit {}",
-                result.param,
-                significant(100.0 * result.cl),
-                result.test_stat,
-                significant(result.mu_hat)
-            );
-            (Table::new(&["", "limit", "CLs there"], rows), summary)
+            result.parts(&options)
         },
     )?;
     let (question, execution) = (model.question(), execution(device, threads)?);
@@ -344,15 +303,7 @@ pub(crate) fn significance(
         model,
         Work::Test,
         |core, session, control| ns_inference::significance(core, session, &options, control),
-        |result| {
-            let rows = vec![
-                vec!["observed".to_owned(), number(result.p0), number(result.z)],
-                vec!["expected".to_owned(), number(result.p0_expected), number(result.z_expected)],
-            ];
-            let summary =
-                format!("discovery test of {} = 0: best fit {}", result.param, significant(result.mu_hat));
-            (Table::new(&["", "p0", "Z"], rows), summary)
-        },
+        ns_inference::SignificanceResult::parts,
     )?;
     Ok(SignificanceResult(record))
 }
@@ -380,21 +331,7 @@ pub(crate) fn goodness_of_fit(
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, progress };
     let options = common.fit_options(model)?;
-    let table = |result: &ns_inference::GoodnessResult| {
-        let rows = vec![vec![
-            significant(result.chi2),
-            result.ndof.to_string(),
-            number(result.p_value),
-            result.p_value_toys.map_or_else(String::new, |p| {
-                format!("{} +- {}", significant(p), number(result.p_value_toys_error))
-            }),
-        ]];
-        let summary = format!(
-            "saturated model: {} bins, {} free parameters without a constraint",
-            result.n_bins, result.n_unconstrained
-        );
-        (Table::new(&["chi2", "ndof", "p-value", "p-value from toys"], rows), summary)
-    };
+    let parts = ns_inference::GoodnessResult::parts;
     match toys {
         None => {
             let record = common.run(
@@ -402,7 +339,7 @@ pub(crate) fn goodness_of_fit(
                 model,
                 Work::Test,
                 |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
-                table,
+                parts,
             )?;
             Py::new(py, GoodnessResult(record))
         }
@@ -413,7 +350,7 @@ pub(crate) fn goodness_of_fit(
             |core, session, control| {
                 ns_inference::goodness_of_fit_toys(core, session, &options, n_toys, seed, control)
             },
-            table,
+            parts,
             GoodnessResult,
         ),
     }

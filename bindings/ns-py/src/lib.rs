@@ -15,6 +15,7 @@ mod model;
 mod options;
 mod pickle;
 mod picture;
+mod plain;
 mod ranking;
 mod result;
 mod scan;

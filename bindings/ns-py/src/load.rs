@@ -1,4 +1,4 @@
-//! `nextstat.load_workspace`: makes a model from a path or a dictionary.
+//! `nextstat.load_workspace`: path or dictionary in, model out.
 
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
 
+use crate::device::Memory;
 use crate::error::workspace_error;
 use crate::model::{Model, Note, Origin};
 use crate::work::released;
@@ -24,12 +25,14 @@ use crate::work::released;
 /// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1,
 /// code0); `normsys_code` and `histosys_code` set one alone. `poi` names another parameter of
 /// interest than the measurement's. `channels` names the only channels to use, `mask` those to leave
-/// out; parameters that only the others use are not in the model.
+/// out; parameters that only the others use are not in the model. `memory` is the most that fits of the model take of the host's
+/// memory, and of each GPU's: bytes, or text such as "500M" or "2G".
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
-                    histosys_code = None, poi = None, digest_check = true, channels = None, mask = None))]
+                    histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
+                    memory = None))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -42,10 +45,11 @@ pub(crate) fn load_workspace(
     digest_check: bool,
     channels: Option<Names>,
     mask: Option<Names>,
+    memory: Option<Memory>,
 ) -> PyResult<Model> {
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let options = ModelOptions { measurement, interpolation, poi };
-    built(py, Text::of(source)?, options, patch, digest_check, channels, mask)
+    built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory)
 }
 
 /// The model of a document, ready for its first call.
@@ -60,7 +64,9 @@ pub(crate) fn built(
     digest_check: bool,
     channels: Option<Names>,
     mask: Option<Names>,
+    memory: Option<Memory>,
 ) -> PyResult<Model> {
+    let memory = memory.map(Memory::bytes).transpose()?;
     let patches = patches(patch)?;
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
     let selection =
@@ -72,7 +78,7 @@ pub(crate) fn built(
         let all = selection.is_everything();
         Origin::new(if all { workspace } else { workspace.select_channels(&selection)? }, options).model()
     })?;
-    ready(py, model)
+    ready(py, model.map(|model| model.within(memory)))
 }
 
 /// The text of a file, unpacked if it is compressed, or of a member of an archive.
@@ -283,7 +289,8 @@ pub(crate) fn model<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResul
     match object.cast::<Model>() {
         Ok(model) => Ok(model.clone()),
         Err(_) => {
-            let model = load_workspace(py, object, None, None, "smooth", None, None, None, true, None, None)?;
+            let model =
+                load_workspace(py, object, None, None, "smooth", None, None, None, true, None, None, None)?;
             Bound::new(py, model)
         }
     }

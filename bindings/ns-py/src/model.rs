@@ -1,9 +1,11 @@
 //! `nextstat.Model`: a compiled workspace and its likelihood.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use ns_core::{Device, EvaluationRequest, Execution, Model as CoreModel, Session, SessionError};
 use ns_inference::device::{compiled_session, resolve};
+use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
 use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError};
 use numpy::{PyArray1, PyArrayDyn};
@@ -12,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::array;
-use crate::device::Opened;
+use crate::device::{Memory, Opened};
 use crate::error::{session_error, workspace_error};
 use crate::evaluate::{evaluate, shape};
 use crate::load::{Names, Text, built, interpolation};
@@ -28,10 +30,12 @@ pub(crate) struct Model {
     origin: Arc<Origin>,
     /// Hashing a large model takes as long as a good part of its fit: done once.
     digest: OnceLock<String>,
-    /// Compiled once, whatever the thread counts.
-    compiled: OnceLock<CpuSession>,
+    /// Compiled once, whatever the thread counts, and for what results still ask.
+    compiled: Arc<OnceLock<CpuSession>>,
     /// One session per device and thread count.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
+    /// Memory that they may take. It is about this machine: pickles do not hold it.
+    memory: Option<u64>,
 }
 
 /// What a model is made of.
@@ -81,11 +85,12 @@ impl Origin {
     }
 }
 
-/// The model that a result is about, without anything compiled.
+/// The model that a result is about.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,
     origin: Arc<Origin>,
+    compiled: Arc<OnceLock<CpuSession>>,
 }
 
 impl Question {
@@ -97,7 +102,7 @@ impl Question {
         self.origin.pickled(py)?.into_pyobject(py)
     }
 
-    /// Restores the state of [`Self::pickled`].
+    /// What [`Self::pickled`] gave.
     ///
     /// # Errors
     /// If it is something else.
@@ -109,7 +114,15 @@ impl Question {
             crate::load::origin(py, text.as_bytes(), measurement, (&normsys, &histosys), poi, notes)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
-        Ok(Self { model: Arc::new(model), origin: Arc::new(origin) })
+        Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
+    }
+
+    /// A session for further questions about the result. On the CPU it is that of the model, compiled already.
+    ///
+    /// # Errors
+    /// As [`ns_inference::open_session`].
+    pub(crate) fn session(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
+        ns_inference::open_session_sharing(&self.model, execution, &self.compiled)
     }
 }
 
@@ -120,19 +133,32 @@ impl Model {
             inner: Arc::new(inner),
             origin: Arc::new(origin),
             digest: OnceLock::new(),
-            compiled: OnceLock::new(),
+            compiled: Arc::default(),
             sessions: Mutex::default(),
+            memory: None,
         }
+    }
+
+    /// The same, whose sessions take so much memory at most.
+    pub(crate) fn within(self, memory: Option<u64>) -> Self {
+        Self { memory, ..self }
     }
 
     /// What results keep of it.
     pub(crate) fn question(&self) -> Question {
-        Question { model: Arc::clone(&self.inner), origin: Arc::clone(&self.origin) }
+        let (model, origin) = (Arc::clone(&self.inner), Arc::clone(&self.origin));
+        Question { model, origin, compiled: Arc::clone(&self.compiled) }
     }
 
     /// Fingerprint of the likelihood.
     pub(crate) fn digest(&self) -> &str {
         self.digest.get_or_init(|| self.inner.digest())
+    }
+
+    /// What results say of what ran, once it has.
+    pub(crate) fn ran(&self, opened: Opened, started: Instant) -> RunInfo {
+        let ran = RunInfo::on(opened.session.as_ref(), opened.reason, started);
+        ran.about(&self.inner, self.digest().to_owned())
     }
 
     /// The model compiled for an execution.
@@ -178,7 +204,8 @@ impl Model {
         if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {
             return Ok(Arc::clone(session));
         }
-        let session = ns_inference::open_session_sharing(&self.inner, execution, &self.compiled)?;
+        let limited = Execution { memory_limit: self.memory, ..execution.clone() };
+        let session = ns_inference::open_session_sharing(&self.inner, &limited, &self.compiled)?;
         sessions.push((execution.clone(), Arc::clone(&session)));
         Ok(session)
     }
@@ -189,7 +216,8 @@ impl Model {
     /// The model of a workspace: `load_workspace`, which also takes JSON text here.
     #[staticmethod]
     #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
-                        histosys_code = None, poi = None, digest_check = true, channels = None, mask = None))]
+                        histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
+                        memory = None))]
     fn from_workspace(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
@@ -202,10 +230,11 @@ impl Model {
         digest_check: bool,
         channels: Option<Names>,
         mask: Option<Names>,
+        memory: Option<Memory>,
     ) -> PyResult<Self> {
         let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
         let options = ModelOptions { measurement, interpolation, poi };
-        built(py, Text::any(source)?, options, patch, digest_check, channels, mask)
+        built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory)
     }
 
     /// Names of all parameters; an element of a vector is `name[i]`.

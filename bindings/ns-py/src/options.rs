@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use ns_core::{BinnedData, Model, Search};
-use ns_inference::{FitData, FitOptions, parameter_index};
+use ns_inference::options::Point;
+use ns_inference::{FitData, FitOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{Rows, dataset};
-use crate::error::inference_error;
 
 /// Adds `fixed={name: value}`.
 ///
@@ -47,15 +47,8 @@ pub(crate) fn init(
             Some(_) => Err(PyValueError::new_err("init must have one dimension")),
         };
     };
-    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-    for (name, value) in dict.iter() {
-        let index =
-            parameter_index(model, &name.extract::<String>()?).map_err(|error| inference_error(&error))?;
-        if let Some(x) = point.get_mut(index) {
-            *x = value.extract()?;
-        }
-    }
-    Ok(options.start(point))
+    let named = dict.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?)));
+    Ok(options.start(named.collect::<PyResult<Vec<(String, f64)>>>()?))
 }
 
 /// The data to fit, from `data` and `asimov`.
@@ -95,14 +88,7 @@ pub(crate) fn data(
 /// # Errors
 /// `ValueError` for another word.
 pub(crate) fn search(name: &str) -> PyResult<Search> {
-    match name {
-        "local" => Ok(Search::Local),
-        "standard" => Ok(Search::Standard),
-        "thorough" => Ok(Search::Thorough),
-        other => Err(PyValueError::new_err(format!(
-            "unknown search '{other}'; use \"local\", \"standard\" or \"thorough\""
-        ))),
-    }
+    name.parse().map_err(PyValueError::new_err)
 }
 
 /// Options for pickles: data, held parameters, start and search, which is all that pictures ask again.
@@ -115,15 +101,15 @@ pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bo
         FitData::Asimov { poi } => Some((None, *poi)),
         _ => None,
     };
-    let search = match options.search {
-        Search::Local => "local",
-        Search::Standard => "standard",
-        Search::Thorough => "thorough",
+    let start = match options.start.clone() {
+        Some(Point::Values(values)) => (Some(values), None),
+        Some(Point::ByName(named)) => (None, Some(named)),
+        None => (None, None),
     };
-    (data, options.fixed.clone(), options.start.clone(), search).into_pyobject(py)
+    (data, options.fixed.clone(), start, options.search.name()).into_pyobject(py)
 }
 
-/// Restores the state of [`pickled`].
+/// What [`pickled`] gave.
 ///
 /// # Errors
 /// If it is something else.
@@ -138,6 +124,7 @@ pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
     for (name, value) in kept.get_item(1)?.extract::<Vec<(String, f64)>>()? {
         options = options.fix(name, value);
     }
-    options.start = kept.get_item(2)?.extract()?;
+    let (values, named): (Option<Vec<f64>>, Option<Vec<(String, f64)>>) = kept.get_item(2)?.extract()?;
+    options.start = values.map(Point::Values).or(named.map(Point::ByName));
     Ok(options)
 }

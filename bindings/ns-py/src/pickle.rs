@@ -11,7 +11,6 @@ use crate::analysis::Record;
 use crate::hypotest::{Drawn, GoodnessResult, HypotestResult, LimitResult, SignificanceResult};
 use crate::ranking::RankingResult;
 use crate::study::FitToysResult;
-use crate::table::Table;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
 use crate::yields::YieldsResult;
 
@@ -34,7 +33,7 @@ pub(crate) fn written(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Reads the text of [`written`].
+/// What [`written`] wrote.
 ///
 /// # Errors
 /// If it is something else.
@@ -53,10 +52,8 @@ pub(crate) fn of_record<'py>(
     record: &Record,
     more: impl IntoPyObject<'py>,
 ) -> PyResult<Reduced<'py>> {
-    let table = record.table.parts();
     let more = more.into_bound_py_any(py)?;
-    let arguments =
-        (class, record.values.bind(py), table, record.summary.as_str(), more).into_pyobject(py)?;
+    let arguments = (class, record.values.bind(py), written(&record.parts)?, more).into_pyobject(py)?;
     Ok((restorer(py, "_result")?, arguments))
 }
 
@@ -66,11 +63,10 @@ pub(crate) fn _result(
     py: Python<'_>,
     class: &str,
     values: Py<PyDict>,
-    table: (Vec<String>, Vec<Vec<String>>),
-    summary: String,
+    parts: &str,
     more: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let record = Record { values, table: Table::of_parts(table), summary };
+    let record = Record { values, parts: read(parts)? };
     let text = || more.extract::<String>();
     Ok(match class {
         "HypotestResult" => Py::new(py, HypotestResult(record))?.into_any(),

@@ -60,7 +60,7 @@ impl Picture {
         released(py, || self.drawing.save(path))?.map_err(picture_error)
     }
 
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_picture")?, (written(&self.drawing)?,).into_pyobject(py)?))
     }
@@ -83,7 +83,7 @@ impl Picture {
     }
 }
 
-/// Restores a picture from its pickle.
+/// A picture again.
 #[pyfunction]
 pub(crate) fn _picture(text: &str) -> PyResult<Picture> {
     Ok(Picture { drawing: read(text)? })

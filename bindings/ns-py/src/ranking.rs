@@ -2,31 +2,129 @@
 
 use std::path::PathBuf;
 
-use ns_inference::ranking::{ranking_rows, ranking_summary};
 use ns_inference::{Group, Impact, RankingOptions, Work};
 use ns_viz::Ranking;
 use numpy::PyArray1;
-use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analysis::{Common, Record};
+use crate::analysis::{Common, result_class};
 use crate::load;
 use crate::picture::{self, Picture, check, replace};
-use crate::table::Table;
 use crate::whole::{perhaps_whole, whole};
 
-/// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON of
-/// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
-/// `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the list.
-#[pyclass(frozen, module = "nextstat")]
-pub(crate) struct RankingResult(pub(crate) Record, pub(crate) Ranking);
+result_class! {
+    /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON of
+    /// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
+    /// `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the list.
+    RankingResult {
+        param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups breakdown twice_nll converged
+        n_fits n_failed interrupted warnings
+    }, Ranking, {
+        /// Names of the parameters, in the order of the list.
+        #[getter]
+        fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+            self.list(py)?.iter().map(|entry| entry.get_item("name")?.extract()).collect()
+        }
+
+        /// `(best fit - auxiliary datum) / pre-fit width`.
+        #[getter]
+        fn pull<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, "pull", None)
+        }
+
+        /// `uncertainty / pre-fit width`.
+        #[getter]
+        fn constraint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, "constraint", None)
+        }
+
+        /// Post-fit impact of the upward variation, by the first definition asked for.
+        #[getter]
+        fn delta_mu_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, "delta_mu_up", None)
+        }
+
+        /// The same of the downward variation.
+        #[getter]
+        fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, "delta_mu_down", None)
+        }
+
+        /// Pre-fit impact of the upward variation.
+        #[getter]
+        fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, "delta_mu_prefit_up", None)
+        }
+
+        /// The same of the downward variation.
+        #[getter]
+        fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, "delta_mu_prefit_down", None)
+        }
+
+        /// A numeric key of the entries as an array; of one definition ("refit", "covariance", "global") with
+        /// `impact`.
+        #[pyo3(signature = (key, impact = None))]
+        fn column<'py>(
+            &self,
+            py: Python<'py>,
+            key: &str,
+            impact: Option<&str>,
+        ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+            self.numbers(py, key, impact)
+        }
+
+        fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+            Ok(self.list(py)?.len())
+        }
+
+        /// An entry of the list by name or position.
+        fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+            let list = self.list(py)?;
+            if let Ok(name) = which.extract::<String>() {
+                for entry in list {
+                    if entry.get_item("name")?.extract::<String>()? == name {
+                        return Ok(entry);
+                    }
+                }
+                return Err(PyKeyError::new_err(format!("no parameter '{name}' in this ranking")));
+            }
+            let position = which.extract::<isize>()?;
+            let index = if position < 0 { position.checked_add_unsigned(list.len()) } else { Some(position) };
+            let index = index.and_then(|i| usize::try_from(i).ok()).filter(|i| *i < list.len());
+            list.get_item(index.ok_or_else(|| PyIndexError::new_err("ranking index out of range"))?)
+        }
+
+        /// What `pickle` and `copy` keep.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            crate::pickle::of_record(py, "RankingResult", &self.0, crate::pickle::written(&self.1)?)
+        }
+
+        /// Draws impacts, pulls and constraints of the leading `max_rows` parameters (None: of all); saves the
+        /// picture if there is a path.
+        #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            #[pyo3(from_py_with = perhaps_whole)] max_rows: Option<usize>,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            check(path.as_deref())?;
+            let mut ranking = Ranking { max_rows, ..self.1.clone() };
+            replace(&mut ranking.title, title);
+            replace(&mut ranking.subtitle, subtitle);
+            picture::finish(py, ranking.draw(), path)
+        }
+    }
+}
 
 impl RankingResult {
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = self.0.values.bind(py).get_item("ranking")?;
-        let list = list.ok_or_else(|| PyKeyError::new_err("ranking"))?;
-        Ok(list.cast_into::<PyList>()?)
+        Ok(self.0.value(py, "ranking")?.cast_into::<PyList>()?)
     }
 
     fn numbers<'py>(
@@ -46,134 +144,6 @@ impl RankingResult {
             values.push(entry.get_item(key)?.extract::<Option<f64>>()?.unwrap_or(f64::NAN));
         }
         Ok(PyArray1::from_vec(py, values))
-    }
-}
-
-#[pymethods]
-impl RankingResult {
-    /// Names of the parameters, in the order of the list.
-    #[getter]
-    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.list(py)?.iter().map(|entry| entry.get_item("name")?.extract()).collect()
-    }
-
-    /// `(best fit - auxiliary datum) / pre-fit width`.
-    #[getter]
-    fn pull<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, "pull", None)
-    }
-
-    /// `uncertainty / pre-fit width`.
-    #[getter]
-    fn constraint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, "constraint", None)
-    }
-
-    /// Post-fit impact of the upward variation, by the first definition asked for.
-    #[getter]
-    fn delta_mu_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, "delta_mu_up", None)
-    }
-
-    /// The same of the downward variation.
-    #[getter]
-    fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, "delta_mu_down", None)
-    }
-
-    /// Pre-fit impact of the upward variation.
-    #[getter]
-    fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, "delta_mu_prefit_up", None)
-    }
-
-    /// The same of the downward variation.
-    #[getter]
-    fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, "delta_mu_prefit_down", None)
-    }
-
-    /// A numeric key of the entries as an array; of one definition ("refit", "covariance", "global") with
-    /// `impact`.
-    #[pyo3(signature = (key, impact = None))]
-    fn column<'py>(
-        &self,
-        py: Python<'py>,
-        key: &str,
-        impact: Option<&str>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.numbers(py, key, impact)
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.list(py)?.len())
-    }
-
-    /// An entry of the list by name or position.
-    fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let list = self.list(py)?;
-        if let Ok(name) = which.extract::<String>() {
-            for entry in list {
-                if entry.get_item("name")?.extract::<String>()? == name {
-                    return Ok(entry);
-                }
-            }
-            return Err(PyKeyError::new_err(format!("no parameter '{name}' in this ranking")));
-        }
-        let position = which.extract::<isize>()?;
-        let index = if position < 0 { position.checked_add_unsigned(list.len()) } else { Some(position) };
-        let index = index.and_then(|i| usize::try_from(i).ok()).filter(|i| *i < list.len());
-        list.get_item(index.ok_or_else(|| PyIndexError::new_err("ranking index out of range"))?)
-    }
-
-    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.0.values.bind(py).get_item(name)?.ok_or_else(|| {
-            PyAttributeError::new_err(format!("'RankingResult' object has no attribute '{name}'"))
-        })
-    }
-
-    fn __dir__(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let mut names: Vec<String> = self.0.values.bind(py).keys().extract()?;
-        let more = ["names", "pull", "constraint", "delta_mu_up", "delta_mu_down", "delta_mu_prefit_up"];
-        names.extend(more.map(str::to_owned));
-        names.extend(["delta_mu_prefit_down", "column", "plot", "to_dict"].map(str::to_owned));
-        Ok(names)
-    }
-
-    /// The state that `pickle` and `copy` store.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
-        crate::pickle::of_record(py, "RankingResult", &self.0, crate::pickle::written(&self.1)?)
-    }
-
-    /// Draws impacts, pulls and constraints of the leading `max_rows` parameters (None: of all); saves the
-    /// picture if there is a path.
-    #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
-    fn plot(
-        &self,
-        py: Python<'_>,
-        path: Option<PathBuf>,
-        #[pyo3(from_py_with = perhaps_whole)] max_rows: Option<usize>,
-        title: Option<String>,
-        subtitle: Option<String>,
-    ) -> PyResult<Picture> {
-        check(path.as_deref())?;
-        let mut ranking = Ranking { max_rows, ..self.1.clone() };
-        replace(&mut ranking.title, title);
-        replace(&mut ranking.subtitle, subtitle);
-        picture::finish(py, ranking.draw(), path)
-    }
-
-    /// Everything as plain Python data, as in the JSON of the command.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
-    }
-
-    fn __repr__(&self) -> String {
-        self.0.text()
-    }
-
-    fn _repr_html_(&self) -> String {
-        self.0.html()
     }
 }
 
@@ -225,9 +195,7 @@ pub(crate) fn ranking(
     let work = Work::Ranking { per_parameter: refitted as u64 * if prefit { 4 } else { 2 } };
     let record = common.run(py, model, work, analysis, |result| {
         drawn = Some(ns_inference::picture::ranking(result));
-        let (header, rows) = ranking_rows(result);
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        (Table::new(&header, rows), ranking_summary(result))
+        result.parts()
     })?;
     Ok(RankingResult(record, drawn.unwrap_or_default()))
 }

@@ -1,11 +1,11 @@
 //! `nextstat.FitResult`: attributes named as the JSON keys of `nextstat fit`.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use ns_core::{Covariance, Execution, plain};
+use ns_core::{Covariance, Execution, plain as shown};
 use ns_inference::FitOptions;
-use ns_inference::present::{fit_rows, significant};
+use ns_inference::present::significant;
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::stored::StoredFit;
 use ns_viz::{Correlation, Drawing, PictureError, Yields};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{array, or_nan};
-use crate::device::RunInfo;
 use crate::error::inference_error;
 use crate::model::{Model, Question};
 use crate::options;
 use crate::pickle::{Reduced, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
+use crate::plain::{dictionary, plain};
 use crate::table;
 use crate::whole::perhaps_whole;
 use crate::work::released;
@@ -44,13 +44,13 @@ impl Interval {
         let side = |d: Option<f64>| d.map_or_else(|| "None".to_owned(), significant);
         format!(
             "<Interval {}: lower {}, upper {}>",
-            plain(&self.parameter),
+            shown(&self.parameter),
             side(self.lower),
             side(self.upper)
         )
     }
 
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let i = self.clone();
         let numbers = (i.lower, i.upper, i.lower_crossing, i.upper_crossing);
@@ -59,7 +59,7 @@ impl Interval {
     }
 }
 
-/// Restores an interval from its pickle.
+/// An interval again.
 #[pyfunction]
 pub(crate) fn _interval(
     parameter: String,
@@ -95,21 +95,10 @@ pub(crate) struct FitResult {
     bestfit: Py<PyArray1<f64>>,
     uncertainties: Py<PyArray1<f64>>,
     covariance: Option<Py<PyArrayDyn<f64>>>,
-    /// The request, for pictures.
+    /// The question, for pictures.
     question: Question,
     options: FitOptions,
-    #[pyo3(get)]
-    device: String,
-    #[pyo3(get)]
-    device_reason: Option<String>,
-    #[pyo3(get)]
-    gpu_check: Option<Py<PyDict>>,
-    #[pyo3(get)]
-    interpolation: String,
-    #[pyo3(get)]
-    model_digest: String,
-    #[pyo3(get)]
-    wall_s: f64,
+    ran: RunInfo,
 }
 
 impl FitResult {
@@ -123,7 +112,6 @@ impl FitResult {
         model: &Model,
         options: FitOptions,
         ran: RunInfo,
-        started: Instant,
     ) -> PyResult<Self> {
         let covariance = match inner.covariance.take() {
             Some(Covariance { n, values }) => Some(array(py, values, &[n, n])?.unbind()),
@@ -136,12 +124,7 @@ impl FitResult {
             inner,
             question: model.question(),
             options,
-            device: ran.device,
-            device_reason: ran.device_reason,
-            gpu_check: ran.gpu_check,
-            interpolation: model.inner.interpolation.to_string(),
-            model_digest: model.digest().to_owned(),
-            wall_s: started.elapsed().as_secs_f64(),
+            ran,
         })
     }
 
@@ -164,7 +147,7 @@ impl FitResult {
     fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<Yields> {
         let (whole, model) = (self.whole(py)?, self.question.model.as_ref());
         let work = || {
-            let session = ns_inference::open_session(model, &Execution::default())?;
+            let session = self.question.session(&Execution::default())?;
             if prefit {
                 ns_inference::prefit_yields(model, session.as_ref(), &self.options)
             } else {
@@ -175,27 +158,49 @@ impl FitResult {
         Ok(ns_inference::picture::yields(&result))
     }
 
-    /// One line below the table.
-    fn summary(&self) -> String {
-        let r = &self.inner;
-        format!(
-            "twice_nll {}, {}, {} iterations on {}",
-            significant(r.twice_nll),
-            r.termination_reason,
-            r.n_iter,
-            self.device
-        )
-    }
-
-    fn table(&self) -> table::Table {
-        let rows =
-            fit_rows(&self.inner).into_iter().map(|r| vec![r.name, r.value, r.interval, r.pull, r.note]);
-        table::Table::new(&["parameter", "best fit", "interval", "pull", ""], rows.collect())
+    fn parts(&self) -> Vec<Part> {
+        self.inner.parts(&self.question.model, &self.ran)
     }
 }
 
 #[pymethods]
 impl FitResult {
+    /// Where it ran.
+    #[getter]
+    fn device(&self) -> Option<String> {
+        self.ran.device.clone()
+    }
+
+    /// Why it ran there, where `auto` chose.
+    #[getter]
+    fn device_reason(&self) -> Option<String> {
+        self.ran.device_reason.clone()
+    }
+
+    /// How the fits of a GPU compare with the CPU's, or None.
+    #[getter]
+    fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.ran.gpu_check)
+    }
+
+    /// Interpolation codes, in words.
+    #[getter]
+    fn interpolation(&self) -> Option<String> {
+        self.ran.interpolation.clone()
+    }
+
+    /// Fingerprint of the likelihood.
+    #[getter]
+    fn model_digest(&self) -> Option<String> {
+        self.ran.model_digest.clone()
+    }
+
+    /// Seconds of wall time.
+    #[getter]
+    fn wall_s(&self) -> Option<f64> {
+        self.ran.wall_s
+    }
+
     /// Names of all parameters, in pyhf's order.
     #[getter]
     fn parameter_names(&self) -> Vec<String> {
@@ -287,7 +292,7 @@ impl FitResult {
         self.inner.termination_reason.clone()
     }
 
-    /// Warnings about the result.
+    /// What a reader of the numbers should know.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
@@ -376,41 +381,33 @@ impl FitResult {
 
     /// Everything as plain Python data, as in the JSON of `nextstat fit`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let text = serde_json::to_string(&self.inner).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        let dict = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+        let report = Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() };
+        let dict = dictionary(py, &report)?;
         if let Some(matrix) = &self.covariance {
             dict.set_item("covariance", table::rows(py, matrix.bind(py))?)?;
         }
-        dict.set_item("device", &self.device)?;
-        dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))?;
-        dict.set_item("interpolation", &self.interpolation)?;
-        dict.set_item("model_digest", &self.model_digest)?;
-        dict.set_item("wall_s", self.wall_s)?;
         Ok(dict)
     }
 
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let inner = written(&StoredFit(self.inner.clone()))?;
         let covariance = self.covariance.as_ref().map(|c| c.clone_ref(py));
-        let check = self.gpu_check.as_ref().map(|check| check.clone_ref(py));
-        let ran = (self.device.clone(), self.device_reason.clone(), check);
         let (question, options) = (self.question.pickled(py)?, options::pickled(py, &self.options)?);
-        let arguments = (inner, covariance, question, options, ran, &self.model_digest, self.wall_s);
+        let arguments = (inner, covariance, question, options, written(&self.ran)?);
         Ok((restorer(py, "_fit")?, arguments.into_pyobject(py)?))
     }
 
     fn __repr__(&self) -> String {
-        format!("{}\n{}", self.table().text(), self.summary())
+        table::text(&self.parts())
     }
 
     fn _repr_html_(&self) -> String {
-        format!("{}<p>{}</p>", self.table().html(), table::escape(&self.summary()))
+        table::html(&self.parts())
     }
 }
 
-/// Restores a fit from its pickle.
+/// A fit again.
 #[pyfunction]
 pub(crate) fn _fit(
     py: Python<'_>,
@@ -418,26 +415,18 @@ pub(crate) fn _fit(
     covariance: Option<Py<PyArrayDyn<f64>>>,
     question: &Bound<'_, PyAny>,
     options: &Bound<'_, PyAny>,
-    ran: (String, Option<String>, Option<Py<PyDict>>),
-    model_digest: String,
-    wall_s: f64,
+    ran: &str,
 ) -> PyResult<FitResult> {
     let StoredFit(inner) = read(inner)?;
-    let (device, device_reason, gpu_check) = ran;
     let question = Question::restored(py, question)?;
     Ok(FitResult {
         bestfit: PyArray1::from_slice(py, &inner.bestfit).unbind(),
         uncertainties: PyArray1::from_vec(py, or_nan(&inner.uncertainties)).unbind(),
         covariance,
         inner,
-        interpolation: question.model.interpolation.to_string(),
         question,
         options: options::restored(options)?,
-        device,
-        device_reason,
-        gpu_check,
-        model_digest,
-        wall_s,
+        ran: read(ran)?,
     })
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use ns_inference::picture::Scanned;
-use ns_inference::present::{measurement, significant};
+use ns_inference::present::significant;
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::scan::ContourLevel;
 use ns_inference::stored::StoredScan;
 use ns_inference::{ScanAxis, ScanOptions, Work};
@@ -14,11 +15,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, array, or_nan};
-use crate::device::{RunInfo, execution};
+use crate::device::execution;
 use crate::error::inference_error;
-use crate::model::Model;
 use crate::pickle::{Reduced, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
+use crate::plain::{dictionary, plain};
 use crate::whole::whole;
 use crate::work::{Progress, run};
 use crate::{load, options, table};
@@ -43,7 +44,7 @@ impl ScanInterval {
         format!("<ScanInterval at {}: {} to {}>", self.level, side(self.lower), side(self.upper))
     }
 
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let i = self.clone();
         let arguments = (i.level, i.confidence_level, i.lower, i.upper, i.lower_reason, i.upper_reason)
@@ -52,7 +53,7 @@ impl ScanInterval {
     }
 }
 
-/// Restores an interval from its pickle.
+/// An interval again.
 #[pyfunction]
 pub(crate) fn _scan_interval(
     level: f64,
@@ -65,14 +66,11 @@ pub(crate) fn _scan_interval(
     ScanInterval { level, confidence_level, lower, upper, lower_reason, upper_reason }
 }
 
-/// The record of a run: device, its reason, check, interpolation, digest, seconds.
-type RunRecord = (String, Option<String>, Option<Py<PyDict>>, String, String, f64);
-
-/// Restores a scan from its pickle.
+/// A scan again.
 #[pyfunction]
-pub(crate) fn _scan(py: Python<'_>, inner: &str, run: RunRecord) -> PyResult<ScanResult> {
+pub(crate) fn _scan(py: Python<'_>, inner: &str, measurement: String, ran: &str) -> PyResult<ScanResult> {
     let StoredScan(inner) = read(inner)?;
-    ScanResult::from_run(py, inner, run)
+    ScanResult::new(py, inner, measurement, read(ran)?)
 }
 
 impl From<&ns_inference::ScanInterval> for ScanInterval {
@@ -100,38 +98,17 @@ pub(crate) struct ScanResult {
     twice_delta_nll: Py<PyArrayDyn<f64>>,
     q_mu_values: Option<Py<PyArrayDyn<f64>>>,
     converged: Py<PyArrayDyn<bool>>,
-    #[pyo3(get)]
-    device: String,
-    #[pyo3(get)]
-    device_reason: Option<String>,
-    #[pyo3(get)]
-    gpu_check: Option<Py<PyDict>>,
-    #[pyo3(get)]
-    interpolation: String,
-    #[pyo3(get)]
-    model_digest: String,
-    #[pyo3(get)]
-    wall_s: f64,
+    /// The measurement, for the text.
+    measurement: String,
+    ran: RunInfo,
 }
 
 impl ScanResult {
     fn new(
         py: Python<'_>,
         inner: ns_inference::ScanResult,
-        model: &Model,
+        measurement: String,
         ran: RunInfo,
-        started: Instant,
-    ) -> PyResult<Self> {
-        let (interpolation, digest) = (model.inner.interpolation.to_string(), model.digest().to_owned());
-        let wall_s = started.elapsed().as_secs_f64();
-        let run = (ran.device, ran.device_reason, ran.gpu_check, interpolation, digest, wall_s);
-        Self::from_run(py, inner, run)
-    }
-
-    fn from_run(
-        py: Python<'_>,
-        inner: ns_inference::ScanResult,
-        (device, device_reason, gpu_check, interpolation, model_digest, wall_s): RunRecord,
     ) -> PyResult<Self> {
         let shape = match &inner.second {
             Some(second) => vec![second.mu_values.len(), inner.mu_values.len()],
@@ -147,72 +124,63 @@ impl ScanResult {
             },
             converged: array(py, inner.converged.clone(), &shape)?.unbind(),
             inner,
-            device,
-            device_reason,
-            gpu_check,
-            interpolation,
-            model_digest,
-            wall_s,
+            measurement,
+            ran,
         })
     }
 
-    fn summary(&self) -> String {
-        let r = &self.inner;
-        let best = |name: &str, value: f64, sigma: Option<f64>| match sigma {
-            Some(sigma) => format!("{name} = {}", measurement(value, sigma)),
-            None => format!("{name} = {}", significant(value)),
-        };
-        let second = r
-            .second
-            .as_ref()
-            .map_or_else(String::new, |s| format!(", {}", best(&s.param, s.mu_hat, s.uncertainty)));
-        let good = r.converged.iter().filter(|c| **c).count();
-        format!(
-            "best fit {}{second}, twice_nll {}, {good} of {} points converged, {:.4} s on {}",
-            best(&r.param, r.mu_hat, r.uncertainty),
-            significant(r.twice_nll),
-            r.converged.len(),
-            self.wall_s,
-            self.device
-        )
-    }
-
-    fn table(&self) -> table::Table {
-        let r = &self.inner;
-        let number = |x: &Option<f64>| x.map_or_else(|| "None".to_owned(), significant);
-        match &r.second {
-            None => {
-                let values = r.twice_delta_nll.iter().zip(&r.q_mu_values);
-                let row = |(x, (delta, q)): (&f64, (&Option<f64>, &Option<f64>))| {
-                    vec![significant(*x), number(delta), number(q)]
-                };
-                let rows = r.mu_values.iter().zip(values).map(row).collect();
-                table::Table::new(&[&r.param, "twice_delta_nll", "q_mu"], rows)
-            }
-            Some(second) => {
-                let corner = format!("{} \\ {}", second.param, r.param);
-                let header: Vec<String> =
-                    std::iter::once(corner).chain(r.mu_values.iter().map(|x| significant(*x))).collect();
-                let header: Vec<&str> = header.iter().map(String::as_str).collect();
-                let rows = second.mu_values.iter().zip(r.twice_delta_nll.chunks(r.row_length()));
-                let row = |(y, row): (&f64, &[Option<f64>])| {
-                    std::iter::once(significant(*y)).chain(row.iter().map(number)).collect()
-                };
-                table::Table::new(&header, rows.map(row).collect())
-            }
-        }
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = self.inner.parts();
+        parts.push(self.ran.closing(&self.measurement));
+        parts
     }
 }
 
 #[pymethods]
 impl ScanResult {
+    /// Where it ran.
+    #[getter]
+    fn device(&self) -> Option<String> {
+        self.ran.device.clone()
+    }
+
+    /// Why it ran there, where `auto` chose.
+    #[getter]
+    fn device_reason(&self) -> Option<String> {
+        self.ran.device_reason.clone()
+    }
+
+    /// How the fits of a GPU compare with the CPU's, or None.
+    #[getter]
+    fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.ran.gpu_check)
+    }
+
+    /// Interpolation codes, in words.
+    #[getter]
+    fn interpolation(&self) -> Option<String> {
+        self.ran.interpolation.clone()
+    }
+
+    /// Fingerprint of the likelihood.
+    #[getter]
+    fn model_digest(&self) -> Option<String> {
+        self.ran.model_digest.clone()
+    }
+
+    /// Seconds of wall time.
+    #[getter]
+    fn wall_s(&self) -> Option<f64> {
+        self.ran.wall_s
+    }
+
     /// Name of the (first) scanned parameter.
     #[getter]
     fn param(&self) -> String {
         self.inner.param.clone()
     }
 
-    /// Its points, in the order of the request.
+    /// Its points, in the order of the question.
     #[getter]
     fn mu_values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
         self.mu_values.clone_ref(py)
@@ -316,7 +284,7 @@ impl ScanResult {
         self.inner.n_iter
     }
 
-    /// Warnings about the result.
+    /// What a reader of the numbers should know.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
@@ -354,25 +322,13 @@ impl ScanResult {
 
     /// Everything as plain Python data, as in the JSON of `nextstat scan`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let text = serde_json::to_string(&self.inner).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        let dict = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-        dict.set_item("device", &self.device)?;
-        dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", self.gpu_check.as_ref().map(|check| check.clone_ref(py)))?;
-        dict.set_item("interpolation", &self.interpolation)?;
-        dict.set_item("model_digest", &self.model_digest)?;
-        dict.set_item("wall_s", self.wall_s)?;
-        Ok(dict)
+        dictionary(py, &Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() })
     }
 
-    /// The state that `pickle` and `copy` store.
+    /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let check = self.gpu_check.as_ref().map(|check| check.clone_ref(py));
-        let (device, reason) = (self.device.clone(), self.device_reason.clone());
-        let (interpolation, digest) = (self.interpolation.clone(), self.model_digest.clone());
-        let run: RunRecord = (device, reason, check, interpolation, digest, self.wall_s);
         let inner = written(&StoredScan(self.inner.clone()))?;
-        Ok((restorer(py, "_scan")?, (inner, run).into_pyobject(py)?))
+        Ok((restorer(py, "_scan")?, (inner, &self.measurement, written(&self.ran)?).into_pyobject(py)?))
     }
 
     fn __len__(&self) -> usize {
@@ -380,11 +336,11 @@ impl ScanResult {
     }
 
     fn __repr__(&self) -> String {
-        format!("{}\n{}", self.table().text(), self.summary())
+        table::text(&self.parts())
     }
 
     fn _repr_html_(&self) -> String {
-        format!("{}<p>{}</p>", self.table().html(), table::escape(&self.summary()))
+        table::html(&self.parts())
     }
 }
 
@@ -446,7 +402,7 @@ pub(crate) fn profile_scan(
     let result =
         run(py, &Progress::read(progress)?, |control| ns_inference::scan(core, session, &question, control))?
             .map_err(|error| inference_error(&error))?;
-    ScanResult::new(py, result, model, opened.ran(py)?, started)
+    ScanResult::new(py, result, core.measurement.clone(), model.ran(opened, started))
 }
 
 /// The axis of one parameter.

@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use ns_core::{Control, Session};
 use ns_inference::Work;
+use ns_inference::report::{Report, RunInfo};
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::analysis::Common;
+use crate::analysis::{Common, Record};
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::statistic;
 use crate::load;
 use crate::model::{Note, Question};
 use crate::pickle::{Reduced, restorer};
-use crate::table::Table;
-use crate::toys::{HypotestToysResult, shard as read_shard, table, work};
+use crate::toys::{HypotestToysResult, shard as read_shard, work};
 use crate::whole::{tested, whole};
 use crate::work::{Progress, run};
 
@@ -63,7 +63,7 @@ fn from_json(text: &str) -> PyResult<ToyHeader> {
 
 #[pymethods]
 impl ToyTest {
-    /// The header of the toys, as JSON text.
+    /// What the toys are, as JSON text.
     #[getter]
     fn header(&self) -> PyResult<String> {
         to_json(self.plan.header())
@@ -174,7 +174,7 @@ pub(crate) fn toys_prepare(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
-/// Continues a test that was prepared in another process, from its `header`. The model must be the same.
+/// Takes up a test prepared elsewhere, from its `header`. The model must be the same.
 #[pyfunction]
 #[pyo3(signature = (model, header, *, device = "auto", threads = 0))]
 pub(crate) fn toys_from_header(
@@ -202,7 +202,7 @@ pub(crate) fn toys_from_header(
 /// What makes a model again: its text, measurement, interpolation codes (normsys, histosys), POI and reading warnings.
 type Restored<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
 
-/// Restores a test from its pickle.
+/// A test again.
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,
@@ -279,14 +279,13 @@ pub(crate) fn toys_summarise(
     if got < wanted {
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }
-    let text = serde_json::to_string(&result).map_err(|error| bad(error.to_string()))?;
-    let values = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-    values.set_item("interpolation", &header.origin.interpolation)?;
-    values.set_item("model_digest", &header.origin.model_digest)?;
-    for key in ["device", "device_reason", "gpu_check"] {
-        values.set_item(key, py.None())?;
-    }
-    values.set_item("wall_s", wall_s)?;
-    let (table, text): (Table, String) = table(&result);
-    Ok(HypotestToysResult(crate::analysis::Record { values: values.unbind(), table, summary: text }))
+    // Each part may have run on another device.
+    let ran = RunInfo {
+        interpolation: Some(header.origin.interpolation),
+        model_digest: Some(header.origin.model_digest),
+        wall_s,
+        ..RunInfo::default()
+    };
+    let parts = result.parts();
+    Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?))
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ns_core::{BinnedData, Execution, Session, SessionError, ToySource};
 use ns_inference::Work;
-use ns_inference::present::significant;
 use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, source_of_expectation};
 use numpy::PyArrayDyn;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -14,10 +13,8 @@ use pyo3::types::PyDict;
 use crate::analysis::{Common, result_class};
 use crate::arrays::{Rows, array, dataset};
 use crate::error::session_error;
-use crate::hypotest::number;
 use crate::model::Model;
 use crate::options;
-use crate::table::Table;
 use crate::whole::whole;
 use crate::work::released;
 use crate::{load, toys};
@@ -25,7 +22,9 @@ use crate::{load, toys};
 result_class! {
     /// A study of fits: attributes are the keys of `nextstat toys`'s JSON; `parameters` has one dictionary per
     /// parameter.
-    FitToysResult
+    FitToysResult {
+        parameters n_toys n_failed n_nonconverged n_error seed shard toys_per_s converged warnings
+    }
 }
 
 /// Reads a generating point: None or "bestfit", "init", all values in order, or some by name (the others
@@ -85,35 +84,15 @@ pub(crate) fn fit_toys(
         model,
         Work::Toys { toys: range.end.saturating_sub(range.start), fits: 1 },
         |core, session, control| ns_inference::fit_toys(core, session, &options, control),
-        |result| {
-            let rows = result
-                .parameters
-                .iter()
-                .map(|p| {
-                    vec![
-                        p.name.clone(),
-                        significant(p.generated),
-                        number(p.mean),
-                        number(p.spread),
-                        number(p.bias),
-                        number(p.pull_mean),
-                        number(p.pull_width),
-                        number(p.coverage),
-                    ]
-                })
-                .collect();
-            let summary = format!("{} toys, {} left out", result.n_toys, result.n_failed);
-            let header = &["parameter", "generated", "mean", "spread", "bias", "pull", "width", "coverage"];
-            (Table::new(header, rows), summary)
-        },
+        ns_inference::FitToysResult::parts,
         FitToysResult,
     )
 }
 
-/// Number of draws between two checks for Ctrl-C.
+/// Numbers drawn between two looks for Ctrl-C.
 const PORTION: usize = 1 << 21;
 
-/// The distributions that toys are drawn from.
+/// What toys are drawn from.
 pub(crate) enum Origin {
     /// A point, and the number of the hypothesis.
     Point(Vec<f64>, u8),

@@ -1,80 +1,57 @@
 //! Results as text and as HTML tables, and arrays as nested lists.
 
-use ns_core::plain;
+use ns_core::{plain, plain_lines};
+use ns_inference::report::{Part, Table};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// A table of texts; columns without any content are left out.
-pub(crate) struct Table {
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
+/// What people read of a result, in plain text. Names come from files, and a terminal must only show them.
+pub(crate) fn text(parts: &[Part]) -> String {
+    let shown = parts.iter().map(|part| match part {
+        Part::Text(lines) => plain_lines(lines).into_owned(),
+        Part::Table(table) | Part::Either(table, _) => aligned(table),
+    });
+    shown.collect::<Vec<_>>().join("\n")
 }
 
-impl Table {
-    /// A table with its header; rows are as long as the header.
-    pub(crate) fn new(header: &[&str], rows: Vec<Vec<String>>) -> Self {
-        let used: Vec<bool> = (0..header.len())
-            .map(|c| c == 0 || rows.iter().any(|row| row.get(c).is_some_and(|cell| !cell.is_empty())))
-            .collect();
-        let keep = |row: Vec<String>| -> Vec<String> {
-            let kept = row.into_iter().zip(&used).filter(|(_, used)| **used);
-            // Names come from files, and a terminal must only show them.
-            kept.map(|(cell, _)| plain(&cell).into_owned()).collect()
-        };
-        Self {
-            header: keep(header.iter().map(|h| (*h).to_owned()).collect()),
-            rows: rows.into_iter().map(keep).collect(),
-        }
-    }
+/// The same for a notebook.
+pub(crate) fn html(parts: &[Part]) -> String {
+    let shown = parts.iter().map(|part| match part {
+        Part::Text(lines) => format!("<p>{}</p>", escape(&plain_lines(lines)).replace('\n', "<br>")),
+        Part::Table(table) | Part::Either(table, _) => html_table(table),
+    });
+    shown.collect()
+}
 
-    /// Header and rows.
-    pub(crate) fn parts(&self) -> (Vec<String>, Vec<Vec<String>>) {
-        (self.header.clone(), self.rows.clone())
-    }
+/// Aligned columns: texts to the left, numbers to the right.
+fn aligned(table: &Table) -> String {
+    let titles: Vec<String> = table.columns.iter().map(|column| column.title.clone()).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(&titles)
+        .chain(&table.rows)
+        .map(|row| row.iter().map(|cell| plain(cell).into_owned()).collect())
+        .collect();
+    let width = |c: usize| rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..titles.len()).map(|c| width(c).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).zip(&table.columns).map(|((cell, width), column)| {
+            if column.numbers { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut lines: Vec<String> = rows.iter().map(line).collect();
+    lines.insert(1, "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)));
+    lines.join("\n")
+}
 
-    /// A table of its header and rows.
-    pub(crate) fn of_parts((header, rows): (Vec<String>, Vec<Vec<String>>)) -> Self {
-        Self { header, rows }
-    }
-
-    /// Aligned columns: names to the left, numbers to the right.
-    pub(crate) fn text(&self) -> String {
-        let widths: Vec<usize> = (0..self.header.len())
-            .map(|c| {
-                let cells = std::iter::once(&self.header).chain(&self.rows);
-                cells.filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-            })
-            .collect();
-        let line = |row: &Vec<String>| {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(
-                    |(c, (cell, width))| {
-                        if c == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                    },
-                )
-                .collect();
-            cells.join("  ").trim_end().to_owned()
-        };
-        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
-        let mut lines = vec![line(&self.header), rule];
-        lines.extend(self.rows.iter().map(line));
-        lines.join("\n")
-    }
-
-    /// The same for a notebook.
-    pub(crate) fn html(&self) -> String {
-        let row = |cells: &Vec<String>, tag: &str| {
-            let cells: Vec<String> =
-                cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
-            format!("<tr>{}</tr>", cells.concat())
-        };
-        let body: Vec<String> = self.rows.iter().map(|cells| row(cells, "td")).collect();
-        format!("<table><thead>{}</thead><tbody>{}</tbody></table>", row(&self.header, "th"), body.concat())
-    }
+fn html_table(table: &Table) -> String {
+    let row = |cells: &mut dyn Iterator<Item = &String>, tag: &str| {
+        let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(&plain(cell))));
+        format!("<tr>{}</tr>", cells.collect::<String>())
+    };
+    let head = row(&mut table.columns.iter().map(|column| &column.title), "th");
+    let body: String = table.rows.iter().map(|cells| row(&mut cells.iter(), "td")).collect();
+    format!("<table><thead>{head}</thead><tbody>{body}</tbody></table>")
 }
 
 /// Text that HTML cannot take for markup.

@@ -1,6 +1,5 @@
 //! `nextstat.hypotest_toys`, and `nextstat.upper_limit` with toys.
 
-use ns_inference::present::significant;
 use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};
 use ns_inference::{ToyLimitOptions, ToyLimitResult as Limit, Work};
 use pyo3::prelude::*;
@@ -8,29 +7,27 @@ use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::error::inference_error;
-use crate::hypotest::{SIGMAS, number, statistic};
+use crate::hypotest::statistic;
 use crate::load;
 use crate::model::Model;
-use crate::table::Table;
 use crate::whole::{tested, whole};
 
 result_class! {
     /// A toy-based test: attributes are the keys of `nextstat hypotest-toys`'s JSON. None stands for a
     /// number that does not exist, and `warnings` says why.
-    HypotestToysResult
+    HypotestToysResult {
+        param mu_test test_stat cls clsb clb cls_error clsb_error clb_error cls_upper cls_failed_low
+        cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed shard toys_per_s expected_set
+        converged warnings
+    }
 }
 
 result_class! {
     /// A toy-based upper limit: attributes are the keys of `nextstat upper-limit --toys`'s JSON; `points` has
     /// every value tested.
-    ToyLimitResult
-}
-
-/// A number with its error.
-fn with_error(x: Option<f64>, error: Option<f64>) -> String {
-    match (x, error) {
-        (Some(x), Some(error)) => format!("{} +- {}", significant(x), significant(error)),
-        (x, _) => number(x),
+    ToyLimitResult {
+        param cl test_stat observed observed_error expected expected_error nsigma_order observed_asymptotic
+        mu_hat n_evaluations n_toys seed points toys_per_s converged warnings
     }
 }
 
@@ -43,37 +40,6 @@ pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
 pub(crate) fn work(options: &HypotestToysOptions) -> Work {
     let range = options.shard.range(options.n_toys);
     Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 }
-}
-
-/// The table of a test.
-pub(crate) fn table(result: &Answer) -> (Table, String) {
-    let mut rows = vec![vec![
-        "observed".to_owned(),
-        with_error(result.cls, result.cls_error),
-        with_error(result.clsb, result.clsb_error),
-        with_error(result.clb, result.clb_error),
-    ]];
-    if let Some(set) = &result.expected_set {
-        for (i, sigma) in SIGMAS.iter().enumerate() {
-            let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
-            rows.push(vec![format!("expected {sigma}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
-        }
-    }
-    let failed = result.n_nonconverged.b + result.n_nonconverged.sb + result.n_error.b + result.n_error.sb;
-    let mut summary = format!(
-        "{} = {} tested with {}: q {}, best fit {}; {} + {} toys",
-        result.param,
-        significant(result.mu_test),
-        result.test_stat,
-        significant(result.q_obs),
-        significant(result.mu_hat),
-        result.n_toys.b,
-        result.n_toys.sb,
-    );
-    if failed > 0 {
-        summary.push_str(&format!(", {failed} not counted"));
-    }
-    (Table::new(&["", "CLs", "CLs+b", "CLb"], rows), summary)
 }
 
 /// Tests the hypothesis that the parameter of interest is `mu` with toys of both hypotheses.
@@ -118,7 +84,7 @@ pub(crate) fn hypotest_toys(
         model,
         work(&options),
         |core, session, control| ns_inference::hypotest_toys(core, session, mu, &options, control),
-        table,
+        Answer::parts,
         HypotestToysResult,
     )
 }
@@ -133,28 +99,12 @@ pub(crate) fn toy_limit(
     common: &Common<'_, '_>,
     options: &ToyLimitOptions,
 ) -> PyResult<Py<ToyLimitResult>> {
-    let table = |result: &Limit| {
-        let mut rows = vec![vec!["observed".to_owned(), with_error(result.observed, result.observed_error)]];
-        for ((limit, error), sigma) in result.expected.iter().zip(&result.expected_error).zip(SIGMAS) {
-            rows.push(vec![format!("expected {sigma}"), with_error(*limit, *error)]);
-        }
-        let summary = format!(
-            "upper limit on {} at {} % confidence with {}: best fit {}; {} values with {} toys of each hypothesis",
-            result.param,
-            significant(100.0 * result.cl),
-            result.test_stat,
-            significant(result.mu_hat),
-            result.n_evaluations,
-            result.n_toys,
-        );
-        (Table::new(&["", "limit"], rows), summary)
-    };
     common.run_keeping(
         py,
         model,
         Work::toys_of_limit(options.n_toys),
         |core, session, control| ns_inference::upper_limit_toys(core, session, options, control),
-        table,
+        Limit::parts,
         ToyLimitResult,
     )
 }

@@ -1,4 +1,4 @@
-//! Reads numbers among the arguments; anything else gives an error that says what is expected.
+//! Numbers among the arguments: what is none gets an error that says what is wanted.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::model::Model;
 
-/// A non-negative integer, such as a count or a seed.
+/// A number of things, or a seed.
 ///
 /// # Errors
 /// `ValueError` if it is negative or too large, `TypeError` if it is no whole number: PyO3 adds which argument it is.
@@ -25,7 +25,7 @@ where
     })
 }
 
-/// The same for an optional argument.
+/// The same where there may be none.
 ///
 /// # Errors
 /// As [`whole`].

@@ -1,4 +1,4 @@
-//! Runs long work without the interpreter lock, while Ctrl-C is handled and progress is shown.
+//! Long work without the interpreter's lock: Ctrl-C is heard and progress is shown meanwhile.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use ns_core::{Control, Observer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// Interval of the checks for Ctrl-C and progress.
+/// How often Ctrl-C and progress are looked after.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Counts finished fits.
@@ -26,7 +26,7 @@ impl Observer for Counter {
     }
 }
 
-/// Where progress is reported.
+/// Who hears progress.
 pub(crate) enum Progress {
     /// Nobody.
     Silent,

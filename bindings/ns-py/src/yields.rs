@@ -3,29 +3,30 @@
 use std::path::PathBuf;
 
 use ns_core::{Control, Session};
-use ns_inference::present::{measurement, significant};
 use ns_inference::toys::GeneratingPoint;
 use ns_inference::yields::MOST_WITH_COVARIANCE;
-use ns_inference::{Work, YieldsAt, YieldsResult as Numbers, expected_yields};
+use ns_inference::{Work, YieldsAt, expected_yields};
 use ns_viz::Yields;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
+use crate::error::inference_error;
 use crate::load;
 use crate::picture::{self, Picture, check, replace};
 use crate::result::FitResult;
 use crate::study::point;
-use crate::table::Table;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// Expected and observed events of every channel; `channels` is a list of dictionaries with `name`,
     /// `samples` (`name`, `signal`, `counts`, `uncertainty`, `sum`, `sum_uncertainty`), `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and
     /// `data_sum`.
-    YieldsResult, Yields, {
-        /// The state that `pickle` and `copy` store.
+    YieldsResult {
+        stage measurement parameter_names parameters channels converged warnings
+    }, Yields, {
+        /// What `pickle` and `copy` keep.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             crate::pickle::of_record(py, "YieldsResult", &self.0, crate::pickle::written(&self.1)?)
         }
@@ -104,7 +105,7 @@ pub(crate) fn yields(
     };
     let record = common.run(py, model, Work::Fit, analysis, |result| {
         drawn = Some(ns_inference::picture::yields(result));
-        table(result)
+        result.parts(false)
     })?;
     Ok(YieldsResult(record, drawn.unwrap_or_default()))
 }
@@ -137,29 +138,11 @@ impl YieldPoint {
         }
         // A point need not lie within bounds, which hold in fits.
         match point(model, Some(object))? {
-            GeneratingPoint::At(point) => Ok(Self::Given(point)),
+            GeneratingPoint::At(point) => {
+                point.values(model).map(Self::Given).map_err(|error| inference_error(&error))
+            }
             GeneratingPoint::Init => Ok(Self::Init),
             _ => Ok(Self::BestFit),
         }
     }
-}
-
-/// One row per sample, and one per channel.
-fn table(result: &Numbers) -> (Table, String) {
-    let with = |sum: f64, sigma: Option<f64>| match sigma {
-        Some(sigma) if sigma > 0.0 => measurement(sum, sigma),
-        _ => significant(sum),
-    };
-    let mut rows = Vec::new();
-    for channel in &result.channels {
-        let mut name = channel.name.clone();
-        for sample in &channel.samples {
-            let expected = with(sample.sum, sample.sum_uncertainty);
-            rows.push(vec![std::mem::take(&mut name), sample.name.clone(), expected, String::new()]);
-        }
-        let expected = with(channel.sum, channel.sum_uncertainty);
-        rows.push(vec![name, "total".to_owned(), expected, significant(channel.data_sum)]);
-    }
-    let table = Table::new(&["channel", "sample", "expected", "observed"], rows);
-    (table, format!("{} yields of measurement {}", result.stage.name(), result.measurement))
 }

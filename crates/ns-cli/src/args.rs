@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode};
+use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode, parse_bytes};
 use ns_translate::pyhf::PatchArgument;
 
 /// Which model.
@@ -93,6 +93,9 @@ pub(crate) struct ExecutionArgs {
     /// Threads for independent fits; 0 takes all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
+    /// Most memory that fits take, of the host's and of each GPU's, such as 500M or 2G [default: no limit]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory: Option<u64>,
     /// Seed of random numbers, for commands that draw some; a fit draws none
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = whole)]
     seed: u64,
@@ -131,7 +134,7 @@ impl ExecutionArgs {
             Some(Gpu::Default) if cfg!(target_os = "macos") => Device::Metal,
             Some(Gpu::Default) => Device::Cuda(0),
         };
-        Execution { device, threads: self.threads, ..Execution::default() }
+        Execution { device, threads: self.threads, memory_limit: self.memory, ..Execution::default() }
     }
 
     /// The seed of random numbers.

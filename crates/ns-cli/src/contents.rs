@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use ns_core::{Constraint, Effect, Model};
+use ns_inference::present::significant;
+use ns_inference::report::{Part, Table};
 use ns_translate::pyhf::Problem;
 use serde::Serialize;
-
-use crate::table;
 
 /// The keys of `inspect` and `validate`. Keys that an invalid workspace leaves unknown are null.
 #[derive(Debug, Serialize)]
@@ -114,67 +114,54 @@ impl Contents {
         }
     }
 
-    /// The tables of channels, samples, modifiers and parameters.
-    pub(crate) fn tables(&self) -> String {
+    /// The tables of channels, samples, modifiers and parameters, each with an empty line above it.
+    pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
-        if let Some(name) = &self.measurement {
-            let poi = self.poi.as_deref().unwrap_or("none");
-            let others = self.measurements.as_ref().map_or(0, Vec::len).saturating_sub(1);
-            let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
-            parts.push(format!("measurement {name}{others}, parameter of interest {poi}"));
-        }
+        let mut add = |table: Table| parts.extend([Part::Text(String::new()), Part::Table(table)]);
         if let Some(rows) = &self.channels {
-            let mut t = table::table(&["channel", "bins", "observed", "nominal", "samples"], &[1, 2, 3]);
+            let mut table = Table::new(&["channel", "bins", "observed", "nominal", "samples"], &[1, 2, 3]);
             for row in rows {
-                let (observed, nominal) = (number(row.observed), number(row.nominal));
-                t.add_row([
-                    row.name.clone(),
-                    row.n_bins.to_string(),
-                    observed,
-                    nominal,
-                    row.samples.len().to_string(),
-                ]);
+                let (observed, nominal) = (significant(row.observed), significant(row.nominal));
+                let (bins, samples) = (row.n_bins.to_string(), row.samples.len().to_string());
+                table.row([row.name.clone(), bins, observed, nominal, samples]);
             }
-            parts.push(table::text(&t));
+            add(table);
         }
         if let Some(rows) = &self.samples {
-            let mut t = table::table(&["sample", "nominal", "channels", "modifiers"], &[1, 2, 3]);
+            let mut table = Table::new(&["sample", "nominal", "channels", "modifiers"], &[1, 2, 3]);
             for row in rows {
-                t.add_row([
-                    row.name.clone(),
-                    number(row.nominal),
-                    row.channels.len().to_string(),
-                    row.n_modifiers.to_string(),
-                ]);
+                let counts = [row.channels.len(), row.n_modifiers].map(|n| n.to_string());
+                table.row([row.name.clone(), significant(row.nominal)].into_iter().chain(counts));
             }
-            parts.push(table::text(&t));
+            add(table);
         }
         if let Some(rows) = &self.parameters {
-            let mut t = table::table(&["parameter", "init", "bounds", "constraint", "modifiers", ""], &[1]);
+            let mut table = Table::new(&["parameter", "init", "bounds", "constraint", "modifiers", ""], &[1]);
             for row in rows {
-                let width = row.width.map_or_else(String::new, |w| format!(" {}", number(w)));
-                t.add_row([
+                let width = row.width.map_or_else(String::new, |w| format!(" {}", significant(w)));
+                table.row([
                     row.name.clone(),
-                    number(row.init),
-                    format!("[{}, {}]", number(row.bounds.0), number(row.bounds.1)),
+                    significant(row.init),
+                    format!("[{}, {}]", significant(row.bounds.0), significant(row.bounds.1)),
                     format!("{}{width}", row.constraint),
                     row.modifiers.join(", "),
                     if row.fixed { "fixed".to_owned() } else { String::new() },
                 ]);
             }
-            parts.push(table::text(&t));
+            add(table);
+        }
+        if let Some(name) = &self.measurement {
+            let poi = self.poi.as_deref().unwrap_or("none");
+            let others = self.measurements.as_ref().map_or(0, Vec::len).saturating_sub(1);
+            let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+            parts.insert(0, Part::Text(format!("measurement {name}{others}, parameter of interest {poi}")));
         }
         if let Some(counts) = &self.modifier_counts {
             let list: Vec<String> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
-            parts.push(format!("modifiers: {}", list.join(", ")));
+            parts.push(Part::Text(format!("\nmodifiers: {}", list.join(", "))));
         }
-        parts.join("\n\n")
+        parts
     }
-}
-
-/// Six significant digits.
-fn number(x: f64) -> String {
-    ns_inference::present::significant(x)
 }
 
 fn channels(model: &Model) -> Vec<ChannelRow> {

@@ -25,6 +25,17 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// How an analysis ends that was interrupted or not, and has a good result or not.
+    pub(crate) fn of(interrupted: bool, good: bool) -> Self {
+        match (interrupted, good) {
+            (true, _) => Self::Interrupted,
+            (false, true) => Self::Done,
+            (false, false) => Self::Failed,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -123,7 +134,9 @@ impl CliError {
             Self::Inference(error) => match error {
                 InferenceError::Session(error) if error.is_of_device() => Exit::Device,
                 InferenceError::Session(
-                    SessionError::TooLarge { .. } | SessionError::DeviceDisagrees { .. },
+                    SessionError::TooLarge { .. }
+                    | SessionError::MemoryLimit { .. }
+                    | SessionError::DeviceDisagrees { .. },
                 )
                 | InferenceError::FitFailed { .. } => Exit::Failed,
                 InferenceError::Cancelled => Exit::Interrupted,

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
-use crate::record::{Record, RunInfo};
 use crate::{interrupt, load};
 
 /// A running command.
@@ -75,27 +75,19 @@ impl Job {
         result
     }
 
-    /// Writes the result as JSON, or as the table that `table` makes of it, with a closing line on what
-    /// ran.
+    /// Writes the result as JSON, or as text with closing lines on what ran.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn finish<T: Serialize>(
+    pub(crate) fn finish<R: Serialize>(
         self,
-        result: &T,
+        result: &R,
         warnings: &[String],
-        table: impl FnOnce(&Model) -> String,
+        mut parts: Vec<Part>,
     ) -> Result<(), CliError> {
-        let ran = RunInfo::on(self.session.as_ref(), self.reason.as_ref());
-        let device = ran.device();
-        let record = Record::new(result, ran, Some(&self.model), self.started);
-        let closing = format!(
-            "measurement {}, {:.1} ms on {}\ninterpolation: {}",
-            self.model.measurement,
-            1e3 * record.seconds(),
-            device,
-            self.model.interpolation
-        );
-        self.output.write(&record, warnings, || format!("{}\n{closing}", table(&self.model)))
+        let ran = RunInfo::on(self.session.as_ref(), self.reason, self.started);
+        let ran = ran.about(&self.model, self.model.digest());
+        parts.push(ran.closing(&self.model.measurement));
+        self.output.write(&Report { result, ran, parts }, warnings)
     }
 }

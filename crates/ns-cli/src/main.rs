@@ -20,8 +20,10 @@ mod start;
 mod streams;
 mod table;
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Statistical inference for HistFactory models (pyhf workspaces).
@@ -94,8 +96,22 @@ fn parsed() -> Cli {
         if one { arg.allow_negative_numbers(true) } else { arg }
     };
     let mut command = Cli::command().mut_subcommands(|command| command.mut_args(values));
-    let matches = command.get_matches_mut();
+    let matches =
+        command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| with_tip(error).exit());
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// The error with the way to name a workspace, where a file stands without its flag.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let stray = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(text)) => !text.starts_with('-') && Path::new(text).is_file(),
+        _ => false,
+    };
+    if error.kind() == ErrorKind::UnknownArgument && stray {
+        let tip = "to name the workspace, write '--input' or '-i' before the file".to_owned();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// What the command line asks for.

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use ns_core::plain_lines;
+use ns_inference::report::{Part, Report};
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
@@ -13,6 +14,7 @@ use crate::args::{Format, OutputArgs};
 use crate::error::CliError;
 use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
+use crate::table;
 
 /// Where the result of a command goes. Opened before the work, so that a wrong path costs no
 /// computing time.
@@ -59,15 +61,23 @@ impl Output {
         Ok(Self { target, format, quiet: args.quiet })
     }
 
-    /// Writes the result, as JSON or as the table that `table` makes, and the warnings.
+    /// Writes a report and the warnings.
+    ///
+    /// # Errors
+    /// As [`Output::write_parts`].
+    pub(crate) fn write<R: Serialize>(self, report: &Report<R>, warnings: &[String]) -> Result<(), CliError> {
+        self.write_parts(report, warnings, &report.parts)
+    }
+
+    /// Writes a result, as JSON or as the parts that people read, and the warnings.
     ///
     /// # Errors
     /// If it cannot be written. A reader that has gone away is no error.
-    pub(crate) fn write<T: Serialize>(
+    pub(crate) fn write_parts(
         self,
-        record: &T,
+        result: &impl Serialize,
         warnings: &[String],
-        table: impl FnOnce() -> String,
+        parts: &[Part],
     ) -> Result<(), CliError> {
         if !self.quiet {
             for warning in warnings {
@@ -75,8 +85,8 @@ impl Output {
             }
         }
         let bytes = match self.format {
-            Format::Json => crate::record::to_json(record)?,
-            Format::Table => (plain_lines(&table()).into_owned() + "\n").into_bytes(),
+            Format::Json => crate::record::to_json(result)?,
+            Format::Table => (plain_lines(&table::render(parts)).into_owned() + "\n").into_bytes(),
         };
         self.deliver(&bytes)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::InferenceError;
+use ns_inference::report::Part;
 use ns_inference::toys::store::{Recording, StoreError, StoredRow, ToyDestination};
 use ns_inference::toys::{
     FitRowSink, FitToyRow, FitToysHeader, FitToysTest, Hypothesis, RowSink, Shard, ToyHeader, ToyRow, ToyRun,
@@ -150,11 +151,9 @@ impl Done {
     }
 
     /// Where the toys come from, as text; nothing if all of them were run now.
-    pub(crate) fn about(&self) -> String {
-        match self.earlier {
-            0 => String::new(),
-            n => format!("\n{n} of {} toys from an earlier run", self.rows),
-        }
+    pub(crate) fn about(&self) -> Option<Part> {
+        let text = || format!("{} of {} toys from an earlier run", self.earlier, self.rows);
+        (self.earlier > 0).then(|| Part::Text(text()))
     }
 }
 

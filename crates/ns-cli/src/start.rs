@@ -1,14 +1,14 @@
 //! Start points from a file.
 
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use ns_core::{Covariance, Model};
+use ns_inference::options::Point;
 use ns_inference::parameter_index;
 use ns_translate::pyhf::{WorkspaceError, read_file};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::error::CliError;
 
@@ -23,36 +23,8 @@ enum StartFile {
         #[serde(default)]
         covariance: Option<Vec<Vec<Option<f64>>>>,
     },
-    /// All values in the model's order.
-    List(Vec<f64>),
-    /// Some values by name; the others start where the model says.
-    ByName(Pairs),
-}
-
-/// The entries of an object, in order, repeated ones among them.
-#[derive(Debug)]
-struct Pairs(Vec<(String, f64)>);
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of names and numbers")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-        deserializer.deserialize_map(Entries)
-    }
+    /// All values in the model's order, or some by name; the others start where the model says.
+    Point(Point),
 }
 
 /// Reads a start point for `model`.
@@ -88,8 +60,11 @@ pub(crate) fn read_with_covariance(
                 .to_owned(),
         )
     })?;
-    let named: Vec<(String, f64)> = match file {
-        StartFile::List(values) => return Ok((values, None)),
+    match file {
+        StartFile::Point(Point::Values(values)) => Ok((values, None)),
+        StartFile::Point(Point::ByName(named)) => {
+            by_name(named, model).map(|point| (point, None)).map_err(usage)
+        }
         StartFile::Result { parameter_names, bestfit, covariance: matrix } => {
             if parameter_names.len() != bestfit.len() {
                 return Err(usage("parameter_names and bestfit differ in length".to_owned()));
@@ -97,11 +72,9 @@ pub(crate) fn read_with_covariance(
             let matrix = matrix.map(|rows| covariance(&parameter_names, &rows, model));
             let matrix = matrix.transpose().map_err(usage)?;
             let named = parameter_names.into_iter().zip(bestfit).collect();
-            return by_name(named, model).map(|point| (point, matrix)).map_err(usage);
+            by_name(named, model).map(|point| (point, matrix)).map_err(usage)
         }
-        StartFile::ByName(Pairs(values)) => values,
-    };
-    by_name(named, model).map(|point| (point, None)).map_err(usage)
+    }
 }
 
 /// Whether a path looks like `NAME=V`.
@@ -115,18 +88,13 @@ fn is_assignment(path: &Path) -> bool {
 /// # Errors
 /// For a name that the model lacks, or one with two values.
 pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f64>, String> {
-    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for (i, (name, value)) in named.iter().enumerate() {
         let earlier = named.iter().take(i).find(|(known, _)| known == name);
         if let Some((_, other)) = earlier.filter(|(_, other)| other != value) {
             return Err(format!("{name} has the values {other} and {value}; give each parameter one"));
         }
-        let index = parameter_index(model, name).map_err(|error| CliError::from(error).to_string())?;
-        if let Some(x) = point.get_mut(index) {
-            *x = *value;
-        }
     }
-    Ok(point)
+    Point::ByName(named).values(model).map_err(|error| CliError::from(error).to_string())
 }
 
 /// A matrix whose rows and columns have names, in the model's order; null is NaN, and what is not named 0.

@@ -1,10 +1,11 @@
 //! Aligned tables within the width of the terminal.
 
 use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, TableComponent, Width, presets,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
 };
 
 use ns_core::plain;
+use ns_inference::report::{self, Part};
 
 /// Width of a table if standard output is no terminal.
 const WIDTH: usize = 100;
@@ -15,8 +16,47 @@ const NARROWEST: u16 = 20;
 /// The least width of the first column, however narrow the terminal.
 const LEAST_NAME: usize = 12;
 
-/// A table with a header; `right` names the columns that hold numbers, which are never broken.
-pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
+/// What people read of a result.
+pub(crate) fn render(parts: &[Part]) -> String {
+    let rendered = parts.iter().map(|part| match part {
+        Part::Text(lines) => lines.clone(),
+        Part::Table(table) => text(table),
+        Part::Either(wide, narrow) => {
+            let table = laid_out(wide);
+            if fits(&table) { arranged(table) } else { render(narrow) }
+        }
+    });
+    rendered.collect::<Vec<_>>().join("\n")
+}
+
+/// A table as text; one that splits, in as many blocks of columns as the width asks for.
+pub(crate) fn text(table: &report::Table) -> String {
+    if !table.splits || table.columns.len() < 2 {
+        return arranged(laid_out(table));
+    }
+    let widest = |column: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.get(column));
+        let title = table.columns.get(column).map(|column| &column.title);
+        cells.chain(title).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    // Three blanks between columns.
+    let cell = (1..table.columns.len()).map(widest).max().unwrap_or(0) + 3;
+    let per_block = (width().saturating_sub(widest(0) + 2) / cell).max(1);
+    let block = |start: usize| {
+        let kept = |column: usize| column == 0 || (start..start + per_block).contains(&column);
+        let columns = table.columns.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, c)| c.clone());
+        let row = |row: &Vec<String>| {
+            row.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, cell)| cell.clone()).collect()
+        };
+        let rows = table.rows.iter().map(row).collect();
+        arranged(laid_out(&report::Table { columns: columns.collect(), rows, splits: false }))
+    };
+    (1..table.columns.len()).step_by(per_block).map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// A table with cells that a terminal only shows: what is in them comes from files. Numbers are never broken.
+fn laid_out(from: &report::Table) -> Table {
+    let safe = |cell: &String| Cell::new(plain(cell));
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     // Rules around the header and at the end only: models have hundreds of rows.
@@ -28,12 +68,15 @@ pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     ] {
         table.remove_style(part);
     }
-    table.set_header(header);
-    for column in right {
-        if let Some(column) = table.column_mut(*column) {
+    table.set_header(from.columns.iter().map(|column| safe(&column.title)));
+    for (i, _) in from.columns.iter().enumerate().filter(|(_, column)| column.numbers) {
+        if let Some(column) = table.column_mut(i) {
             column.set_cell_alignment(CellAlignment::Right);
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
+    }
+    for row in &from.rows {
+        table.add_row(row.iter().map(safe));
     }
     table
 }
@@ -44,12 +87,12 @@ fn limit(table: &Table) -> Option<u16> {
 }
 
 /// Characters that a line may have.
-pub(crate) fn width() -> usize {
+fn width() -> usize {
     limit(&Table::new()).map_or(WIDTH, usize::from)
 }
 
 /// Whether a table needs no broken cell; where there is no terminal, none does.
-pub(crate) fn fits(table: &Table) -> bool {
+fn fits(table: &Table) -> bool {
     let columns = table.column_max_content_widths();
     let needed: usize = columns.iter().map(|width| usize::from(*width) + 3).sum();
     limit(table).is_none_or(|width| needed <= usize::from(width))
@@ -57,27 +100,13 @@ pub(crate) fn fits(table: &Table) -> bool {
 
 /// Its text without blanks at the ends of lines. Where the terminal is narrow, numbers are never broken, text
 /// is broken between words, and names in the first column only if nothing else helps.
-pub(crate) fn text(table: &Table) -> String {
-    let mut table = safe(table);
+fn arranged(mut table: Table) -> String {
     if let Some(width) = limit(&table) {
         arrange(&mut table, usize::from(width));
     } else {
         table.set_content_arrangement(ContentArrangement::Disabled);
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-/// The table with cells that a terminal only shows: what is in them comes from files.
-fn safe(table: &Table) -> Table {
-    let escaped = |row: &Row| -> Row {
-        row.cell_iter().map(|cell| Cell::new(plain(&cell.content()))).collect::<Vec<_>>().into()
-    };
-    let mut safe = table.clone();
-    if let Some(header) = table.header() {
-        safe.set_header(escaped(header));
-    }
-    safe.row_iter_mut().for_each(|row| *row = escaped(row));
-    safe
 }
 
 /// Makes every column but the first as wide as its longest word, and the first as wide as it needs, if that
@@ -116,19 +145,26 @@ fn longest_word(text: &str) -> usize {
     text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0)
 }
 
-/// A number of things: `1 bin`, `2 bins`.
-pub(crate) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{fits, table, text};
+    use super::{arranged, fits, laid_out, report};
+
+    fn table(titles: &[&str], cells: &[&[&str]]) -> comfy_table::Table {
+        let mut table = report::Table::new(titles, &[1]);
+        for row in cells {
+            table.row(row.iter().copied());
+        }
+        laid_out(&table)
+    }
+
+    fn text(table: &comfy_table::Table) -> String {
+        arranged(table.clone())
+    }
 
     #[test]
     fn only_names_are_broken_in_a_narrow_terminal() {
-        let mut t = table(&["parameter", "impact up / down", ""], &[1]);
-        t.add_row(["a_long_name_of_a_parameter", "+0.18012 / -0.19443", "unconstrained, clipped"]);
+        let row = ["a_long_name_of_a_parameter", "+0.18012 / -0.19443", "unconstrained, clipped"];
+        let mut t = table(&["parameter", "impact up / down", ""], &[&row]);
         t.set_width(60);
         assert!(!fits(&t));
         let narrow = text(&t);
@@ -147,8 +183,9 @@ mod tests {
 
     #[test]
     fn names_keep_a_dozen_letters_side_by_side_in_the_narrowest_terminal() {
-        let mut t = table(&["parameter", "impact up / down"], &[1]);
-        t.add_row(["mu", "+0.18012 / -0.19443"]).add_row(["a_long_name_of_a_parameter", "1"]).set_width(25);
+        let rows: [&[&str]; 2] = [&["mu", "+0.18012 / -0.19443"], &["a_long_name_of_a_parameter", "1"]];
+        let mut t = table(&["parameter", "impact up / down"], &rows);
+        t.set_width(25);
         let narrow = text(&t);
         assert!(narrow.contains(" parameter ") && narrow.contains(" a_long_name_ "), "{narrow}");
         assert!(narrow.contains("+0.18012 / -0.19443"), "{narrow}");
@@ -156,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_terminal_that_does_not_know_its_width_breaks_nothing() {
-        let mut t = table(&["parameter", "pull"], &[1]);
-        t.add_row(["a_long_name_of_a_parameter", "+0.18"]).set_width(0);
+        let mut t = table(&["parameter", "pull"], &[&["a_long_name_of_a_parameter", "+0.18"]]);
+        t.set_width(0);
         assert!(text(&t).contains("a_long_name_of_a_parameter"));
     }
 }

@@ -19,7 +19,6 @@ use criterion::{
     BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main,
 };
 use ns_compute::CpuSession;
-use ns_compute::cuda::CudaSession;
 use ns_core::{
     BinnedData, Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome,
     FitRequest, FitTask, Model, OutcomeParts, Search, Session, SessionError, Start, TaskOutcome,
@@ -99,7 +98,7 @@ fn is_there() -> bool {
         eprintln!("the kernels compiled for the CPU stand in for a device: these are no times of one");
         return true;
     }
-    let why = match ns_compute::cuda::found() {
+    let why = match ns_compute::device::cuda::found() {
         Ok(devices) if !devices.is_empty() => return true,
         Ok(_) => "NVIDIA's driver shows no CUDA device".into(),
         Err(error) => error.to_string(),
@@ -108,13 +107,13 @@ fn is_there() -> bool {
     false
 }
 
-fn open(model: &Model) -> Result<CudaSession, SessionError> {
+fn open(model: &Model) -> Result<Box<dyn Session>, SessionError> {
     let execution = Execution { device: Device::Cuda(0), ..Execution::default() };
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
-        return CudaSession::open_on_host(model, &execution);
+        return Ok(Box::new(ns_compute::device::host::open(model, &execution)?));
     }
-    CudaSession::open(model, &execution)
+    ns_compute::device::cuda::open(model, &execution)
 }
 
 /// The sessions to compare, with their names.
@@ -282,7 +281,7 @@ fn device(c: &mut Criterion) {
     for (name, model, n_toys) in models() {
         let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
         let cuda = open(&model).unwrap();
-        let sessions: Sessions<'_> = [("cpu", &cpu), ("cuda", &cuda)];
+        let sessions: Sessions<'_> = [("cpu", &cpu), ("cuda", cuda.as_ref())];
         let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let best = fit(&cpu, Vec::new(), wanted);
         let mut group = c.benchmark_group(format!("device/{name}"));

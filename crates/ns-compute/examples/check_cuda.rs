@@ -1,4 +1,4 @@
-//! Compares the CUDA session with the CPU's, and times it:
+//! Compares a session on a GPU with the CPU's, and times it:
 //! `check_cuda DEVICE N_TOYS WS.json...`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled for the
 //! CPU; needs the feature `cuda-on-host`).
 //!
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_compute::CpuSession;
-use ns_compute::cuda::CudaSession;
 use ns_core::random::{Stream, centred_uniform};
 use ns_core::{
     Condition, Control, Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,
@@ -20,15 +19,15 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 /// The most toys of a model with kinks.
 const MOST_WITH_KINKS: u64 = 200;
 
-fn open(device: &str, model: &Model) -> Result<CudaSession, SessionError> {
+fn open(device: &str, model: &Model) -> Result<Box<dyn Session>, SessionError> {
     let execution =
         Execution { device: device.parse().unwrap_or_default(), threads: 0, ..Execution::default() };
     if device == "host" {
         #[cfg(feature = "cuda-on-host")]
-        return CudaSession::open_on_host(model, &execution);
+        return Ok(Box::new(ns_compute::device::host::open(model, &execution)?));
     }
     #[cfg(feature = "cuda")]
-    return CudaSession::open(model, &execution);
+    return ns_compute::device::cuda::open(model, &execution);
     #[cfg(not(feature = "cuda"))]
     panic!("needs the feature cuda")
 }
@@ -75,17 +74,18 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     let cpu = CpuSession::open(&model, &Execution { threads: 0, ..Execution::default() }).unwrap();
     let began = Instant::now();
     let gpu = open(device, &model).unwrap();
+    let gpu = gpu.as_ref();
     println!("{name} {interpolation}: opened in {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
-    values(&cpu, &gpu);
-    hessians(&cpu, &gpu);
-    fits(&cpu, &gpu, &model);
+    values(&cpu, gpu);
+    hessians(&cpu, gpu);
+    fits(&cpu, gpu, &model);
     // Between kinks the CPU takes a tenth of a second for a toy.
     let smooth = interpolation == Interpolation::SMOOTH;
     let n_toys = if smooth { n_toys } else { n_toys.min(MOST_WITH_KINKS) };
     if n_toys > 0 {
         let search = if smooth { Search::Local } else { Search::Standard };
-        toys(&cpu, &gpu, &model, n_toys, search);
-        covariances(&cpu, &gpu, n_toys, search);
+        toys(&cpu, gpu, &model, n_toys, search);
+        covariances(&cpu, gpu, n_toys, search);
     }
     if let Some(check) = gpu.check() {
         println!(
@@ -102,7 +102,7 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     }
 }
 
-fn values(cpu: &CpuSession, gpu: &CudaSession) {
+fn values(cpu: &CpuSession, gpu: &dyn Session) {
     let init = cpu.parameters().init.clone();
     let n = init.len();
     let points = scatter(cpu, &init, 100, 0.5);
@@ -133,7 +133,7 @@ fn values(cpu: &CpuSession, gpu: &CudaSession) {
     );
 }
 
-fn hessians(cpu: &CpuSession, gpu: &CudaSession) {
+fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     let init = cpu.parameters().init.clone();
     let n = init.len();
     // Elements of large models take their time on the way: fewer points.
@@ -170,7 +170,7 @@ fn hessians(cpu: &CpuSession, gpu: &CudaSession) {
 }
 
 /// Uncertainties of toys, drawn and as given data, and whole covariances of some.
-fn covariances(cpu: &CpuSession, gpu: &CudaSession, n_toys: u64, search: Search) {
+fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search) {
     let point = cpu.parameters().init.clone();
     let Ok(source) = gpu.toy_source(&point, 12, 0) else { return };
     let request = FitRequest { start: Start::At(point.into()), search, ..FitRequest::default() };
@@ -226,7 +226,7 @@ fn covariances(cpu: &CpuSession, gpu: &CudaSession, n_toys: u64, search: Search)
     }
 }
 
-fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
+fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
     let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let single = || vec![FitTask { data: Data::Observed, fits: vec![FitRequest::default()] }];
     let (mut here, _) = run(cpu, &single(), wanted);
@@ -296,7 +296,7 @@ fn fits(cpu: &CpuSession, gpu: &CudaSession, model: &Model) {
     );
 }
 
-fn toys(cpu: &CpuSession, gpu: &CudaSession, model: &Model, n_toys: u64, search: Search) {
+fn toys(cpu: &CpuSession, gpu: &dyn Session, model: &Model, n_toys: u64, search: Search) {
     let Some(poi) = model.poi else { return };
     let task = |fixed: Vec<(usize, f64)>| FitTask {
         data: Data::Observed,

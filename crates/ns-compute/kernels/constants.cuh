@@ -1,4 +1,4 @@
-// What kernels and host share. Made from src/shared_constants.rs (src/cuda/header.rs says how): do not edit.
+// What kernels and host share. Made from src/shared_constants.rs (src/device/header.rs says how): do not edit.
 #pragma once
 #include <stdint.h>
 

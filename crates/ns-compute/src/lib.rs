@@ -1,9 +1,9 @@
 //! Compiled models, their evaluation and optimisation on each device.
 
 pub mod cpu;
-#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub mod cuda;
 mod curvature;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub mod device;
 mod eval;
 mod lanes;
 mod linalg;
@@ -12,6 +12,7 @@ mod plan;
 mod shared_constants;
 mod simd;
 mod stop;
+mod task;
 mod terms;
 
 pub use cpu::CpuSession;

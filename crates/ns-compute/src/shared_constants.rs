@@ -1,6 +1,6 @@
 //! Numbers that the CPU's code and the kernels share, each with one name and one value.
 //!
-//! The C++ header `kernels/constants.cuh` is made from this list, so that no kernel has such a number of its own (`cuda/header.rs`). A
+//! The C++ header `kernels/constants.cuh` is made from this list, so that no kernel has such a number of its own (`device/header.rs`). A
 //! value that differs between the two on purpose has two names here.
 // Some are of the kernels alone, and builds without devices have no use for others.
 #![allow(dead_code)]
@@ -13,7 +13,7 @@ macro_rules! constants {
         /// Name, documentation and C++ declaration of every constant.
         #[cfg(all(test, any(feature = "cuda", feature = "cuda-on-host")))]
         pub(crate) fn declarations() -> Vec<(&'static [&'static str], String)> {
-            use crate::cuda::header::Literal;
+            use crate::device::header::Literal;
             vec![$((&[$($doc),+] as &[&str], $name.declare(stringify!($name)))),*]
         }
     };

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::Device;
+use crate::{Device, Precision};
 
 /// Why one fit has no result. The other fits of its batch go on.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -219,7 +219,36 @@ pub enum SessionError {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// The model is too large for the device or for the memory limit.
+    /// The device has another arithmetic than the one asked for.
+    #[error(
+        "{device} does not compute in precision {asked}: ask for {available}, or leave the precision out"
+    )]
+    UnsupportedPrecision {
+        /// The device.
+        device: Device,
+        /// The precision asked for.
+        asked: Precision,
+        /// The one that the device has.
+        available: Precision,
+    },
+    /// What cannot be split any further does not fit into the memory limit.
+    #[error(
+        "{what} on {device} takes {needed} bytes, and the memory limit is {limit}. Raise the limit (--memory; in Python memory=), \
+         or {remedy}"
+    )]
+    MemoryLimit {
+        /// The device whose memory it is.
+        device: Device,
+        /// What does not fit.
+        what: &'static str,
+        /// Bytes needed, with all that the session holds already.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+        /// What else would do.
+        remedy: &'static str,
+    },
+    /// The model is too large for the device.
     #[error("{what} needs {needed} bytes, more than the limit of {limit}")]
     TooLarge {
         /// What does not fit.
@@ -242,6 +271,7 @@ impl SessionError {
                 | Self::CudaDriverTooOld { .. }
                 | Self::NoSuchCudaDevice { .. }
                 | Self::UnsupportedGpu { .. }
+                | Self::UnsupportedPrecision { .. }
                 | Self::OutOfDeviceMemory { .. }
                 | Self::DeviceLost { .. }
                 | Self::DeviceRefused { .. }

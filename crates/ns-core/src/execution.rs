@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::SessionError;
+
 /// A place where a session can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -71,6 +73,16 @@ pub enum Precision {
     F32,
 }
 
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F64 => "f64",
+            Self::Mixed => "mixed",
+            Self::F32 => "f32",
+        })
+    }
+}
+
 /// How a session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Execution {
@@ -78,9 +90,11 @@ pub struct Execution {
     pub device: Device,
     /// Threads for independent fits; 0 means all cores. See [`Execution::resolved_threads`] for the most.
     pub threads: usize,
-    /// Arithmetic.
+    /// Arithmetic. A session that has another one refuses to open.
     pub precision: Precision,
-    /// Upper limit of working memory in bytes; `None` for no limit.
+    /// Most bytes that a session may take for the compiled model, the working memory of its threads and the batches under way:
+    /// of the memory of the host, and of each GPU's. Batches get smaller to keep to it, and no result depends on that; what does not fit
+    /// at all is refused ([`SessionError::MemoryLimit`]). Results that were handed over do not count. `None`: no limit.
     pub memory_limit: Option<u64>,
 }
 
@@ -99,7 +113,41 @@ impl Execution {
             n => n.min(MOST_THREADS.max(cores)),
         }
     }
+
+    /// Refuses a precision other than the one that a device computes in.
+    ///
+    /// # Errors
+    /// [`SessionError::UnsupportedPrecision`].
+    pub fn check_precision(&self, device: Device, available: Precision) -> Result<(), SessionError> {
+        if self.precision == available {
+            return Ok(());
+        }
+        Err(SessionError::UnsupportedPrecision { device, asked: self.precision, available })
+    }
 }
+
+/// Bytes from text: a number, or one with a unit, which is a power of 1024: `2000000`, `500M`, `1.5G`, `2GiB`.
+///
+/// # Errors
+/// What is expected, for text of another form and for less than one byte.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let power = match text.trim_start_matches(number).to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 1,
+        "M" | "MB" | "MIB" => 2,
+        "G" | "GB" | "GIB" => 3,
+        "T" | "TB" | "TIB" => 4,
+        _ => return Err(BYTES.to_owned()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| BYTES.to_owned())?;
+    let bytes = number * 1024_f64.powi(power);
+    if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(BYTES.to_owned()) }
+}
+
+/// What [`parse_bytes`] takes.
+const BYTES: &str = "give a number of bytes, such as 2000000000, 500M or 1.5G (powers of 1024)";
 
 #[cfg(test)]
 mod tests {
@@ -112,6 +160,42 @@ mod tests {
         assert!(threads(0) >= 1);
         assert_eq!(threads(1_000_000), threads(usize::MAX));
         assert!(threads(usize::MAX) <= MOST_THREADS.max(threads(0)));
+    }
+
+    #[test]
+    fn bytes_are_read_with_units_of_any_spelling() {
+        let known: [(&str, u64); 9] = [
+            ("1", 1),
+            (" 1e6 ", 1_000_000),
+            ("12B", 12),
+            ("4k", 4096),
+            ("8kb", 8192),
+            ("500M", 500 << 20),
+            ("1.5G", 3 << 29),
+            ("2 GiB", 2 << 30),
+            ("1T", 1 << 40),
+        ];
+        for (text, bytes) in known {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "-1", "M", "1X", "1 G 2", "nan", "inf", "1e300", "0.5"] {
+            assert!(parse_bytes(text).is_err_and(|why| why.contains("500M")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_precision_that_a_device_lacks_is_refused_with_the_one_that_it_has() {
+        for asked in [Precision::F32, Precision::Mixed] {
+            let execution = Execution { precision: asked, ..Execution::default() };
+            let error = execution.check_precision(Device::Cuda(1), Precision::F64).unwrap_err();
+            assert!(error.is_of_device());
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("cuda:1 does not compute in precision {asked}: ask for f64"))
+            );
+        }
+        assert_eq!(Execution::default().check_precision(Device::Cpu, Precision::F64), Ok(()));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use control::{Control, Observer};
 pub use data::{BinnedData, Data, Drawn};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
-pub use execution::{Device, Execution, Precision};
+pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use model::{Channel, Effect, Model, Modifier, Sample};
 pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};

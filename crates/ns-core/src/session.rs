@@ -36,6 +36,30 @@ pub enum Search {
     Thorough,
 }
 
+impl Search {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Local, Self::Standard, Self::Thorough];
+
+    /// Its name on the command line and in Python.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Standard => "standard",
+            Self::Thorough => "thorough",
+        }
+    }
+}
+
+impl std::str::FromStr for Search {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|search| search.name() == text);
+        found.ok_or_else(|| format!("unknown search '{text}'; use \"local\", \"standard\" or \"thorough\""))
+    }
+}
+
 /// When a later fit of a task is needed: if the earlier fit failed or did not converge, or if its
 /// parameter lies within the range, ends included. For example, a test statistic needs no conditional fit
 /// if the free fit lies beyond the tested value.

@@ -17,7 +17,7 @@ pub enum AuxiliarySource {
     Poisson(Poisson),
 }
 
-/// The distributions of all data at one parameter point, with the seed and the hypothesis that select the
+/// The distributions of all data at one parameter point, with the seed and the hypothesis that key the
 /// random numbers. Made by [`crate::Session::toy_source`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToySource {
@@ -52,7 +52,7 @@ impl ToySource {
         }
     }
 
-    /// Draws the eight toys from `first` on at once: element `8 b + l` of `main` is bin `b` of toy `first + l`,
+    /// Draws eight toys from `first` on, side by side: element `8 b + l` of `main` is bin `b` of toy `first + l`,
     /// likewise `auxiliary`. The same bits as [`Self::draw_into`].
     pub fn draw_eight_into(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]

@@ -62,9 +62,7 @@ fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
     };
     match name.split_once(':').unwrap_or((name, "")) {
         #[cfg(feature = "cuda-on-host")]
-        ("host", "") => {
-            Ok(Box::new(ns_compute::cuda::CudaSession::open_on_host(model, &Execution::default())?))
-        }
+        ("host", "") => Ok(Box::new(ns_compute::device::host::open(model, &Execution::default())?)),
         ("cpu", "") => on(Device::Cpu, Execution::default().threads),
         ("cpu", threads) => on(Device::Cpu, threads.parse()?),
         ("cuda", "") => on(Device::Cuda(0), Execution::default().threads),

@@ -102,16 +102,16 @@ fn unavailable(device: Device, reason: &str) -> SessionError {
 
 #[cfg(feature = "cuda")]
 mod cuda {
-    //! NVIDIA GPUs through `ns_compute::cuda`.
+    //! NVIDIA GPUs through `ns_compute::device::cuda`.
 
-    use ns_compute::cuda::found;
+    use ns_compute::device::cuda::found;
 
     use super::{Execution, GpuDescription, Model, Session, SessionError};
 
-    pub(super) use ns_compute::cuda::is_warm;
+    pub(super) use ns_compute::device::cuda::is_warm;
 
     pub(super) fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-        ns_compute::cuda::open(model, execution)
+        ns_compute::device::cuda::open(model, execution)
     }
 
     pub(super) fn gpus() -> Result<Vec<GpuDescription>, SessionError> {

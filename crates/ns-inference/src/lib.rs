@@ -41,10 +41,12 @@ pub mod limit;
 mod lookup;
 pub mod minos;
 pub mod normal;
+pub mod options;
 #[cfg(feature = "pictures")]
 pub mod picture;
 pub mod present;
 pub mod ranking;
+pub mod report;
 pub mod scan;
 pub mod significance;
 pub mod stored;

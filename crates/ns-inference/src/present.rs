@@ -1,58 +1,5 @@
 //! Formats numbers for tables, with as many digits as the uncertainty supports.
 
-use crate::FitResult;
-
-/// One line of a fit table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FitRow {
-    /// Parameter name, with a mark for the parameter of interest.
-    pub name: String,
-    /// Best-fit value, with its uncertainty if there is one.
-    pub value: String,
-    /// Asymmetric interval, if it was computed.
-    pub interval: String,
-    /// Pull, for a constrained parameter.
-    pub pull: String,
-    /// `fixed`, `at bound`, `at kink` or nothing.
-    pub note: String,
-}
-
-/// The rows of a fit table, in the order of the parameters.
-#[must_use]
-pub fn fit_rows(result: &FitResult) -> Vec<FitRow> {
-    let row = |(i, name): (usize, &String)| {
-        let best = result.bestfit.get(i).copied().unwrap_or(f64::NAN);
-        let sigma = result.uncertainties.get(i).copied().flatten();
-        let interval = result.minos.iter().chain(&result.crossings).find(|x| x.parameter == *name);
-        let scale = sigma.or_else(|| {
-            interval.and_then(|x| [x.lower, x.upper].into_iter().flatten().map(f64::abs).reduce(f64::min))
-        });
-        let note = if result.fixed.contains(name) {
-            "fixed"
-        } else if result.at_bound.contains(name) {
-            "at bound"
-        } else if result.at_kink.contains(name) {
-            "at kink"
-        } else {
-            ""
-        };
-        FitRow {
-            name: if result.poi_index == Some(i) { format!("{name} (POI)") } else { name.clone() },
-            value: match sigma {
-                Some(sigma) => measurement(best, sigma),
-                None => rounded(best, scale),
-            },
-            interval: interval.map_or_else(String::new, |x| {
-                let side = |d: Option<f64>| d.map_or_else(|| "none".to_owned(), |d| signed(d, scale));
-                format!("{} {}", side(x.lower), side(x.upper))
-            }),
-            pull: result.pulls.get(i).copied().flatten().map_or_else(String::new, |pull| sign(pull, 2)),
-            note: note.to_owned(),
-        }
-    };
-    result.parameter_names.iter().enumerate().map(row).collect()
-}
-
 /// `value ± sigma`, both to the second significant digit of `sigma`.
 #[must_use]
 pub fn measurement(value: f64, sigma: f64) -> String {
@@ -63,11 +10,37 @@ pub fn measurement(value: f64, sigma: f64) -> String {
 }
 
 /// A value to the precision of `scale`, or to six significant digits without one.
-fn rounded(value: f64, scale: Option<f64>) -> String {
+pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => fixed(value, n),
         None => significant(value),
     }
+}
+
+/// A number that may not exist.
+#[must_use]
+pub fn or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| "none".to_owned(), significant)
+}
+
+/// A number that may not exist, with its statistical error if there is one.
+#[must_use]
+pub fn with_error(value: Option<f64>, error: Option<f64>) -> String {
+    match (value, error) {
+        (Some(value), Some(error)) if error > 0.0 => measurement(value, error),
+        (value, _) => or_none(value),
+    }
+}
+
+/// `name = value`, with its uncertainty if there is one.
+pub(crate) fn best_fit(name: &str, value: f64, sigma: Option<f64>) -> String {
+    format!("{name} = {}", sigma.map_or_else(|| significant(value), |sigma| measurement(value, sigma)))
+}
+
+/// A number of things: `1 bin`, `2 bins`.
+#[must_use]
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// `n` digits after the point, and no minus before a zero.

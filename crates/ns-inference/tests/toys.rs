@@ -271,7 +271,7 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
     let says = |message: Option<String>, what: &str| message.is_some_and(|m| m.contains(what));
     assert!(says(prepare(options.clone().params(vec!["nu".into()])), "did you mean"));
     assert!(says(
-        prepare(options.clone().point(GeneratingPoint::At(vec![1.0]))),
+        prepare(options.clone().point(GeneratingPoint::At(vec![1.0].into()))),
         "the generating point has 1 elements"
     ));
     let held = FitOptions::default().fix("mu", 1.0);

@@ -79,8 +79,10 @@ fn parameters_at_bounds_are_left_out_of_pulls_and_counted() {
     let model = load("simple_workspace.json");
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     point[model.poi.unwrap()] = 0.0;
-    let options =
-        FitToysOptions::default().point(GeneratingPoint::At(point)).params(vec!["mu".into()]).n_toys(2000);
+    let options = FitToysOptions::default()
+        .point(GeneratingPoint::At(point.into()))
+        .params(vec!["mu".into()])
+        .n_toys(2000);
     let result = fit_toys(&model, open(&model).as_ref(), &options, Control::default()).unwrap();
     let mu = &result.parameters[0];
     // About half of the toys without a signal fit it to its bound.

@@ -482,6 +482,7 @@ class Model:
         digest_check: bool = True,
         channels: str | Sequence[str] | None = None,
         mask: str | Sequence[str] | None = None,
+        memory: int | str | None = None,
     ) -> Model:
         """`load_workspace`, which also takes JSON text here."""
     @property
@@ -823,6 +824,7 @@ def load_workspace(
     digest_check: bool = True,
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
+    memory: int | str | None = None,
 ) -> Model: ...
 def _text(path: str | PathLike[str]) -> bytes: ...
 @overload

@@ -6,15 +6,15 @@ use std::time::Instant;
 use clap::Args;
 use ns_core::{Device, Execution};
 use ns_inference::device::{Choice, ModelSize, explain_device};
-use ns_inference::present::duration;
+use ns_inference::present::{count, duration};
+use ns_inference::report::{Part, Report, RunInfo, Table};
 use ns_inference::{CpuSession, DeviceInfo, Work, devices};
 use serde::Serialize;
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
+use crate::load;
 use crate::output::Output;
-use crate::record::{Record, RunInfo};
-use crate::{load, table};
 
 /// Flags of `devices`.
 #[derive(Debug, Args)]
@@ -81,48 +81,48 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
         None => None,
     };
     let found = Devices { devices: devices(), explained, warnings: Vec::new() };
-    let record = Record::new(&found, RunInfo::HERE, model.as_ref(), started);
-    output.write(&record, &[], || {
-        let list = listed(&found.devices);
-        match &found.explained {
-            Some(explained) => format!("{list}\n\n{}", explanation(explained)),
-            None => list,
-        }
-    })?;
+    let ran = RunInfo::without_session(started);
+    let ran = match &model {
+        Some(model) => ran.about(model, model.digest()),
+        None => ran,
+    };
+    let mut parts = vec![Part::Table(listed(&found.devices))];
+    parts.extend(found.explained.iter().flat_map(explanation));
+    output.write(&Report { result: &found, ran, parts }, &[])?;
     Ok(Exit::Done)
 }
 
 /// The table of all devices.
-fn listed(devices: &[DeviceInfo]) -> String {
-    let mut t = table::table(&["device", "available", "what it is, or why not"], &[]);
+fn listed(devices: &[DeviceInfo]) -> Table {
+    let mut table = Table::new(&["device", "available", "what it is, or why not"], &[]);
     for device in devices {
         let about = match (&device.description, &device.reason, &device.remedy) {
             (Some(description), ..) => description.clone(),
             (None, Some(reason), Some(remedy)) => format!("{reason}. {remedy}."),
             (None, reason, _) => reason.clone().unwrap_or_default(),
         };
-        t.add_row([device.name.as_str(), if device.available { "yes" } else { "no" }, &about]);
+        table.row([device.name.as_str(), if device.available { "yes" } else { "no" }, &about]);
     }
-    table::text(&t)
+    table
 }
 
 /// The table of the choices.
-fn explanation(explained: &Explained) -> String {
-    let mut t = table::table(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
+fn explanation(explained: &Explained) -> [Part; 3] {
+    let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {
         let gpu = choice.gpu_s.map_or_else(|| "-".to_owned(), duration);
-        t.add_row([choice.job.clone(), choice.device.to_string(), duration(choice.cpu_s), gpu]);
+        table.row([choice.job.clone(), choice.device.to_string(), duration(choice.cpu_s), gpu]);
     }
     let size = explained.model;
     let why = explained.choices.iter().find(|choice| choice.device != Device::Cpu);
     let why = why.or(explained.choices.last()).map_or("", |choice| choice.reason.as_str());
-    format!(
-        "predicted times on a model of {} ({} free), {} and {} operations per value and gradient, with {}\n{}\n{why}",
-        table::count(size.n_parameters, "parameter"),
+    let heading = format!(
+        "\npredicted times on a model of {} ({} free), {} and {} operations per value and gradient, with {}",
+        count(size.n_parameters, "parameter"),
         size.n_free,
-        table::count(size.n_bins, "bin"),
+        count(size.n_bins, "bin"),
         size.operations,
-        table::count(explained.threads, "thread"),
-        table::text(&t),
-    )
+        count(explained.threads, "thread"),
+    );
+    [Part::Text(heading), Part::Table(table), Part::Text(why.to_owned())]
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use ns_inference::report::Part;
 use ns_translate::pyhf::{DigestAlgorithm, DigestCheck, PatchArgument, WrittenWorkspace};
 
 use crate::args::OutputArgs;
@@ -44,8 +45,7 @@ pub(crate) fn run(args: &DigestArgs) -> Result<Exit, CliError> {
         .map_err(|source| document::failed(&args.input, source))?;
     let digests: BTreeMap<&str, String> =
         args.algorithm.iter().map(|algorithm| (algorithm.name(), written.digest(*algorithm))).collect();
-    output.write(&digests, &[], || {
-        digests.iter().map(|(name, hex)| format!("{name}:{hex}")).collect::<Vec<_>>().join("\n")
-    })?;
+    let lines: Vec<String> = digests.iter().map(|(name, hex)| format!("{name}:{hex}")).collect();
+    output.write_parts(&digests, &[], &[Part::Text(lines.join("\n"))])?;
     Ok(Exit::Done)
 }

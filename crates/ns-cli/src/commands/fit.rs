@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::{Control, Model};
-use ns_inference::present::{fit_rows, significant};
-use ns_inference::{
-    FitOptions, FitResult, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields,
-};
+use ns_core::{Control, Model, Search};
+use ns_inference::report::{Report, RunInfo};
+use ns_inference::{FitOptions, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
@@ -17,8 +15,8 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
 use crate::plot::Plots;
-use crate::record::{Record, RunInfo, to_json};
-use crate::{interrupt, load, table};
+use crate::record::to_json;
+use crate::{interrupt, load};
 
 /// Largest model whose covariance is part of the result without being asked for.
 const COVARIANCE_LIMIT: usize = 500;
@@ -36,6 +34,9 @@ pub(crate) struct FitArgs {
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
     covariance: Option<PathBuf>,
+    /// How hard to look for the lowest minimum: local (one start), standard, or thorough (more starts)
+    #[arg(long, help_heading = "Fit", value_name = "HOW", default_value = "standard", value_parser = search)]
+    search: Search,
     #[command(flatten)]
     execution: ExecutionArgs,
     #[command(flatten)]
@@ -62,6 +63,11 @@ const PULLS: &str = "--plot";
 const CORRELATION: &str = "--plot-correlation";
 const PREFIT: &str = "--plot-prefit";
 const POSTFIT: &str = "--plot-postfit";
+
+/// Reads how hard to look.
+fn search(text: &str) -> Result<Search, String> {
+    text.parse()
+}
 
 /// Reads the size of a correlation.
 fn threshold(text: &str) -> Result<f64, String> {
@@ -119,16 +125,11 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         });
     }
     result.warnings.extend(plots.font_warning(&model));
-    let ran = RunInfo::on(session.as_ref(), reason.as_ref());
-    let device = ran.device();
-    let record = Record::new(&result, ran, Some(&model), started);
-    output.write(&record, &result.warnings, || report(&model, &device, &result, record.seconds()))?;
+    let ran = RunInfo::on(session.as_ref(), reason, started).about(&model, model.digest());
+    let parts = result.parts(&model, &ran);
+    output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
     covariance_written?;
-    let exit = match (result.interrupted, result.converged) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::Failed,
-    };
+    let exit = Exit::of(result.interrupted, result.converged);
     // A covariance too long for the result is not too large for a picture.
     result.covariance = result.covariance.or(unwritten);
     plots.finish(exit, |flag| {
@@ -163,47 +164,9 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
     let covariance =
         args.covariance.is_some() || plots.wanted(CORRELATION) || model.parameters.len() <= COVARIANCE_LIMIT;
-    let mut options = args.data.options(model)?.covariance(covariance);
+    let mut options = args.data.options(model)?.search(args.search).covariance(covariance);
     for name in load::parameters(&args.minos, model) {
         options = options.minos(name);
     }
     Ok(options)
-}
-
-/// The fit as a table.
-fn report(model: &Model, device: &str, result: &FitResult, seconds: f64) -> String {
-    let rows = fit_rows(result);
-    let intervals = rows.iter().any(|row| !row.interval.is_empty());
-    let mut header = vec!["parameter", "best fit", "pull", ""];
-    if intervals {
-        header.insert(2, "interval");
-    }
-    let mut t = table::table(&header, if intervals { &[1, 2, 3] } else { &[1, 2] });
-    for row in rows {
-        let mut cells = vec![row.name, row.value, row.pull, row.note];
-        if intervals {
-            cells.insert(2, row.interval);
-        }
-        t.add_row(cells);
-    }
-    let poi = match result.poi_index.and_then(|i| result.parameter_names.get(i)) {
-        Some(name) => format!("parameter of interest {name}"),
-        None => "no parameter of interest".to_owned(),
-    };
-    format!(
-        "measurement {}, {poi}, {}, {}, {} ({} free)\n{}\n\
-         twice_nll {}, {}, {} iterations, {:.1} ms on {}\ninterpolation: {}",
-        model.measurement,
-        table::count(model.channels.len(), "channel"),
-        table::count(model.n_bins(), "bin"),
-        table::count(result.parameter_names.len(), "parameter"),
-        result.parameter_names.len() - result.fixed.len(),
-        table::text(&t),
-        significant(result.twice_nll),
-        result.termination_reason,
-        result.n_iter,
-        1e3 * seconds,
-        device,
-        model.interpolation,
-    )
 }

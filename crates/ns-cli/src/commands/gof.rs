@@ -1,15 +1,12 @@
 //! `nextstat gof`: saturated goodness of fit.
 
 use clap::Args;
-use ns_inference::present::significant;
-use ns_inference::{GoodnessResult, Work, goodness_of_fit, goodness_of_fit_toys};
+use ns_inference::{Work, goodness_of_fit, goodness_of_fit_toys};
 
-use super::hypotest_toys::with_error;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::table;
 
 /// Flags of `gof`.
 #[derive(Debug, Args)]
@@ -43,46 +40,6 @@ pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
             goodness_of_fit_toys(model, session, &options, n_toys, args.execution.seed(), control)
         }
     })?;
-    let exit = match (result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::Failed,
-    };
-    job.finish(&result, &result.warnings, |_| report(&result))?;
-    Ok(exit)
-}
-
-/// The p-value with toys, where they were asked for.
-fn with_toys(result: &GoodnessResult) -> String {
-    let Some(toys) = &result.toys else { return String::new() };
-    let rate = toys.toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"));
-    format!(
-        "\np-value with toys {} ({} toys, {} not converged, {} failed, seed {}{rate})",
-        with_error(result.p_value_toys, result.p_value_toys_error),
-        toys.n_toys,
-        toys.n_nonconverged,
-        toys.n_error,
-        toys.seed,
-    )
-}
-
-/// The test as a table.
-fn report(result: &GoodnessResult) -> String {
-    format!(
-        "goodness of fit against the saturated model\n\
-         chi2 {}, {} ({}, {} without a constraint)\n\
-         p-value {}{}\n\
-         twice_nll {} at the best fit, {} saturated",
-        significant(result.chi2),
-        match result.ndof {
-            1 => "1 degree of freedom".to_owned(),
-            n => format!("{n} degrees of freedom"),
-        },
-        table::count(result.n_bins, "bin"),
-        table::count(result.n_unconstrained, "free parameter"),
-        result.p_value.map_or_else(|| "none".to_owned(), significant),
-        with_toys(result),
-        significant(result.twice_nll),
-        significant(result.twice_nll_saturated),
-    )
+    job.finish(&result, &result.warnings, result.parts())?;
+    Ok(Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged))
 }

@@ -1,14 +1,12 @@
 //! `nextstat hypotest`: asymptotic test of a value of the parameter of interest.
 
 use clap::{Args, ValueEnum};
-use ns_inference::present::significant;
-use ns_inference::{HypotestOptions, HypotestResult, TestStatistic, Work, hypotest};
+use ns_inference::{HypotestOptions, TestStatistic, Work, hypotest};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::table;
 
 /// Flags of `hypotest`.
 #[derive(Debug, Args)]
@@ -71,32 +69,6 @@ pub(crate) fn run(args: &HypotestArgs) -> Result<Exit, CliError> {
         HypotestOptions::default().fit(args.data.options(&job.model)?).statistic(args.test_stat.into());
     let result =
         job.work("test", |model, session, control| hypotest(model, session, args.mu, &options, control))?;
-    let exit = if result.converged { Exit::Done } else { Exit::Failed };
-    job.finish(&result, &result.warnings, |_| report(&result, args.expected_set))?;
-    Ok(exit)
-}
-
-/// The test as a table.
-fn report(result: &HypotestResult, expected_set: bool) -> String {
-    let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
-    let mut t = table::table(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);
-    t.add_row(vec!["observed".to_owned(), number(result.cls), number(result.clsb), number(result.clb)]);
-    if expected_set {
-        let set = &result.expected_set;
-        for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {
-            let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
-            t.add_row(vec![format!("expected {label}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
-        }
-    }
-    format!(
-        "{} = {} tested with {}\n{}\nq {}, Asimov q {}, best fit {} = {}",
-        result.param,
-        significant(result.mu_test),
-        result.test_stat,
-        table::text(&t),
-        significant(result.q_obs),
-        significant(result.q_asimov),
-        result.param,
-        significant(result.mu_hat),
-    )
+    job.finish(&result, &result.warnings, result.parts(args.expected_set))?;
+    Ok(Exit::of(false, result.converged))
 }

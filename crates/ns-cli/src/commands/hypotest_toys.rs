@@ -1,7 +1,6 @@
 //! `nextstat hypotest-toys`: test of a value of the parameter of interest with toys.
 
 use clap::Args;
-use ns_inference::present::{measurement, significant};
 use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, Work};
 
@@ -11,7 +10,6 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::save::SaveArgs;
-use crate::table;
 
 /// Flags of `hypotest-toys`.
 #[derive(Debug, Args)]
@@ -85,64 +83,14 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, observed, done))
     })?;
-    let exit = exit(&result, observed);
-    job.finish(&result, &result.warnings, |_| format!("{}{}", report(&result), done.about()))?;
-    Ok(exit)
+    let parts = result.parts().into_iter().chain(done.about()).collect();
+    job.finish(&result, &result.warnings, parts)?;
+    Ok(exit(&result, observed))
 }
 
 /// How the command ends: successfully if the observed fits converged and there is a p-value (unless there are no toys).
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
     // A shard of few toys may have none.
     let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());
-    match (result.interrupted, observed && counted) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::Failed,
-    }
-}
-
-/// A number with its statistical error.
-pub(super) fn with_error(value: Option<f64>, error: Option<f64>) -> String {
-    match (value, error) {
-        (None, _) => "none".to_owned(),
-        (Some(value), Some(error)) if error > 0.0 => measurement(value, error),
-        (Some(value), _) => significant(value),
-    }
-}
-
-/// The test as a table.
-pub(super) fn report(result: &HypotestToysResult) -> String {
-    let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
-    let mut t = table::table(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);
-    t.add_row(vec![
-        "observed".to_owned(),
-        with_error(result.cls, result.cls_error),
-        with_error(result.clsb, result.clsb_error),
-        with_error(result.clb, result.clb_error),
-    ]);
-    if let Some(set) = &result.expected_set {
-        for (i, label) in ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"].into_iter().enumerate() {
-            let of = |list: &[Option<f64>]| number(list.get(i).copied().flatten());
-            t.add_row(vec![format!("expected {label}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
-        }
-    }
-    let mut toys = table::table(&["toys", "run", "not converged", "failed"], &[1, 2, 3]);
-    let (n, nonconverged, error) = (result.n_toys, result.n_nonconverged, result.n_error);
-    for (name, counts) in [("b", [n.b, nonconverged.b, error.b]), ("sb", [n.sb, nonconverged.sb, error.sb])] {
-        toys.add_row(std::iter::once(name.to_owned()).chain(counts.map(|count| count.to_string())));
-    }
-    let rate = result.toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"));
-    format!(
-        "{} = {} tested with {} and toys\n{}\n{}\nq {}, best fit {} = {}\nseed {}, shard {}{rate}",
-        result.param,
-        significant(result.mu_test),
-        result.test_stat,
-        table::text(&t),
-        table::text(&toys),
-        significant(result.q_obs),
-        result.param,
-        significant(result.mu_hat),
-        result.seed,
-        result.shard,
-    )
+    Exit::of(result.interrupted, observed && counted)
 }

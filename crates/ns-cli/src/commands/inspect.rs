@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use clap::Args;
+use ns_inference::report::{Part, Report, RunInfo};
 
 use crate::args::{ModelArgs, OutputArgs};
 use crate::contents::Contents;
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
-use crate::record::{Record, RunInfo};
 
 /// Flags of `inspect`.
 #[derive(Debug, Args)]
@@ -34,9 +34,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let measurements = workspace.measurement_names().into_iter().map(str::to_owned).collect();
     let problems = workspace.validate().iter().map(Into::into).collect();
     let contents = Contents::of(&model, measurements, problems);
-    let record = Record::new(&contents, RunInfo::HERE, Some(&model), started);
-    output.write(&record, &contents.warnings, || {
-        format!("{}\ninterpolation: {}", contents.tables(), model.interpolation)
-    })?;
+    let mut parts = contents.parts();
+    parts.push(Part::Text(format!("interpolation: {}", model.interpolation)));
+    let ran = RunInfo::without_session(started).about(&model, model.digest());
+    output.write(&Report { result: &contents, ran, parts }, &contents.warnings)?;
     Ok(Exit::Done)
 }

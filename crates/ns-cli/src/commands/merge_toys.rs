@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::toys::store::{StoreError, StoredRow, ToySet};
 use ns_inference::toys::{FitToyRow, FitToysSummary, Shard, Summary, ToyOrigin, ToyRow};
 use serde::Serialize;
 
-use super::{hypotest_toys, toys};
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, distinct};
-use crate::record::Record;
 
 /// Flags of `merge-toys`.
 #[derive(Debug, Args)]
@@ -48,8 +47,7 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     match ToySet::<ToyRow>::open(&args.files) {
         Ok(set) => {
-            let warnings = complete(&set, args.allow_incomplete)?;
-            let mut header = set.header().clone();
+            let (mut header, missing) = (set.header().clone(), complete(&set, args.allow_incomplete)?);
             header.origin.shard = Shard::WHOLE;
             let mut summary = Summary::new(&header).expected_set(args.expected_set);
             set.rows(|rows| {
@@ -57,19 +55,14 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
                 Ok::<_, StoreError>(())
             })?;
             let mut result = summary.finish();
-            if !warnings.is_empty() {
-                "incomplete".clone_into(&mut result.shard);
-            }
-            result.warnings.extend(warnings);
+            mark(&mut result.shard, &mut result.warnings, missing);
             let good = header.converged && result.clsb.is_some() && result.clb.is_some();
-            let table = || hypotest_toys::report(&result);
-            write(output, &result, &result.warnings, &header.origin, started, table)?;
-            Ok(if good { Exit::Done } else { Exit::Failed })
+            write(output, &result, &result.warnings, &header.origin, started, result.parts())?;
+            Ok(Exit::of(false, good))
         }
         Err(StoreError::OtherKind { found, .. }) if found == FitToyRow::KIND => {
             let set = ToySet::<FitToyRow>::open(&args.files)?;
-            let warnings = complete(&set, args.allow_incomplete)?;
-            let mut header = set.header().clone();
+            let (mut header, missing) = (set.header().clone(), complete(&set, args.allow_incomplete)?);
             header.origin.shard = Shard::WHOLE;
             let mut summary = FitToysSummary::new(&header);
             set.rows(|rows| {
@@ -77,17 +70,20 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
                 Ok::<_, StoreError>(())
             })?;
             let mut result = summary.finish();
-            if !warnings.is_empty() {
-                "incomplete".clone_into(&mut result.shard);
-            }
-            result.warnings.extend(warnings);
-            let good = result.n_failed < result.n_toys;
-            let table = || toys::report(&result);
-            write(output, &result, &result.warnings, &header.origin, started, table)?;
-            Ok(if good { Exit::Done } else { Exit::Failed })
+            mark(&mut result.shard, &mut result.warnings, missing);
+            write(output, &result, &result.warnings, &header.origin, started, result.parts())?;
+            Ok(Exit::of(false, result.n_failed < result.n_toys))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Says in a result which toys are missing.
+fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
+    if !missing.is_empty() {
+        "incomplete".clone_into(shard);
+    }
+    warnings.extend(missing);
 }
 
 /// Warnings about the files.
@@ -107,14 +103,17 @@ fn complete<R: StoredRow>(set: &ToySet<R>, allowed: bool) -> Result<Vec<String>,
 }
 
 /// Writes the result.
-fn write<T: Serialize>(
+fn write<R: Serialize>(
     output: Output,
-    result: &T,
+    result: &R,
     warnings: &[String],
     origin: &ToyOrigin,
     started: Instant,
-    table: impl FnOnce() -> String,
+    mut parts: Vec<Part>,
 ) -> Result<(), CliError> {
-    let record = Record::of_files(result, origin, started);
-    output.write(&record, warnings, || format!("{}\ninterpolation: {}", table(), origin.interpolation))
+    let interpolation = &origin.interpolation;
+    parts.push(Part::Text(format!("interpolation: {interpolation}")));
+    let (interpolation, model_digest) = (Some(interpolation.clone()), Some(origin.model_digest.clone()));
+    let ran = RunInfo { interpolation, model_digest, ..RunInfo::without_session(started) };
+    output.write(&Report { result, ran, parts }, warnings)
 }

@@ -19,6 +19,5 @@ pub(crate) mod significance;
 pub(crate) mod sort;
 pub(crate) mod toys;
 pub(crate) mod upper_limit;
-pub(crate) mod upper_limit_toys;
 pub(crate) mod validate;
 pub(crate) mod yields;

@@ -48,5 +48,5 @@ pub(crate) fn run(args: &PatchArgs) -> Result<Exit, CliError> {
 
 /// How many operations.
 fn operations(n: usize) -> String {
-    crate::table::count(n, "operation")
+    ns_inference::present::count(n, "operation")
 }

@@ -4,17 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ns_core::Model;
-use ns_inference::present::significant;
 use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
-use ns_inference::{FitToysOptions, FitToysResult, Work};
+use ns_inference::{FitToysOptions, Work};
 
-use super::hypotest_toys::with_error;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::save::SaveArgs;
-use crate::{expectation, load, start, table};
+use crate::{expectation, load, start};
 
 /// Flags of `toys`.
 #[derive(Debug, Args)]
@@ -75,7 +73,7 @@ impl Point {
         Ok(match self {
             Self::BestFit => GeneratingPoint::BestFit,
             Self::Init => GeneratingPoint::Init,
-            Self::File(path) => GeneratingPoint::At(start::read(path, model)?),
+            Self::File(path) => GeneratingPoint::At(start::read(path, model)?.into()),
         })
     }
 }
@@ -112,40 +110,7 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, done))
     })?;
-    let exit = match (result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::Failed,
-    };
-    job.finish(&result, &result.warnings, |_| format!("{}{}", report(&result), done.about()))?;
-    Ok(exit)
-}
-
-/// The study as a table.
-pub(super) fn report(result: &FitToysResult) -> String {
-    let header = ["parameter", "generated", "mean", "spread", "pull mean", "pull width", "coverage"];
-    let mut t = table::table(&header, &[1, 2, 3, 4, 5, 6]);
-    for p in &result.parameters {
-        // A minimum at 0 is found to within a precision that no toy can tell from 0.
-        let nothing = p.spread.is_some_and(|spread| p.generated.abs() < 1e-6 * spread);
-        t.add_row(vec![
-            p.name.clone(),
-            significant(if nothing { 0.0 } else { p.generated }),
-            with_error(p.mean, p.bias_error),
-            p.spread.map_or_else(|| "none".to_owned(), significant),
-            with_error(p.pull_mean, p.pull_mean_error),
-            with_error(p.pull_width, p.pull_width_error),
-            with_error(p.coverage, p.coverage_error),
-        ]);
-    }
-    let rate = result.toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"));
-    format!(
-        "fits of toys\n{}\n{} toys, {} not converged, {} failed\nseed {}, shard {}{rate}",
-        table::text(&t),
-        result.n_toys,
-        result.n_nonconverged,
-        result.n_error,
-        result.seed,
-        result.shard,
-    )
+    let parts = result.parts().into_iter().chain(done.about()).collect();
+    job.finish(&result, &result.warnings, parts)?;
+    Ok(Exit::of(result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys))
 }

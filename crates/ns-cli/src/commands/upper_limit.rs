@@ -1,18 +1,14 @@
 //! `nextstat upper-limit`: CLs upper limit, observed and expected.
 
 use clap::Args;
-use ns_inference::limit::LimitScan;
-use ns_inference::present::significant;
-use ns_inference::{LimitOptions, LimitResult, ToyLimitOptions, Work, picture, upper_limit};
+use ns_inference::{LimitOptions, ToyLimitOptions, Work, picture, upper_limit, upper_limit_toys};
 
 use super::hypotest::StatisticName;
-use super::upper_limit_toys;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
-use crate::table;
 
 /// Flags of `upper-limit`.
 #[derive(Debug, Args)]
@@ -113,7 +109,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
             .expected(!args.observed)
             .n_toys(n_toys)
             .seed(args.execution.seed());
-        return upper_limit_toys::run(job, &options);
+        return with_toys(job, &options);
     }
     let options = LimitOptions::default()
         .fit(args.data.options(&job.model)?)
@@ -127,14 +123,19 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         job.work("limit", |model, session, control| upper_limit(model, session, &options, control))?;
     result.warnings.extend(plots.font_warning(&job.model));
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
-    let exit = match (result.interrupted, result.converged && found) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::Failed,
-    };
-    job.finish(&result, &result.warnings, |_| report(&result, args))?;
+    let exit = Exit::of(result.interrupted, result.converged && found);
+    job.finish(&result, &result.warnings, result.parts(&options))?;
     // Without a scan (if it was interrupted) the empty picture gives an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
+}
+
+/// The limit with toys. A result without any limit ends in [`Exit::Failed`].
+fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
+    let result =
+        job.work("toys", |model, session, control| upper_limit_toys(model, session, options, control))?;
+    let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
+    job.finish(&result, &result.warnings, result.parts())?;
+    Ok(Exit::of(result.interrupted, found))
 }
 
 /// Values from start to stop, both included.
@@ -149,54 +150,4 @@ fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
     Ok((0..args.scan_points)
         .map(|i| if i + 1 == args.scan_points { stop } else { start + (stop - start) * f64::from(i) / last })
         .collect())
-}
-
-/// Names of the expected values, from -2 to +2 standard deviations.
-pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
-
-/// CLs along the grid, one row per tested value; columns that were not asked for are left out.
-fn along(scan: &LimitScan, param: &str) -> String {
-    let columns: Vec<(&str, &Vec<Option<f64>>)> = std::iter::once(("observed", &scan.observed))
-        .chain(BAND.into_iter().zip(&scan.expected))
-        .filter(|(_, values)| values.iter().any(Option::is_some))
-        .collect();
-    let header: Vec<&str> = std::iter::once(param).chain(columns.iter().map(|(name, _)| *name)).collect();
-    let mut t = table::table(&header, &(0..header.len()).collect::<Vec<_>>());
-    for (i, mu) in scan.mu_values.iter().enumerate() {
-        let cells = columns.iter().map(|(_, values)| match values.get(i).copied().flatten() {
-            None => "none".to_owned(),
-            Some(cls) if cls > 0.0 && cls < 1e-3 => format!("{cls:.1e}"),
-            Some(cls) => format!("{cls:.4}"),
-        });
-        t.add_row(std::iter::once(significant(*mu)).chain(cells));
-    }
-    format!("CLs along the grid\n{}", table::text(&t))
-}
-
-/// The limits as a table.
-fn report(result: &LimitResult, args: &UpperLimitArgs) -> String {
-    let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), significant);
-    let mut t = table::table(&["", "limit", "CLs there"], &[1, 2]);
-    if !args.expected {
-        t.add_row(vec!["observed".to_owned(), number(result.observed), number(result.cls_at_limit.observed)]);
-    }
-    for (i, label) in BAND.into_iter().enumerate() {
-        if let Some(limit) = result.expected.get(i) {
-            let cls = result.cls_at_limit.expected.get(i).copied().flatten();
-            t.add_row(vec![format!("expected {label}"), number(*limit), number(cls)]);
-        }
-    }
-    // A grid that was chosen for a picture is not shown.
-    let scan = result.scan.as_ref().filter(|_| args.scan_start.is_some());
-    format!(
-        "upper limit on {} at {} % confidence, CLs with {}\n{}{}\nbest fit {} = {}, {}",
-        result.param,
-        significant(100.0 * result.cl),
-        result.test_stat,
-        table::text(&t),
-        scan.map_or_else(String::new, |scan| format!("\n{}", along(scan, &result.param))),
-        result.param,
-        significant(result.mu_hat),
-        table::count(result.n_evaluations, "tested value"),
-    )
 }

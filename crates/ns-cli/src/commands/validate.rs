@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_core::{Model, plain};
-use ns_translate::pyhf::{Report, Severity, WorkspaceError};
+use ns_inference::present::count as count_of;
+use ns_inference::report::{Part, Report, RunInfo};
+use ns_translate::pyhf::{self, Severity, WorkspaceError};
 
 use crate::args::{ModelArgs, OutputArgs};
 use crate::contents::{Contents, ProblemRow};
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
-use crate::record::{Record, RunInfo};
-use crate::table::count as count_of;
 
 /// Flags of `validate`.
 #[derive(Debug, Args)]
@@ -32,8 +32,13 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
     let (contents, model) = contents(&args.model)?;
-    let record = Record::new(&contents, RunInfo::HERE, model.as_ref(), started);
-    output.write(&record, &[], || report(&patched(&args.model), &contents))?;
+    let ran = RunInfo::without_session(started);
+    let ran = match &model {
+        Some(model) => ran.about(model, model.digest()),
+        None => ran,
+    };
+    let parts = vec![Part::Text(report(&patched(&args.model), &contents))];
+    output.write(&Report { result: &contents, ran, parts }, &[])?;
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
@@ -58,7 +63,7 @@ fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
 /// returned as errors.
 fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
     match error {
-        WorkspaceError::Invalid { report: Report { problems, omitted } } => {
+        WorkspaceError::Invalid { report: pyhf::Report { problems, omitted } } => {
             Ok(Contents::broken(problems.iter().map(ProblemRow::from).collect(), omitted))
         }
         WorkspaceError::Syntax { line, column, path, message, remedy } => {

@@ -4,17 +4,15 @@ use std::path::Path;
 
 use clap::Args;
 use ns_core::{Covariance, Model};
-use ns_inference::present::significant;
-use ns_inference::yields::{ChannelYields, MOST_WITH_COVARIANCE};
-use ns_inference::{Work, YieldsAt, YieldsResult, expected_yields, fit, picture};
+use ns_inference::yields::MOST_WITH_COVARIANCE;
+use ns_inference::{Work, YieldsAt, expected_yields, fit, picture};
 
-use super::hypotest_toys::with_error;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
-use crate::{start, table};
+use crate::start;
 
 /// Flags of `yields`.
 #[derive(Debug, Args)]
@@ -76,12 +74,8 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
         };
         Ok((expected_yields(model, session, &options, at)?, false))
     })?;
-    let exit = match (interrupted, result.converged) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::Failed,
-    };
-    job.finish(&result, &result.warnings, |_| report(&result, args.per_bin))?;
+    let exit = Exit::of(interrupted, result.converged);
+    job.finish(&result, &result.warnings, result.parts(args.per_bin))?;
     plots.finish(exit, |_| Ok(picture::yields(&result).draw()?))
 }
 
@@ -130,48 +124,4 @@ fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
         }
     }
     start::by_name(values, model).map_err(|error| CliError::Usage(format!("--at: {error}")))
-}
-
-/// The yields as tables.
-fn report(result: &YieldsResult, per_bin: bool) -> String {
-    let header: &[&str] =
-        if per_bin { &["channel", "bin", "sample", "events"] } else { &["channel", "sample", "events"] };
-    let mut t = table::table(header, if per_bin { &[1, 3] } else { &[2] });
-    for channel in &result.channels {
-        if per_bin {
-            for bin in 0..channel.total.len() {
-                rows(&mut t, channel, Some(bin));
-            }
-        } else {
-            rows(&mut t, channel, None);
-        }
-    }
-    let what = match result.stage {
-        ns_inference::yields::Stage::Prefit => "expected events before the fit",
-        ns_inference::yields::Stage::Postfit => "expected events after the fit",
-        ns_inference::yields::Stage::Given => "expected events at given parameters",
-    };
-    format!("{what}\n{}", table::text(&t))
-}
-
-/// The rows of one channel, or of one bin of it: samples, their sum, data.
-fn rows(t: &mut comfy_table::Table, channel: &ChannelYields, bin: Option<usize>) {
-    let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
-    let error =
-        |values: &[Option<f64>], sum: Option<f64>| bin.map_or(sum, |b| values.get(b).copied().flatten());
-    let mut place = vec![channel.name.clone()];
-    place.extend(bin.map(|b| b.to_string()));
-    let mut add = |name: &str, events: String| {
-        let cells: Vec<String> = place.iter().cloned().chain([name.to_owned(), events]).collect();
-        t.add_row(cells);
-        // Each channel or bin is named once.
-        place.iter_mut().for_each(String::clear);
-    };
-    for sample in &channel.samples {
-        let sigma = error(&sample.uncertainty, sample.sum_uncertainty);
-        add(&sample.name, with_error(of(&sample.counts, sample.sum), sigma));
-    }
-    let sigma = error(&channel.uncertainty, channel.sum_uncertainty);
-    add("total", with_error(of(&channel.total, channel.sum), sigma));
-    add("data", of(&channel.data, channel.data_sum).map_or_else(String::new, significant));
 }

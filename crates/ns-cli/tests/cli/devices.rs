@@ -76,6 +76,27 @@ fn without_a_gpu_cuda_is_exit_three() {
 }
 
 #[test]
+fn a_memory_limit_changes_no_number_and_refuses_what_does_not_fit() {
+    let input = fixture("simple_workspace.json");
+    let fit = |more: &[&str]| {
+        let fixed = ["toys", "-i", &input, "--n-toys", "300", "--device", "cpu", "--seed", "3"];
+        run(&[&fixed, more].concat())
+    };
+    let numbers = |output: &std::process::Output| -> Value {
+        let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        value["wall_s"].take();
+        value
+    };
+    let (free, limited) = (fit(&["--threads", "2"]), fit(&["--threads", "2", "--memory", "1M"]));
+    assert!(free.status.success() && limited.status.success(), "{}", shown(&limited));
+    assert_eq!(numbers(&free), numbers(&limited));
+    let refused = shown(&fit(&["--threads", "64", "--memory", "100K"]));
+    assert!(refused.starts_with("exit 1") && refused.contains("memory limit is 102400"), "{refused}");
+    let wrong = shown(&fit(&["--memory", "much"]));
+    assert!(wrong.starts_with("exit 2") && wrong.contains("such as 2000000000, 500M or 1.5G"), "{wrong}");
+}
+
+#[test]
 fn auto_runs_and_says_why_it_chose() {
     let input = fixture("simple_workspace.json");
     let fit = json(&["fit", "-i", &input]);

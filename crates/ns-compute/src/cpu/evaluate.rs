@@ -2,11 +2,11 @@
 
 use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, SessionError};
 
-use super::request::finite;
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
 use crate::eval::{Tangent, forward, hessian_vector, likelihood};
 use crate::optimise::Problem;
+use crate::task::{check_data, check_points, finite, length};
 
 impl CpuSession {
     pub(super) fn evaluate_points(
@@ -16,10 +16,7 @@ impl CpuSession {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
         let (plan, n) = (&self.plan, self.plan.n_parameters());
-        if n == 0 || !points.len().is_multiple_of(n) {
-            return Err(SessionError::WrongLength { what: "points", actual: points.len(), expected: n });
-        }
-        finite("points", points)?;
+        self.check_results(check_points(plan, points)?, request)?;
         let own = self.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.observed);
         let problem = Problem {
@@ -94,9 +91,7 @@ impl CpuSession {
     ) -> Result<Vec<f64>, SessionError> {
         let (plan, n) = (&self.plan, self.plan.n_parameters());
         for (what, values) in [("point", point), ("direction", direction)] {
-            if values.len() != n {
-                return Err(SessionError::WrongLength { what, actual: values.len(), expected: n });
-            }
+            length(what, values.len(), n)?;
             finite(what, values)?;
         }
         let own = self.dataset(data)?;
@@ -118,11 +113,8 @@ impl CpuSession {
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
         let (plan, n) = (&self.plan, self.plan.n_parameters());
-        for (what, actual) in [("the point", theta.len()), ("the list of free parameters", free.len())] {
-            if actual != n {
-                return Err(SessionError::WrongLength { what, actual, expected: n });
-            }
-        }
+        length("the point", theta.len(), n)?;
+        length("the list of free parameters", free.len(), n)?;
         finite("point", theta)?;
         if let Some(&(index, _)) = combinations.iter().flatten().find(|(p, _)| *p >= n) {
             return Err(SessionError::NoSuchParameter { index, n_parameters: n });
@@ -160,17 +152,11 @@ impl CpuSession {
 
     pub(super) fn asimov_data(&self, parameters: &[f64]) -> Result<Data, SessionError> {
         let plan = &self.plan;
-        if parameters.len() != plan.n_parameters() {
-            return Err(SessionError::WrongLength {
-                what: "parameters",
-                actual: parameters.len(),
-                expected: plan.n_parameters(),
-            });
-        }
+        length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
         let (main, aux) = expected.split_at(plan.n_bins);
-        super::request::check_data(plan, main, aux).map_err(|error| match error {
+        check_data(plan, main, aux).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
                 index,

@@ -1,8 +1,9 @@
 //! The CPU session: a plan, observed data, and threads that fit.
 
 mod evaluate;
+mod fit;
+mod memory;
 mod pool;
-pub(crate) mod request;
 mod toys;
 mod work_unit;
 
@@ -11,21 +12,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
     Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, OutcomeParts,
-    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource,
+    ParameterTable, Precision, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
 use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
-use pool::Pool;
+use crate::task::{check_data, check_task};
+pub(crate) use pool::Pool;
 use work_unit::WorkUnit;
-
-/// Number of outcomes per thread that may be in memory before they go to the sink. Small models have more, because their
-/// fits are so short that threads would often wait for each other.
-const FEWEST_WAITING: usize = 512;
-const MOST_WAITING: usize = 8192;
-const NUMBERS_WAITING: usize = 1 << 18;
 
 /// A compiled model on the CPU.
 pub struct CpuSession {
@@ -36,6 +32,7 @@ pub struct CpuSession {
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
     threads: usize,
+    pub(crate) memory_limit: Option<u64>,
     pub(crate) pool: Option<Pool>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
@@ -62,7 +59,7 @@ impl CpuSession {
         } else {
             None
         };
-        request::check_data(&plan, &model.observed.main, &model.observed.aux)?;
+        check_data(&plan, &model.observed.main, &model.observed.aux)?;
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
         Self {
             plan: Arc::new(plan),
@@ -70,31 +67,39 @@ impl CpuSession {
             observed: Arc::new(observed),
             level,
             threads: 1,
+            memory_limit: None,
             pool: None,
             workers: Arc::default(),
             smooth_workers: Arc::default(),
         }
-        .with_threads(execution.threads)
+        .sharing(execution)
     }
 
-    /// The same compiled model and data with another number of threads (0: all cores).
+    /// The same compiled model and data, with the threads, precision and memory limit of another execution.
     ///
     /// # Errors
-    /// If the threads cannot be started.
-    pub fn with_threads(&self, threads: usize) -> Result<Self, SessionError> {
-        let threads = Execution { threads, ..Execution::default() }.resolved_threads();
-        // The calling thread works too.
-        let pool = if threads > 1 { Some(Pool::new(threads - 1)?) } else { None };
-        Ok(Self {
+    /// [`SessionError::UnsupportedPrecision`] unless it is f64; [`SessionError::MemoryLimit`] if the model and the working memory of
+    /// the threads take more; if the threads cannot be started.
+    pub fn sharing(&self, execution: &Execution) -> Result<Self, SessionError> {
+        execution.check_precision(Device::Cpu, Precision::F64)?;
+        let threads = memory::threads(&self.plan, self.models(), execution);
+        let mut session = Self {
             plan: Arc::clone(&self.plan),
             smooth: self.smooth.clone(),
             observed: Arc::clone(&self.observed),
             level: self.level,
             threads,
-            pool,
+            memory_limit: execution.memory_limit,
+            pool: None,
             workers: Arc::clone(&self.workers),
             smooth_workers: Arc::clone(&self.smooth_workers),
-        })
+        };
+        session.memory_for_batches()?;
+        if threads > 1 {
+            // The calling thread works too.
+            session.pool = Some(Pool::new(threads - 1)?);
+        }
+        Ok(session)
     }
 
     /// Touches the working memory of a fit by one evaluation and one
@@ -135,29 +140,6 @@ pub(crate) fn put(shelf: &Mutex<Vec<Worker>>, worker: Worker) {
     shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(worker);
 }
 
-/// Runs all units on the calling thread and the pool's, and returns their outcomes in order. Each thread takes the
-/// next unit when it is done with one: fits take unequal times.
-fn share_out(
-    pool: &Pool,
-    threads: usize,
-    units: &[WorkUnit<'_>],
-    run: &(dyn Fn(&WorkUnit<'_>) -> Vec<TaskOutcome> + Sync),
-) -> Vec<Vec<TaskOutcome>> {
-    let places: Vec<OnceLock<Vec<TaskOutcome>>> = units.iter().map(|_| OnceLock::new()).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((unit, place)) = {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            units.get(i).zip(places.get(i))
-        } {
-            // No other thread has this index.
-            let _ = place.set(run(unit));
-        }
-    };
-    pool.help(threads.min(units.len()) - 1, &work);
-    places.into_iter().filter_map(OnceLock::into_inner).collect()
-}
-
 impl Session for CpuSession {
     fn device(&self) -> Device {
         Device::Cpu
@@ -175,8 +157,9 @@ impl Session for CpuSession {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         for task in tasks {
-            request::check_task(&self.plan, task)?;
+            check_task(&self.plan, task)?;
         }
+        let (waiting, toys_per_unit) = self.batch(tasks, wanted)?;
         let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
         let done = AtomicUsize::new(0);
         let finished = |count: usize| {
@@ -192,10 +175,8 @@ impl Session for CpuSession {
             put(&self.workers, worker);
             outcomes
         };
-        let each = NUMBERS_WAITING / self.plan.n_parameters().max(1);
-        let waiting = each.clamp(FEWEST_WAITING, MOST_WAITING) * self.threads.max(1);
         let mut index = 0;
-        let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task)).peekable();
+        let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task, toys_per_unit)).peekable();
         while units.peek().is_some() {
             let mut chunk: Vec<WorkUnit<'_>> = Vec::new();
             let mut size = 0;
@@ -203,11 +184,14 @@ impl Session for CpuSession {
                 size += unit.len();
                 chunk.push(unit);
             }
-            let outcomes = match &self.pool {
-                Some(pool) if chunk.len() > 1 => share_out(pool, self.threads, &chunk, &run),
-                _ => chunk.iter().map(run).collect(),
-            };
-            for outcome in outcomes.into_iter().flatten() {
+            let places: Vec<OnceLock<Vec<TaskOutcome>>> = chunk.iter().map(|_| OnceLock::new()).collect();
+            Pool::each(self.pool.as_ref(), self.threads, chunk.len(), &|i| {
+                if let Some((unit, place)) = chunk.get(i).zip(places.get(i)) {
+                    // No other thread has this number.
+                    let _ = place.set(run(unit));
+                }
+            });
+            for outcome in places.into_iter().filter_map(OnceLock::into_inner).flatten() {
                 sink.accept(index, outcome);
                 index += 1;
             }

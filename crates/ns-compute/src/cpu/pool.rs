@@ -1,6 +1,7 @@
 //! The threads of a session. A fork takes along the thread that calls it and no other, so a forked process starts its own.
 
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{Device, SessionError};
@@ -50,14 +51,8 @@ impl Pool {
         Ok(Self { helpers, started: Mutex::new(Started::new(helpers)?) })
     }
 
-    /// Number of threads in addition to the calling one.
-    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-    pub(crate) fn helpers(&self) -> usize {
-        self.helpers
-    }
-
     /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all have finished.
-    pub(crate) fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
+    fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         match self.here() {
             Some(started) => started.threads.in_place_scope(|scope| {
                 for _ in 0..helpers.min(self.helpers) {
@@ -66,6 +61,21 @@ impl Pool {
                 work();
             }),
             None => work(),
+        }
+    }
+
+    /// Calls `work` with every number below `count`, on the calling thread and others, `threads` at most. Each takes the next number
+    /// when it is done with one: pieces of work take unequal times.
+    pub(crate) fn each(pool: Option<&Self>, threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        let run = || {
+            while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < count) {
+                work(number);
+            }
+        };
+        match (pool, threads.min(count)) {
+            (Some(pool), threads @ 2..) => pool.help(threads - 1, &run),
+            _ => run(),
         }
     }
 
@@ -82,8 +92,6 @@ impl Pool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
 
     /// A session that was opened before a fork hung in the child.

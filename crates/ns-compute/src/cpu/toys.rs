@@ -7,6 +7,7 @@ use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Data, EvaluationRequest, SessionError, ToySource};
 
 use super::CpuSession;
+use crate::task::length;
 
 impl CpuSession {
     /// The distributions of all data at `parameters`.
@@ -20,13 +21,7 @@ impl CpuSession {
         hypothesis: u8,
     ) -> Result<ToySource, SessionError> {
         let plan = &self.plan;
-        if parameters.len() != plan.n_parameters() {
-            return Err(SessionError::WrongLength {
-                what: "parameters",
-                actual: parameters.len(),
-                expected: plan.n_parameters(),
-            });
-        }
+        length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
         let (main, aux) = expected.split_at(plan.n_bins);

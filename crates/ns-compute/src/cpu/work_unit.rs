@@ -8,15 +8,15 @@ use ns_core::{
     TaskOutcome, ToySource,
 };
 
-use super::request::{FitDomain, needed};
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::lanes::{Toy, ToyEnd, ToyFitter, WIDTH};
 use crate::optimise::{Worker, fit};
+use crate::task::{FitDomain, needed, start_of};
 
 /// Number of toys of one unit: enough to keep all lanes busy, few enough to balance threads. Results do not
 /// depend on it.
-const TOYS_PER_UNIT: u64 = 128;
+pub(super) const TOYS_PER_UNIT: u64 = 128;
 
 /// The work that a thread takes at a time.
 pub(super) struct WorkUnit<'a> {
@@ -34,16 +34,20 @@ pub(super) struct UnitToys<'a> {
 }
 
 impl<'a> WorkUnit<'a> {
-    /// The units of a task, in order.
-    pub(super) fn of(session: &CpuSession, task: &'a FitTask) -> Box<dyn Iterator<Item = Self> + 'a> {
+    /// The units of a task, in order, with so many toys each.
+    pub(super) fn of(
+        session: &CpuSession,
+        task: &'a FitTask,
+        most: u64,
+    ) -> Box<dyn Iterator<Item = Self> + 'a> {
         let Data::Drawn(drawn) = &task.data else {
             return Box::new(std::iter::once(Self { task, toys: None }));
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
         let source = drawn.source.as_ref();
         let fitters = Arc::new(session.fitters(source, &task.fits, false));
-        Box::new((first..end).step_by(TOYS_PER_UNIT as usize).map(move |start| {
-            let range = start..end.min(start.saturating_add(TOYS_PER_UNIT));
+        Box::new((first..end).step_by(most as usize).map(move |start| {
+            let range = start..end.min(start.saturating_add(most));
             Self { task, toys: Some(UnitToys { source, range, fitters: Arc::clone(&fitters) }) }
         }))
     }
@@ -147,10 +151,8 @@ impl CpuSession {
                 }
                 None => {
                     for (data, outcome) in data.iter().zip(&mut outcomes) {
-                        let start = self.start_of(&task.fits, index, &outcome.fits);
-                        let fit = task.fits.get(index).map(|request| {
-                            self.one(request, start, data, wanted, control, worker, &outcome.fits)
-                        });
+                        let fit =
+                            self.next_fit(&task.fits, &outcome.fits, data, wanted, control, worker, true);
                         outcome.fits.extend(fit);
                     }
                 }
@@ -199,7 +201,7 @@ impl CpuSession {
         let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
         let starts: Vec<Vec<f64>> = chosen()
             .map(|((_, _), outcome)| {
-                self.begin(request, &domain, self.start_of(requests, index, &outcome.fits))
+                domain.begin(request, start_of(&plan.table, requests, index, &outcome.fits))
             })
             .collect();
         let jobs: Vec<Toy<'_>> = chosen()
@@ -219,7 +221,7 @@ impl CpuSession {
                 outcome.fits.push(Err(FitFailure::NotNeeded));
                 continue;
             }
-            let start = || self.start_of(requests, index, &outcome.fits);
+            let start = || start_of(&plan.table, requests, index, &outcome.fits);
             let fit = match ends.next().filter(|_| !cut_short) {
                 Some(end) => self.settle_end(request, fitter, end, &start, data, wanted, control, worker),
                 None => Err(FitFailure::Cancelled),
@@ -255,15 +257,6 @@ impl CpuSession {
         }
     }
 
-    /// The start point of a request: all parameters, inside the bounds.
-    pub(crate) fn begin(&self, request: &FitRequest, domain: &FitDomain, mut start: Vec<f64>) -> Vec<f64> {
-        domain.place(request, &mut start);
-        for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !domain.fixed[*p]) {
-            *x = x.clamp(domain.lower[p], domain.upper[p]);
-        }
-        start
-    }
-
     /// Finishes a fit that lanes have begun, by the scalar optimiser from `start`. Where there may be several
     /// minima, it also starts from the points `further` and makes a search.
     pub(crate) fn again(
@@ -286,25 +279,5 @@ impl CpuSession {
             start[p] = value;
         }
         fit(worker, &self.problem(domain, data, true, control), &start, further, search, false, None, wanted)
-    }
-
-    /// One request on one toy, by the scalar optimiser.
-    fn one(
-        &self,
-        request: &FitRequest,
-        start: Vec<f64>,
-        data: &Dataset,
-        wanted: OutcomeParts,
-        control: Control<'_>,
-        worker: &mut Worker,
-        earlier: &[Result<FitOutcome, FitFailure>],
-    ) -> Result<FitOutcome, FitFailure> {
-        if control.is_cancelled() {
-            Err(FitFailure::Cancelled)
-        } else if !needed(request, earlier) {
-            Err(FitFailure::NotNeeded)
-        } else {
-            self.run_fit(request, start, data, wanted, control, worker, true)
-        }
     }
 }

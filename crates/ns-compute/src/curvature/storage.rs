@@ -69,6 +69,12 @@ pub(crate) struct Curvature {
 }
 
 impl Curvature {
+    /// Numbers of the matrices in it, of which it mostly consists.
+    pub(crate) fn numbers(layout: &Layout) -> usize {
+        let of = |c: &Component| c.width * (c.width + c.local.len() + 2 * c.padded_bins());
+        layout.components.iter().map(of).sum::<usize>() + layout.border.len() * layout.border.len()
+    }
+
     /// Memory for the curvature of any point in `layout`.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();

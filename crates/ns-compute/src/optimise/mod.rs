@@ -18,8 +18,8 @@ mod worker;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use active::classify;
 pub(crate) use descend::EDM_TOLERANCE;
-pub(crate) use finish::fit;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub(crate) use finish::{DENSE_LIMIT, NEAR_KINK};
+pub(crate) use finish::NEAR_KINK;
+pub(crate) use finish::{DENSE_LIMIT, fit};
 pub(crate) use search::MOST_FREE;
 pub(crate) use worker::{Problem, Worker};

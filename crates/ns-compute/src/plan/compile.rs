@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ns_core::{Channel, Constraint, Effect, Execution, Model, ParameterTable, Sample, SessionError};
+use ns_core::{Channel, Constraint, Device, Effect, Execution, Model, ParameterTable, Sample, SessionError};
 
 use super::nonlinearity::Nonlinearity;
 use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
@@ -22,7 +22,7 @@ impl Plan {
     /// Compiles a model. The model is trusted to be validated; sizes are not.
     ///
     /// # Errors
-    /// [`SessionError::TooLarge`] if the arrays would exceed the memory limit, and
+    /// [`SessionError::MemoryLimit`] if the arrays would exceed the memory limit, and
     /// [`SessionError::NoSuchParameter`] or [`SessionError::WrongLength`] if the model
     /// is inconsistent.
     pub fn compile(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
@@ -308,7 +308,8 @@ fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
     if let Some(limit) = execution.memory_limit {
         let needed = numbers * 8;
         if needed > limit {
-            return Err(SessionError::TooLarge { what: "the compiled model".into(), needed, limit });
+            let (what, remedy) = ("the compiled model", "take a smaller model");
+            return Err(SessionError::MemoryLimit { device: Device::Cpu, what, needed, limit, remedy });
         }
     }
     Ok(())

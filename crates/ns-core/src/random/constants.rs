@@ -1,5 +1,5 @@
 //! Numbers of the samplers that other devices need too, to draw the same bits: the C++ header of the kernels is made from them
-//! (`cuda/header.rs` of `ns-compute`). What they mean is said where they are used.
+//! (`device/header.rs` of `ns-compute`). What they mean is said where they are used.
 
 /// Multiplier of word 0.
 pub const PHILOX_MULTIPLIER_0: u32 = 0xD251_1F53;

@@ -17,7 +17,7 @@
 //! The samplers use integer operations, the IEEE 754 double operations `+ - * /` and `sqrt` rounded to
 //! nearest, comparisons, `floor`, and conversions of integers that are exact. Logarithm and exponential are
 //! [`ln`] and [`exp`] of this module, fixed sequences of those operations, never those of the platform.
-//! Products and sums are not fused: Rust does not contract `a * b + c`, and a device compiler must be told not to (in CUDA
+//! Nothing is fused: Rust does not contract `a * b + c`, and a device compiler must be told not to (in CUDA
 //! `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused multiply-add is exact too, but a CPU
 //! without the instruction computes it in software, many times slower, and the accuracy here does not need
 //! it. 32-bit x86 without SSE2 is not supported: it rounds twice.

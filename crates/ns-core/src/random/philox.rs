@@ -45,7 +45,7 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// [`philox4x32_10`] of eight counters at once: word `w` of block `l` is `[w][l]`, of the counters, the keys
+/// [`philox4x32_10`] of eight counters side by side: word `w` of block `l` is `[w][l]`, of the counters, the keys
 /// and the result.
 #[inline(always)]
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {

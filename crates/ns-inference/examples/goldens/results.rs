@@ -185,7 +185,7 @@ fn kernels(
     record: &mut Record,
 ) -> Outcome {
     let execution = Execution { threads: 1, ..Execution::default() };
-    let session = ns_compute::cuda::CudaSession::open_on_host(model, &execution)?;
+    let session = ns_compute::device::host::open(model, &execution)?;
     evaluate("kernels", &session, points, record)?;
     let local = FitOptions::default().search(Search::Local);
     record.result("kernels.fit", &fit(model, &session, &local, Control::default()));

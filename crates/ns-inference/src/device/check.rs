@@ -1,11 +1,11 @@
 //! The check of a GPU run, as part of results.
 
 use ns_core::{DeviceCheck, Difference, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How far the fits of a GPU are from what the CPU finds at the same points: the key `gpu_check` of
 /// results. The fits are those of the session so far.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GpuCheck {
     /// Fits that the GPU made.
     pub n_fits: u64,
@@ -20,7 +20,7 @@ pub struct GpuCheck {
 }
 
 /// The largest difference, and what the parity contract allows there.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// Absolute difference.
     pub difference: f64,

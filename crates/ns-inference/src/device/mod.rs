@@ -32,7 +32,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] with reason and remedy for a device that this build or
-/// machine does not have; [`SessionError::TooLarge`] if the model does not fit the memory limit.
+/// machine does not have; [`SessionError::MemoryLimit`] if the model does not fit the memory limit.
 pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     match execution.device {
         Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
@@ -93,7 +93,7 @@ pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) ->
     jobs.iter().map(weigh).collect()
 }
 
-/// As [`open_session`], but sessions of one model with different thread counts share what was
+/// As [`open_session`], but sessions of one model on the CPU share what was
 /// compiled: `compiled` keeps it, and is filled by the first call.
 ///
 /// # Errors
@@ -103,10 +103,10 @@ pub fn open_session_sharing(
     execution: &Execution,
     compiled: &OnceLock<CpuSession>,
 ) -> Result<Arc<dyn Session>, SessionError> {
-    if !matches!(execution.device, Device::Auto | Device::Cpu) || execution.memory_limit.is_some() {
+    if !matches!(execution.device, Device::Auto | Device::Cpu) {
         return Ok(Arc::from(open_session(model, execution)?));
     }
-    Ok(Arc::new(compiled_session(model, compiled)?.with_threads(execution.threads)?))
+    Ok(Arc::new(compiled_session(model, compiled)?.sharing(execution)?))
 }
 
 /// The model compiled for the CPU, once.

@@ -83,7 +83,7 @@ pub fn fit(
             outcome.n_iterations += before.0;
             outcome.n_evaluations += before.1;
         } else {
-            // The free fit does not confirm it, so it was no other minimum: conditional fits are less exact.
+            // The free fit does not confirm it: no other minimum, only less exact conditional fits.
             tolerance = 2.0 * depth;
         }
     };

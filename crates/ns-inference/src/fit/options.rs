@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Start};
 
+use serde::Deserialize;
+
 use super::diagnosis;
+use crate::options::{self, Point};
 use crate::{InferenceError, parameter_index};
 
 /// The data that a fit uses.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum FitData {
     /// The observed counts of the workspace.
@@ -20,8 +24,8 @@ pub enum FitData {
         /// Value of the parameter of interest.
         poi: Option<f64>,
     },
-    /// Given counts and auxiliary data.
-    Given(Arc<BinnedData>),
+    /// Given counts and auxiliary data, by the keys `main` and `aux`.
+    Given(#[serde(deserialize_with = "options::binned")] Arc<BinnedData>),
 }
 
 /// Options of [`fit`](crate::fit()), built step by step; the default is the full fit of the
@@ -32,17 +36,21 @@ pub enum FitData {
 /// let options = FitOptions::default().fix("lumi", 1.0).minos("mu");
 /// # assert_eq!(options.fixed.len(), 1);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitOptions {
     /// Data to fit.
     pub data: FitData,
     /// Parameters held at given values, by full name, beyond those that the model fixes.
+    #[serde(deserialize_with = "options::pairs")]
     pub fixed: Vec<(String, f64)>,
-    /// Start point, all parameters in the model's order; the model's suggestion if `None`.
+    /// Start point; the model's suggestion if `None`.
     /// A parameter that the model fixes is held at its value here, as in `pyhf.infer.mle.fit`.
-    pub start: Option<Vec<f64>>,
+    #[serde(rename = "init")]
+    pub start: Option<Point>,
     /// The effort of the search for the global minimum.
+    #[serde(deserialize_with = "options::text")]
     pub search: Search,
     /// Compute uncertainties (and the intervals of parameters that have none).
     pub uncertainties: bool,
@@ -84,10 +92,10 @@ impl FitOptions {
         self
     }
 
-    /// Starts from a point: all parameters in the model's order.
+    /// Starts from a point.
     #[must_use]
-    pub fn start(mut self, point: Vec<f64>) -> Self {
-        self.start = Some(point);
+    pub fn start(mut self, point: impl Into<Point>) -> Self {
+        self.start = Some(point.into());
         self
     }
 
@@ -150,10 +158,11 @@ impl FitOptions {
         let start = match &self.start {
             None => inside(model, &others).map_or(Start::Init, |point| Start::At(Arc::from(point))),
             Some(point) => {
-                check_point(model, point, bounds)?;
-                let held = model.parameters.iter().zip(point).enumerate();
+                let point = point.values(model)?;
+                check_point(model, &point, bounds)?;
+                let held = model.parameters.iter().zip(&point).enumerate();
                 fixed.extend(held.filter(|(_, (p, _))| p.fixed).map(|(i, (_, x))| (i, *x)));
-                Start::At(Arc::from(point.as_slice()))
+                Start::At(Arc::from(point))
             }
         };
         for (name, value) in &self.fixed {

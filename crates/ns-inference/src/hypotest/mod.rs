@@ -13,12 +13,12 @@ pub(crate) mod profile;
 pub(crate) mod tester;
 
 use ns_core::{Control, Model, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use asymptotic::EXPECTED_SIGMAS;
 
 use crate::analysis::Analysis;
-use crate::{FitOptions, InferenceError};
+use crate::{FitOptions, InferenceError, options};
 use tester::Tester;
 
 /// A one-sided test statistic.
@@ -55,13 +55,24 @@ impl TestStatistic {
     }
 }
 
+impl std::str::FromStr for TestStatistic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = [Self::Qtilde, Self::Q, Self::Q0].into_iter().find(|statistic| statistic.name() == text);
+        found.ok_or_else(|| format!("unknown test_stat '{text}'; use \"qtilde\", \"q\" or \"q0\""))
+    }
+}
+
 /// Options of [`hypotest`], built step by step.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestOptions {
     /// Data, fixed parameters, start and search of all fits.
     pub fit: FitOptions,
     /// The statistic.
+    #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod bracket;
 mod scan;
 
 use ns_core::{Control, Model, Search, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use scan::LimitScan;
 
@@ -20,7 +20,7 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::{Tested, Tester};
 use crate::present::significant;
-use crate::{FitOptions, InferenceError};
+use crate::{FitOptions, InferenceError, options};
 use bracket::{Bracket, End};
 
 /// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
@@ -33,12 +33,14 @@ const MOST_ATTEMPTS: usize = 8;
 const JUMP: f64 = 1e-7;
 
 /// Options of [`upper_limit`], built step by step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LimitOptions {
     /// Data, fixed parameters, start and search of all fits.
     pub fit: FitOptions,
     /// q or qtilde.
+    #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
     /// Confidence level.
     pub cl: f64,

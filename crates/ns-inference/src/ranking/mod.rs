@@ -14,12 +14,10 @@ mod options;
 mod predict;
 mod refit;
 mod result;
-mod rows;
 mod study;
 
 pub use options::{Group, Impact, RankingOptions};
 pub use result::{Breakdown, GroupImpact, Impacts, RankedParameter, RankingResult, Shift, Side};
-pub use rows::{group_rows, ranking_rows, ranking_summary};
 
 use ns_core::{Control, Model, Session};
 

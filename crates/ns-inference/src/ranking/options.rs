@@ -1,9 +1,12 @@
 //! The options of a ranking.
 
-use crate::FitOptions;
+use serde::{Deserialize, Deserializer};
+
+use crate::{FitOptions, options};
 
 /// A definition of the impact of a nuisance parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Impact {
     /// The parameter is held one uncertainty away from its best fit and everything else refitted.
@@ -66,22 +69,36 @@ impl Group {
 /// let options = RankingOptions::default().impacts([Impact::Refit, Impact::Global]).prefit(true).top(20);
 /// # assert_eq!(options.impacts.len(), 2);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RankingOptions {
     /// Data, fixed parameters, start and search of the fit that is varied; its options for
     /// uncertainties and intervals are ignored.
     pub fit: FitOptions,
     /// Definitions wanted; the first one sorts the list and fills its top level.
+    #[serde(deserialize_with = "impacts")]
     pub impacts: Vec<Impact>,
     /// Pre-fit impacts too.
     pub prefit: bool,
     /// Keep this many parameters of largest impact; all if `None`.
     pub top: Option<usize>,
-    /// Groups whose impact is wanted.
+    /// Groups whose impact is wanted: in JSON an object of names and lists.
+    #[serde(deserialize_with = "groups")]
     pub groups: Vec<Group>,
     /// Parameter on which the impact is wanted, by full name; the parameter of interest if `None`.
     pub parameter: Option<String>,
+}
+
+/// Definitions, each once.
+fn impacts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Impact>, D::Error> {
+    Vec::deserialize(from).map(|impacts| RankingOptions::default().impacts(impacts).impacts)
+}
+
+/// Groups by their names.
+fn groups<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Group>, D::Error> {
+    let named = options::pairs::<D, Vec<String>>(from)?;
+    Ok(named.into_iter().map(|(name, members)| Group::new(name, members)).collect())
 }
 
 impl Default for RankingOptions {

@@ -236,7 +236,7 @@ impl<'a> Study<'a> {
         let values: Vec<f64> = if own_data {
             found.iter().map(|fit| fit.nll).collect()
         } else {
-            // These are minima for other data, so the point is evaluated with the parent's data.
+            // Minima for other data: what the parent's data say there.
             let points: Vec<f64> = found.iter().flat_map(|fit| fit.parameters.iter().copied()).collect();
             let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
             self.analysis.session.evaluate(&self.analysis.data, &points, request)?.nll

@@ -1,9 +1,12 @@
 //! The options of a scan.
 
+use serde::Deserialize;
+
 use crate::FitOptions;
 
 /// Points along one parameter.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
@@ -61,7 +64,8 @@ impl ScanAxis {
 /// let options = ScanOptions::new(ScanAxis::param("mu").range(0.0, 2.0).points(41));
 /// # assert_eq!(options.first.points, 41);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanOptions {
     /// The free fit that the scan varies: data, fixed parameters, start, search.

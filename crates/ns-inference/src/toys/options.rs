@@ -1,28 +1,32 @@
 //! The options of a run of toys.
 
-use ns_core::{BinnedData, Data, Model, Search};
+use ns_core::{BinnedData, Data, Model};
+use serde::Deserialize;
 
 use super::{Shard, ToyOrigin};
 use crate::analysis::Analysis;
-use crate::{FitOptions, InferenceError, TestStatistic};
+use crate::{FitOptions, InferenceError, TestStatistic, options};
 
 /// The largest number of toys of one run.
 pub const MOST_TOYS: u64 = 1 << 48;
 
 /// Options of a toy-based hypothesis test, built step by step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestToysOptions {
     /// Data, fixed parameters, start and search of the observed fits; the toys' fits hold the same
     /// parameters.
     pub fit: FitOptions,
     /// The statistic.
+    #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
     /// Toys of each hypothesis.
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the toys to run.
+    #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
     /// Compute the band expected for background alone. It needs the statistics of all toys at once: 8 bytes
     /// each, and 24 more per toy of the alternative at the end. Without it any number of toys takes the same
@@ -134,7 +138,7 @@ pub(super) fn origin(
         n_toys,
         shard,
         fixed: analysis.base.fixed.iter().map(|&(i, value)| (name(i), value)).collect(),
-        search: search_name(analysis.base.search).to_owned(),
+        search: analysis.base.search.name().to_owned(),
         parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),
         sigmas: point.iter().enumerate().map(sigma).collect(),
     }
@@ -153,12 +157,7 @@ pub(super) fn fit_options(model: &Model, origin: &ToyOrigin) -> Result<FitOption
             theirs: origin.model_digest.clone(),
         });
     }
-    let search = match origin.search.as_str() {
-        "local" => Search::Local,
-        "thorough" => Search::Thorough,
-        _ => Search::Standard,
-    };
-    let mut options = FitOptions::default().search(search);
+    let mut options = FitOptions::default().search(origin.search.parse().unwrap_or_default());
     for (name, value) in &origin.fixed {
         options = options.fix(name, *value);
     }
@@ -170,13 +169,5 @@ pub(super) fn digest(model: &Model, data: &Data) -> String {
     match data {
         Data::Binned(data) => BinnedData::digest(data),
         _ => model.observed.digest(),
-    }
-}
-
-fn search_name(search: Search) -> &'static str {
-    match search {
-        Search::Local => "local",
-        Search::Standard => "standard",
-        Search::Thorough => "thorough",
     }
 }

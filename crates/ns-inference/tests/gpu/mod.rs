@@ -88,7 +88,7 @@ pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
         let execution = Execution::default();
-        return Box::new(ns_compute::cuda::CudaSession::open_on_host(model, &execution).unwrap());
+        return Box::new(ns_compute::device::host::open(model, &execution).unwrap());
     }
     let execution = Execution { device: Device::Cuda(index), ..Execution::default() };
     open_session(model, &execution).unwrap()
@@ -99,7 +99,7 @@ pub fn all_devices(model: &Model) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
         let execution = Execution::default();
-        return Box::new(ns_compute::cuda::MultiCudaSession::on_host(model, &execution, 2).unwrap());
+        return Box::new(ns_compute::device::host::open_several(model, &execution, 2).unwrap());
     }
     let execution = Execution { device: Device::CudaAll, ..Execution::default() };
     open_session(model, &execution).unwrap()

@@ -4,8 +4,8 @@ use ns_core::{Control, Data, Execution};
 
 use super::*;
 use crate::CpuSession;
-use crate::cpu::request::FitDomain;
 use crate::cpu::{put, take};
+use crate::task::FitDomain;
 
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]

@@ -58,7 +58,8 @@ struct Work<'a> {
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    notes: Vec<String>,
+    /// Warnings, with the number of further values that have the same one.
+    notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,
     wall_s: f64,
@@ -106,7 +107,7 @@ pub fn upper_limit_toys(
         options,
         control,
         tested: Vec::new(),
-        notes: start.warnings.clone(),
+        notes: start.warnings.iter().map(|note| (note.clone(), 0)).collect(),
         converged: start.converged,
         n_toys: 0,
         wall_s: 0.0,
@@ -154,7 +155,7 @@ impl Work<'_> {
             Err(error @ (InferenceError::FitFailed { .. } | InferenceError::Session(_)))
                 if !self.tested.is_empty() =>
             {
-                self.notes.push(format!("no toys at {value}: {error}"));
+                self.note(format!("no toys at {value}: {error}"));
                 self.tested.push(Tested { point: without_toys(value), levels: Vec::new() });
                 return Ok(true);
             }
@@ -172,11 +173,7 @@ impl Work<'_> {
         }
         let expected = summary.expected_cls();
         let result = summary.finish();
-        for note in &result.warnings {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
-            }
-        }
+        result.warnings.into_iter().for_each(|note| self.note(note));
         self.converged &= result.converged;
         let observed = result.cls.zip(result.cls_error);
         let levels = std::iter::once(observed)
@@ -197,6 +194,18 @@ impl Work<'_> {
         };
         self.tested.push(Tested { point, levels });
         Ok(true)
+    }
+
+    /// Adds a warning about a value. One that differs from an earlier one in its numbers only is counted there.
+    fn note(&mut self, note: String) {
+        let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || ".-e".contains(c), "");
+        if self.notes.iter().any(|(known, _)| *known == note) {
+            return;
+        }
+        match self.notes.iter_mut().find(|(known, _)| words(known) == words(&note)) {
+            Some((_, more)) => *more += 1,
+            None => self.notes.push((note, 0)),
+        }
     }
 
     /// The limit of a search and its error: from the value where it ended, along the line to another value
@@ -294,7 +303,7 @@ impl Work<'_> {
                     }),
                 ),
             };
-            self.notes.extend(why);
+            self.notes.extend(why.map(|why| (why, 0)));
             limits.push(limit);
         }
         self.tested.sort_by(|a, b| a.point.mu.total_cmp(&b.point.mu));
@@ -316,9 +325,17 @@ impl Work<'_> {
             toys_per_s: (self.wall_s > 0.0).then(|| self.n_toys as f64 / self.wall_s),
             converged: self.converged,
             param: start.param,
-            warnings: self.notes,
+            warnings: self.notes.into_iter().map(said).collect(),
             interrupted,
         }
+    }
+}
+
+/// A warning with the number of further values that have the same one.
+fn said((note, more): (String, usize)) -> String {
+    match more {
+        0 => note,
+        more => format!("{note} (and alike at {more} of the other values tested)"),
     }
 }
 

@@ -1,14 +1,18 @@
 //! The options of a toy-based limit.
 
-use crate::{FitOptions, TestStatistic};
+use serde::Deserialize;
+
+use crate::{FitOptions, TestStatistic, options};
 
 /// Options of [`upper_limit_toys`](super::upper_limit_toys), built step by step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToyLimitOptions {
     /// Data, fixed parameters, start and search of the fits.
     pub fit: FitOptions,
     /// q or qtilde.
+    #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
     /// Confidence level.
     pub cl: f64,

@@ -3,26 +3,30 @@
 use std::sync::Arc;
 
 use ns_core::BinnedData;
+use serde::Deserialize;
 
 use crate::FitOptions;
+use crate::options::{self, Point};
 use crate::toys::Shard;
 
 /// Where the toys of a study are drawn.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GeneratingPoint {
     /// At the best fit of the data.
+    #[serde(rename = "bestfit")]
     #[default]
     BestFit,
     /// At the model's initial parameters, fixed ones at their values.
     Init,
-    /// At a given point: all parameters in the model's order. Values may lie outside bounds, which hold in
-    /// the fits only.
-    At(Vec<f64>),
+    /// At a given point. Values may lie outside bounds, which hold in the fits only.
+    At(Point),
 }
 
 /// Options of [`fit_toys`](super::fit_toys), built step by step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
     /// Fixed parameters and search of all fits; data and start of the fit that gives the best fit.
@@ -31,6 +35,7 @@ pub struct FitToysOptions {
     pub point: GeneratingPoint,
     /// The expectation that toys are drawn from instead of that at the point, which is then the best fit of this
     /// expectation: main counts and the values that auxiliary data scatter around.
+    #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<BinnedData>>,
     /// The parameters studied, by full name; all free ones if empty.
     pub params: Vec<String>,
@@ -39,6 +44,7 @@ pub struct FitToysOptions {
     /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the toys to run.
+    #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
     /// Toys handed to the device at a time; chosen by their speed if `None`. Results do not depend on it.
     pub batch: Option<u64>,

@@ -80,8 +80,9 @@ impl<'a> FitToysTest<'a> {
                 point
             }
             GeneratingPoint::At(point) => {
-                check(model, point)?;
-                point.clone()
+                let point = point.values(model)?;
+                check(model, &point)?;
+                point
             }
         };
         if uncertainties.is_empty() {

@@ -35,9 +35,9 @@ impl Workspace {
 
     /// A workspace with only some of the channels.
     ///
-    /// Parameters that only the other channels use are removed with their settings. If the parameter of
-    /// interest is among them, the model has none, with a warning, as for a background-only
-    /// workspace. Unlike those of [`Workspace::prune`], messages about the result point at
+    /// Parameters that only the other channels use are gone with their settings. A parameter of
+    /// interest among them leaves a model without one, with a warning, as a background-only
+    /// workspace does. Unlike those of [`Workspace::prune`], messages about the result point at
     /// places in the file that was read, and errors in the channels left out do not matter.
     ///
     /// # Errors

@@ -1,0 +1,126 @@
+//! Fits of one task, one after the other.
+
+use ns_core::{
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, SessionError, Start,
+    TaskOutcome,
+};
+
+use super::{CpuSession, put, take};
+use crate::eval::Dataset;
+use crate::optimise::{Problem, Worker, fit};
+use crate::task::{FitDomain, check_data, needed, start_of};
+
+impl CpuSession {
+    /// The data of a task, with their constants; `None` means the observed ones.
+    pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
+        match data {
+            Data::Observed => Ok(None),
+            Data::Binned(binned) => {
+                check_data(&self.plan, &binned.main, &binned.aux)?;
+                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
+            }
+            _ => Err(SessionError::ForeignData {
+                remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",
+            }),
+        }
+    }
+
+    /// Runs the fits of one task in order.
+    pub(crate) fn run_task(
+        &self,
+        task: &FitTask,
+        data: &Dataset,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        finished: &dyn Fn(usize),
+    ) -> TaskOutcome {
+        let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
+        while let Some(fit) = self.next_fit(&task.fits, &fits, data, wanted, control, worker, false) {
+            fits.push(fit);
+            finished(1);
+        }
+        TaskOutcome { fits }
+    }
+
+    /// The fit of a task that comes after these; `None` after the last one.
+    pub(super) fn next_fit(
+        &self,
+        requests: &[FitRequest],
+        earlier: &[Result<FitOutcome, FitFailure>],
+        data: &Dataset,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        drawn: bool,
+    ) -> Option<Result<FitOutcome, FitFailure>> {
+        let request = requests.get(earlier.len())?;
+        Some(if control.is_cancelled() {
+            Err(FitFailure::Cancelled)
+        } else if !needed(request, earlier) {
+            Err(FitFailure::NotNeeded)
+        } else {
+            let start = start_of(&self.plan.table, requests, earlier.len(), earlier);
+            self.run_fit(request, start, data, wanted, control, worker, drawn)
+        })
+    }
+
+    /// The problem of one request on one data set.
+    pub(crate) fn problem<'a>(
+        &'a self,
+        domain: FitDomain,
+        data: &'a Dataset,
+        drawn: bool,
+        control: Control<'a>,
+    ) -> Problem<'a> {
+        Problem {
+            plan: &self.plan,
+            level: self.level,
+            data,
+            lower: domain.lower,
+            upper: domain.upper,
+            fixed: domain.fixed,
+            physical: drawn,
+            cancel: control.cancel,
+        }
+    }
+
+    pub(crate) fn run_fit(
+        &self,
+        request: &FitRequest,
+        start: Vec<f64>,
+        data: &Dataset,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        drawn: bool,
+    ) -> Result<FitOutcome, FitFailure> {
+        let domain = FitDomain::new(&self.plan.table, request);
+        let mut start = start;
+        domain.place(request, &mut start);
+        let problem = self.problem(domain, data, drawn, control);
+        let further = match request.search {
+            Search::Local => Vec::new(),
+            Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
+        };
+        let cold = matches!(request.start, Start::Init);
+        let metric = request.metric.as_deref();
+        fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
+    }
+
+    /// An additional start point for a model with kinks: the minimum under smooth codes.
+    pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
+        let mut starts = Vec::new();
+        if let Some(smooth) = &self.smooth {
+            let mut worker = take(&self.smooth_workers, smooth);
+            let twin = Problem { plan: smooth, ..problem.clone() };
+            let local =
+                fit(&mut worker, &twin, start, &[], Search::Local, true, None, OutcomeParts::default());
+            put(&self.smooth_workers, worker);
+            if let Ok(outcome) = local {
+                starts.push(outcome.parameters);
+            }
+        }
+        starts
+    }
+}

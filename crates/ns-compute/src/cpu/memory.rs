@@ -1,0 +1,140 @@
+//! The memory that a session takes, counted by the sizes of its arrays, and the batches that fit into a limit.
+
+use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
+
+use super::CpuSession;
+use super::work_unit::TOYS_PER_UNIT;
+use crate::curvature::Curvature;
+use crate::lanes::WIDTH;
+use crate::optimise::DENSE_LIMIT;
+use crate::plan::Plan;
+
+/// Number of outcomes per thread that may be in memory before they go to the sink. Small models have more, because their
+/// fits are so short that threads would often wait for each other.
+const FEWEST_WAITING: usize = 512;
+const MOST_WAITING: usize = 8192;
+const NUMBERS_WAITING: usize = 1 << 18;
+
+/// What a session holds as long as it lives, in numbers of eight bytes. What rare cases need (the whole Hessian at flat directions and
+/// saddles) is left out.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// The compiled model.
+    plan: usize,
+    /// Working memory of one thread.
+    thread: usize,
+}
+
+impl Held {
+    fn of(plan: &Plan) -> Self {
+        let (n, bins, cells, terms) = (plan.n_parameters(), plan.n_bins, plan.n_cells, plan.norm_block.len());
+        let wide = if n <= DENSE_LIMIT { Curvature::numbers(&plan.wide) } else { 0 };
+        // Vectors by parameter, by term of normsys, by cell and by bin, as one fit has them, and eight at a time.
+        let single = 25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.layout) + wide;
+        let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + bins * bins / 2 + plan.n_aux);
+        let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux);
+        Self {
+            plan: plan.hist_slope.len() + plan.hist_curve.len() + 10 * terms + cells,
+            thread: single + eight + toys,
+        }
+    }
+}
+
+/// Threads of an execution: where it takes all cores, no more than the memory limit leaves room for.
+pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
+    let threads = execution.resolved_threads();
+    let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };
+    let held = Held::of(plan);
+    let numbers = usize::try_from(limit / 8).unwrap_or(usize::MAX) / models;
+    threads.min(numbers.saturating_sub(held.plan) / held.thread.max(1)).max(1)
+}
+
+impl CpuSession {
+    /// Models that are compiled: the same with smooth codes is as large.
+    pub(super) fn models(&self) -> usize {
+        1 + usize::from(self.smooth.is_some())
+    }
+
+    /// What is left of the memory limit for batches, bytes; `None` without one.
+    ///
+    /// # Errors
+    /// [`SessionError::MemoryLimit`] if the model and the threads alone take more.
+    pub(super) fn memory_for_batches(&self) -> Result<Option<u64>, SessionError> {
+        let Some(limit) = self.memory_limit else { return Ok(None) };
+        let held = Held::of(&self.plan);
+        let needed = 8 * (self.models() * (held.plan + held.thread * self.threads.max(1))) as u64;
+        let (device, what) = (Device::Cpu, "the compiled model with the working memory of its threads");
+        let refused = SessionError::MemoryLimit {
+            device,
+            what,
+            needed,
+            limit,
+            remedy: "take fewer threads (--threads)",
+        };
+        limit.checked_sub(needed).map(Some).ok_or(refused)
+    }
+
+    /// Outcomes that may wait before they go to the sink, and toys of a unit. No result depends on either.
+    ///
+    /// # Errors
+    /// [`SessionError::MemoryLimit`] if there is no room for the outcome of one task.
+    pub(super) fn batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+    ) -> Result<(usize, u64), SessionError> {
+        let n = self.plan.n_parameters();
+        let threads = self.threads.max(1);
+        let each = NUMBERS_WAITING / n.max(1);
+        let usual = each.clamp(FEWEST_WAITING, MOST_WAITING) * threads;
+        let (Some(room), Some(limit)) = (self.memory_for_batches()?, self.memory_limit) else {
+            return Ok((usual, TOYS_PER_UNIT));
+        };
+        let uncertainties = if wanted.uncertainties || wanted.covariance { 16 * n } else { 0 };
+        let covariance = if wanted.covariance { 8 * n * n } else { 0 };
+        let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance;
+        let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
+        let outcome = (per_fit * fits).max(1) as u64;
+        // A unit is begun as long as fewer outcomes wait than may: half for these, half for the last units.
+        let fitting = usize::try_from(room / outcome / 2).unwrap_or(usize::MAX);
+        if fitting == 0 {
+            let needed = limit - room + 2 * outcome;
+            let (device, what, remedy) =
+                (Device::Cpu, "the outcome of one task", "do not ask for covariances");
+            return Err(SessionError::MemoryLimit { device, what, needed, limit, remedy });
+        }
+        Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
+    }
+
+    /// Refuses an evaluation whose results do not fit into the memory limit.
+    ///
+    /// # Errors
+    /// [`SessionError::MemoryLimit`].
+    pub(super) fn check_results(
+        &self,
+        points: usize,
+        request: EvaluationRequest,
+    ) -> Result<(), SessionError> {
+        let (Some(room), Some(limit)) = (self.memory_for_batches()?, self.memory_limit) else {
+            return Ok(());
+        };
+        let (plan, n) = (&self.plan, self.plan.n_parameters());
+        let of = |wanted: bool, numbers: usize| if wanted { numbers } else { 0 };
+        let numbers = of(request.nll, 3)
+            + of(request.gradient, n)
+            + of(request.hessian, n * n)
+            + of(request.expected, plan.n_bins + plan.n_aux)
+            + of(request.samples, plan.n_cells);
+        let needed = 8 * (numbers * points) as u64;
+        if needed <= room {
+            return Ok(());
+        }
+        let (device, what, remedy) =
+            (Device::Cpu, "an evaluation at these points", "ask for fewer points at a time");
+        Err(SessionError::MemoryLimit { device, what, needed: needed + (limit - room), limit, remedy })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,263 @@
+//! One launch of fits on a lane: its input and its results.
+
+use std::sync::Arc;
+
+use ns_core::SessionError;
+
+use super::backend::{Backend, Buffer, Kernel, Lane, Shape};
+use super::input::{Input, starts_of};
+use super::layout::{self, EvaluateLaunch, FitLaunch};
+use super::offset::{Offset, OffsetMut};
+use super::shape::ArrayPlacement;
+
+/// A lane with memory that its launches use again and again; it grows as needed.
+pub(super) struct Slot {
+    /// Dropped first: that waits for the work that uses the memory.
+    lane: Box<dyn Lane>,
+    slab: Option<Buffer>,
+    input: Option<Buffer>,
+    output: Option<Buffer>,
+    parts: Parts,
+}
+
+/// Sizes, in bytes, of the result arrays of a launch, which are stored one after another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts {
+    outcomes: usize,
+    parameters: usize,
+    values: usize,
+    gradients: usize,
+    flags: usize,
+}
+
+impl Slot {
+    pub(super) fn new(backend: &Arc<dyn Backend>) -> Result<Self, SessionError> {
+        let lane = Arc::clone(backend).lane()?;
+        Ok(Self { lane, slab: None, input: None, output: None, parts: Parts::default() })
+    }
+
+    /// Waits for the launch.
+    pub(super) fn wait(&mut self) -> Result<LaunchResults<'_>, SessionError> {
+        self.lane.wait()?;
+        let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
+        let mut rest = self.lane.fetched();
+        let mut next = |bytes: usize| {
+            let (part, behind) = rest.split_at_checked(bytes).unwrap_or_default();
+            rest = behind;
+            part
+        };
+        let (outcomes, parameters) = (next(outcomes), next(parameters));
+        next(values);
+        let (gradients, flags) = (next(gradients), next(flags));
+        Ok(LaunchResults {
+            outcomes: numbers(outcomes),
+            parameters: numbers(parameters),
+            gradients: numbers(gradients),
+            flags,
+        })
+    }
+}
+
+/// The numbers in `bytes`. An empty slice may have any address.
+fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
+    bytemuck::try_cast_slice(bytes).unwrap_or_default()
+}
+
+/// A buffer of at least this size, the old one if it is large enough.
+fn at_least<'a>(
+    backend: &Arc<dyn Backend>,
+    buffer: &'a mut Option<Buffer>,
+    bytes: usize,
+) -> Result<&'a Buffer, SessionError> {
+    if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
+        // The old one is freed first: there may not be enough memory for both.
+        *buffer = None;
+    }
+    match buffer {
+        Some(buffer) => Ok(buffer),
+        none => Ok(none.insert(Buffer::new(backend, bytes + bytes / 4)?)),
+    }
+}
+
+/// Toys of one launch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ToyRange {
+    /// Their sources.
+    pub(super) draws: Offset<layout::Draws>,
+    pub(super) first: u64,
+    pub(super) count: usize,
+    pub(super) help: Help,
+}
+
+/// Whether blocks without work of their own help those whose toys take long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Help {
+    /// No: they end, so that the next launches can begin.
+    No,
+    /// As long as there are further starts; a few blocks wait for more. The next launch is the last one.
+    Few,
+    /// Yes, to the end, as many blocks as there can be starts: no launch follows.
+    All,
+}
+
+/// One of this many blocks waits, if only a few blocks wait.
+const ONE_WAITS_OF: usize = 8;
+
+/// Consecutive fits of a launch, with the same data, for which the gradient at the end is computed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Probe {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// From [`Input::data`].
+    pub(super) data: Offset<f64>,
+}
+
+/// The results of a launch, one entry per fit. The default is empty, as if the device had left all fits to the CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LaunchResults<'a> {
+    pub(super) outcomes: &'a [layout::Outcome],
+    /// `n_params` numbers per fit.
+    pub(super) parameters: &'a [f64],
+    /// `n_params` numbers per probed fit, probe after probe.
+    pub(super) gradients: &'a [f64],
+    /// Held parameters, then bins that expect nothing, a byte each, per fit.
+    pub(super) flags: &'a [u8],
+}
+
+/// A kernel, where its arrays lie, and how many blocks run at a time.
+pub(super) struct Program {
+    pub(super) kernel: Kernel,
+    pub(super) placement: ArrayPlacement,
+    pub(super) blocks: usize,
+    pub(super) threads: u32,
+}
+
+impl Program {
+    /// Of a launch with so many blocks.
+    pub(super) fn shape(&self, blocks: usize) -> Shape {
+        Shape { blocks: blocks as u32, threads: self.threads, shared: self.placement.shared as u32 }
+    }
+
+    /// A launch that evaluates `count` points of `plan`, with `slab` for its blocks; where data and points lie and results go is
+    /// still to be said.
+    pub(super) fn evaluation(
+        &self,
+        plan: &layout::Plan,
+        slab: OffsetMut<f64>,
+        count: usize,
+    ) -> EvaluateLaunch {
+        EvaluateLaunch {
+            plan: *plan,
+            offset: self.placement.offset,
+            n_points: count as i32,
+            slab,
+            slab_stride: self.placement.slab as u64,
+            ..EvaluateLaunch::default()
+        }
+    }
+}
+
+/// The device side of a session.
+pub(super) struct Launcher<'a> {
+    pub(super) backend: &'a Arc<dyn Backend>,
+    pub(super) plan: &'a layout::Plan,
+    pub(super) fit: Program,
+    pub(super) evaluate: Program,
+}
+
+impl Launcher<'_> {
+    /// Bytes of the results of one fit.
+    pub(super) fn bytes_per_fit(plan: &layout::Plan) -> usize {
+        let (n, bins) = (plan.n_params as usize, plan.n_bins as usize);
+        size_of::<layout::Outcome>() + 9 * n + bins
+    }
+
+    /// Blocks of a launch of so many items, and how many of them wait for further starts to take.
+    fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
+        let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
+        let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
+        let few = self.fit.blocks.min(n_items).max(1);
+        // More blocks would have nothing to do.
+        let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
+        match help {
+            Help::No => (few, 0, help),
+            Help::Few => (few, few.div_ceil(ONE_WAITS_OF), help),
+            Help::All => (useful, useful, help),
+        }
+    }
+
+    /// Starts everything in `input`, or the toys with its requests, and the gradients of `probes`.
+    pub(super) fn start(
+        &self,
+        slot: &mut Slot,
+        mut input: Input,
+        toys: Option<ToyRange>,
+        probes: &[Probe],
+    ) -> Result<(), SessionError> {
+        let (n_items, fits) = match toys {
+            Some(toys) => (toys.count, toys.count * input.requests.len()),
+            None => (input.items.len(), input.n_outcomes),
+        };
+        let (blocks, waiting, help) = self.blocks(&input, n_items, toys.map(|toys| toys.help));
+        let arena = &mut input.arena;
+        let rounds = match help {
+            Help::No => Offset::NULL,
+            _ => arena.put(&vec![layout::Round::default(); blocks]),
+        };
+        let requests = arena.put(&input.requests);
+        let items = if toys.is_some() { Offset::NULL } else { arena.put(&input.items) };
+        let base = at_least(self.backend, &mut slot.input, arena.bytes())?.start();
+        let probed: usize = probes.iter().map(|probe| probe.count).sum();
+        let most = probes.iter().map(|probe| probe.count).max().unwrap_or(0);
+        let room = (self.fit.placement.slab * blocks).max(self.evaluate.placement.slab * most);
+        let slab: OffsetMut<f64> = at_least(self.backend, &mut slot.slab, 8 * room)?.at();
+        let (n, bins) = (self.plan.n_params as usize, self.plan.n_bins as usize);
+        let parts = Parts {
+            outcomes: fits * size_of::<layout::Outcome>(),
+            parameters: fits * 8 * n,
+            values: probed * 16,
+            gradients: probed * 8 * n,
+            flags: fits * (n + bins),
+        };
+        let behind = parts.outcomes + parts.parameters + parts.values + parts.gradients;
+        let output = at_least(self.backend, &mut slot.output, behind + parts.flags)?.start();
+        let launch = FitLaunch {
+            plan: *self.plan,
+            offset: self.fit.placement.offset,
+            n_items: n_items as i32,
+            n_requests: input.requests.len() as i32,
+            slab,
+            slab_stride: self.fit.placement.slab as u64,
+            queue: input.queue.moved(base).cast(),
+            rounds: rounds.moved(base).cast(),
+            n_blocks: blocks as i32,
+            n_waiting: waiting as i32,
+            requests: requests.moved(base),
+            items: items.moved(base),
+            draws: toys.map_or(Offset::NULL, |toys| toys.draws),
+            first_toy: toys.map_or(0, |toys| toys.first),
+            outcomes: output.cast(),
+            parameters: output.plus(parts.outcomes).cast(),
+            flags: output.plus(behind),
+        };
+        slot.parts = parts;
+        slot.lane.write(base, arena.content(base))?;
+        slot.lane.launch(self.fit.kernel, self.fit.shape(blocks), bytemuck::bytes_of(&launch))?;
+        let mut values: OffsetMut<[f64; 2]> = launch.parameters.plus(fits * n).cast();
+        let mut gradients: OffsetMut<f64> = values.plus(probed).cast();
+        for probe in probes {
+            let launch = EvaluateLaunch {
+                data: probe.data.moved(base),
+                points: launch.parameters.plus(probe.first * n).cast(),
+                values: values.cast(),
+                gradients,
+                ..self.evaluate.evaluation(self.plan, slab, probe.count)
+            };
+            values = values.plus(probe.count);
+            gradients = gradients.plus(probe.count * n);
+            let shape = self.evaluate.shape(probe.count);
+            slot.lane.launch(self.evaluate.kernel, shape, bytemuck::bytes_of(&launch))?;
+        }
+        slot.lane.fetch(output, behind + parts.flags)
+    }
+}

@@ -1,0 +1,223 @@
+//! The certificate of a run on a device: a sample of its fits, evaluated again by the CPU.
+//!
+//! The sample is chosen before a launch, so that the device computes its gradients in the same launch. The CPU
+//! checks it while it finishes the other fits.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ns_core::{Control, DeviceCheck, FitRequest, Session, SessionError};
+
+use super::batch::{LaunchResults, Probe};
+use super::input::Input;
+use super::session::GpuSession;
+use crate::cpu::{put, take};
+use crate::eval::Dataset;
+use crate::lanes::jacobian;
+use crate::optimise::{EDM_TOLERANCE, classify};
+use crate::plan::Plan;
+use crate::shared_constants::{CONVERGED, FEWEST};
+use crate::task::FitDomain;
+
+/// Fits of one launch that are checked.
+pub(super) const CHECKED: usize = 2;
+
+/// Relative rounding of sums: the contract allows eight units of the last place of the sum of absolute terms.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+/// A task of a launch whose first fits are checked.
+pub(super) struct Sample<'a> {
+    /// Number of its first fit in the launch.
+    pub(super) first: usize,
+    /// Those that are checked.
+    pub(super) requests: &'a [FitRequest],
+    pub(super) data: Dataset,
+    /// Whether the device itself drew the data.
+    pub(super) drawn: bool,
+}
+
+/// Numbers of the tasks to check, of `count` tasks with at least `fits` fits each.
+pub(super) fn chosen(count: usize, fits: usize) -> impl Iterator<Item = usize> {
+    let n = CHECKED.div_ceil(fits.max(1)).min(count);
+    (0..n).map(move |i| (2 * i + 1) * count / (2 * n))
+}
+
+impl<'a> Sample<'a> {
+    pub(super) fn new(first: usize, requests: &'a [FitRequest], data: Dataset, drawn: bool) -> Self {
+        Self { first, requests: requests.get(..CHECKED).unwrap_or(requests), data, drawn }
+    }
+
+    /// The probe that the device computes for it.
+    pub(super) fn probe(&self, input: &mut Input) -> Probe {
+        let data = input.data(&self.data.main, &self.data.aux);
+        Probe { first: self.first, count: self.requests.len(), data }
+    }
+}
+
+/// The check of the samples of a launch, fit by fit and by several threads.
+pub(super) struct Checking<'a> {
+    session: &'a GpuSession,
+    results: LaunchResults<'a>,
+    /// Sample, number in the launch and request of each fit, in the order of the probes.
+    fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
+    found: Mutex<Result<DeviceCheck, SessionError>>,
+    /// Set where a certificate does not hold by the CPU's metric.
+    doubtful: AtomicBool,
+}
+
+impl<'a> Checking<'a> {
+    /// The samples are those of the launch's probes, in their order.
+    pub(super) fn new(
+        session: &'a GpuSession,
+        results: LaunchResults<'a>,
+        samples: &'a [Sample<'a>],
+    ) -> Self {
+        let fits = samples.iter().flat_map(|sample| {
+            sample.requests.iter().enumerate().map(move |(k, request)| (sample, sample.first + k, request))
+        });
+        let found = Mutex::new(Ok(DeviceCheck::default()));
+        Self { session, results, fits: fits.collect(), found, doubtful: AtomicBool::new(false) }
+    }
+
+    /// Fits to check.
+    pub(super) fn len(&self) -> usize {
+        self.fits.len()
+    }
+
+    /// Compares fit `i` of them with what the CPU finds at its point: value, gradient and EDM.
+    pub(super) fn check(&self, i: usize) {
+        let n = self.session.cpu.plan.n_parameters();
+        let gradient = self.results.gradients.get(i * n..(i + 1) * n);
+        let Some((&(sample, index, request), gradient)) = self.fits.get(i).zip(gradient) else { return };
+        let mut check = DeviceCheck::default();
+        let done = self.session.compare(&self.results, sample, (index, request), gradient, &mut check);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match (done, &mut *found) {
+            (Ok(true), Ok(all)) => all.merge(&check),
+            (Ok(false), _) => self.doubtful.store(true, Ordering::Relaxed),
+            (Err(error), Ok(_)) => *found = Err(error),
+            (_, Err(_)) => (),
+        }
+    }
+
+    /// Adds the check of a launch that made `own` fits to that of the session. False if one of its certificates does not hold: then
+    /// the CPU repeats its fits, and the check is dropped.
+    ///
+    /// # Errors
+    /// [`SessionError::DeviceDisagrees`] beyond the parity contract.
+    pub(super) fn end(self, own: u64) -> Result<bool, SessionError> {
+        let mut check = self.found.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        if self.doubtful.into_inner() {
+            return Ok(false);
+        }
+        check.n_fits = own;
+        self.session.check.lock().unwrap_or_else(PoisonError::into_inner).merge(&check);
+        Ok(true)
+    }
+}
+
+impl GpuSession {
+    /// Whether the certificate of a fit holds. Its metric uses derivatives of the expected yields at one
+    /// point that all fits share. If these derivatives are much smaller at the minimum (for example of a product of free factors),
+    /// the EDM in that metric is too small.
+    fn compare(
+        &self,
+        results: &LaunchResults<'_>,
+        sample: &Sample<'_>,
+        (index, request): (usize, &FitRequest),
+        gradient: &[f64],
+        check: &mut DeviceCheck,
+    ) -> Result<bool, SessionError> {
+        let (cpu, plan, data) = (&self.cpu, &self.cpu.plan, &sample.data);
+        let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
+        let Some(returned) = results.fit(index, n, n_bins) else { return Ok(true) };
+        if returned.outcome.status != CONVERGED {
+            return Ok(true);
+        }
+        let theta = returned.parameters;
+        let problem = cpu.problem(FitDomain::new(cpu.table(), request), data, false, Control::default());
+        let mut worker = take(&cpu.workers, plan);
+        let terms = worker.evaluate(&problem, theta, 0.0);
+        worker.gradient(&problem, theta);
+        let here = data.saturated_main + data.saturated_constraint;
+        let there = if sample.drawn { returned.outcome.saturated + plan.gaussian.constant } else { here };
+        let nll = returned.outcome.value + there;
+        let size = terms.scale + here.abs();
+        check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
+        let slopes = worker.scratch.gradient.clone();
+        // A parameter on its kink moves to the side that falls, if any does, with the slope of that side.
+        classify(&mut worker, &problem, theta);
+        let on_kink = |p: usize| plan.kinked[p] && theta[p] == 0.0;
+        let falling: Vec<f64> =
+            (0..n).map(|p| if on_kink(p) { worker.slope[p] } else { slopes[p] }).collect();
+        let lambda = worker.scratch.lambda.clone();
+        let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
+        // The largest error of a bin's slope.
+        let weight: Vec<f64> = data
+            .main
+            .iter()
+            .zip(&lambda)
+            .map(|(&n, lambda)| 1.0 + if n > 0.0 { n / lambda } else { 0.0 })
+            .collect();
+        for p in (0..n).filter(|&p| !problem.fixed[p]) {
+            let row = &rows[p * n_bins..(p + 1) * n_bins];
+            let sum: f64 = row.iter().zip(&weight).map(|(j, weight)| j.abs() * weight).sum();
+            let width = plan.gaussian_width(p);
+            let pull = width.map_or(1.0 + theta[p].abs(), |width| 1.0 / width);
+            check.gradient.add(
+                (gradient[p] - slopes[p]) * width.unwrap_or(1.0),
+                1e-12 * (sum + pull) * width.unwrap_or(1.0),
+            );
+        }
+        put(&cpu.workers, worker);
+        if let Some((what, difference)) = check.violation() {
+            return Err(SessionError::DeviceDisagrees {
+                device: self.device(),
+                what,
+                index,
+                difference: difference.largest,
+                tolerance: difference.tolerance,
+            });
+        }
+        let edm = diagonal_edm(plan, data, &lambda, &rows, &falling, theta, &|p| {
+            problem.fixed[p] || returned.is_held(p)
+        });
+        check.edm.add(edm, n as f64 * EDM_TOLERANCE + ROUNDING * size);
+        check.n_checked += 1;
+        Ok(check.edm.holds())
+    }
+}
+
+/// `sum_p g_p^2 / (2 M_pp)` over the parameters that move, with the gradient `g` and the diagonal of the Gauss-Newton metric
+/// `M` of the CPU. No term of it exceeds the EDM, so it is at most so many times the EDM as parameters move.
+fn diagonal_edm(
+    plan: &Plan,
+    data: &Dataset,
+    lambda: &[f64],
+    rows: &[f64],
+    gradient: &[f64],
+    theta: &[f64],
+    rests: &dyn Fn(usize) -> bool,
+) -> f64 {
+    let mut curvature = vec![0.0; theta.len()];
+    for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+        curvature[p] = w * w;
+    }
+    for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
+        curvature[p] = data.aux[a] / (theta[p] * theta[p]);
+    }
+    let weight = |(&n, &lambda): (&f64, &f64)| {
+        let near = if n > 0.0 { lambda } else { lambda.max(FEWEST) };
+        if lambda > 0.0 { n.max(FEWEST) / (near * near) } else { 0.0 }
+    };
+    let weights: Vec<f64> = data.main.iter().zip(lambda).map(weight).collect();
+    let of = |(p, row): (usize, &[f64])| {
+        let g = gradient[p];
+        if rests(p) || g == 0.0 {
+            return 0.0;
+        }
+        let data: f64 = row.iter().zip(&weights).map(|(j, w)| j * j * w).sum();
+        0.5 * g * g / (curvature[p] + data)
+    };
+    rows.chunks_exact(plan.n_bins().max(1)).enumerate().map(of).sum()
+}

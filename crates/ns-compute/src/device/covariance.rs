@@ -1,0 +1,375 @@
+//! Uncertainties of a batch of fits, from exact Hessians and their inverses on the device.
+//!
+//! Fits are made without uncertainties. Then one pass computes the covariances at all their minima. Where the
+//! device cannot confirm a fit (the Hessian is not safely positive, or the certificate does not hold with it), the CPU
+//! computes the uncertainties as for its own fits. Which of the two does so depends on the fit alone.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ns_core::{
+    Control, Covariance, FitFailure, FitOutcome, Inactive, OutcomeParts, Search, SessionError, TaskOutcome,
+};
+
+use super::backend::{Buffer, Kernel, Shape};
+use super::hessian::{HessianPlacement, Sets};
+use super::layout::CovarianceLaunch;
+use super::offset::Offset;
+use super::session::GpuSession;
+use super::shape::RESERVED;
+use crate::eval::Dataset;
+use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
+use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
+use crate::task::FitDomain;
+
+/// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
+/// the Hessian is amplified by its inverse, and below it the CPU looks whether a direction is flat.
+const LEAST_LEFT: f64 = 1e-7;
+
+/// Above this EDM the Newton step that comes with a covariance is taken once, as on the CPU, because the covariance depends on the
+/// point.
+const LAST_STEP: f64 = 1e-14;
+
+/// Most bytes of the covariances of one launch that are copied to the host.
+const MOST_FETCHED: usize = 64 << 20;
+
+/// The fits of tasks, with their requests and data.
+pub(super) struct Fitted<'a> {
+    /// The box of a request, by task and request.
+    pub(super) domain: &'a (dyn Fn(usize, usize) -> Cow<'a, FitDomain> + Sync),
+    /// Sets of data on the device, and which of them a task has.
+    pub(super) sets: Offset<f64>,
+    pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
+    /// The data, for the CPU.
+    pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
+    /// Whether they are toys.
+    pub(super) drawn: bool,
+}
+
+/// A fit: index of its task, and index within the task.
+type FitIndex = (usize, usize);
+
+/// The results for one fit.
+struct ReturnedCovariance<'a> {
+    least: f64,
+    edm: f64,
+    slope: &'a [f64],
+    step: &'a [f64],
+    variances: &'a [f64],
+}
+
+impl GpuSession {
+    /// The placement of Hessians, if the device can compute what is `wanted` after the fits.
+    pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
+        let asked = wanted.uncertainties || wanted.covariance;
+        let size = self.cpu.plan.n_parameters();
+        self.hessians.as_ref().filter(|_| asked && (1..=DENSE_LIMIT).contains(&size))
+    }
+
+    /// Adds uncertainties to the fits of `outcomes` that have none yet.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn add_uncertainties(
+        &self,
+        placement: &HessianPlacement,
+        outcomes: &mut [TaskOutcome],
+        fitted: &Fitted<'_>,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+    ) -> Result<(), SessionError> {
+        let (mut here, mut left) = (Vec::new(), Vec::new());
+        for (i, task) in outcomes.iter().enumerate() {
+            for (k, fit) in task.fits.iter().enumerate() {
+                if let Ok(fit) = fit
+                    && fit.uncertainties.is_empty()
+                {
+                    let plain = self.is_plain(fit, &(fitted.domain)(i, k));
+                    let list = if plain { &mut here } else { &mut left };
+                    list.push((i, k));
+                }
+            }
+        }
+        let n = self.cpu.plan.n_parameters();
+        let most = if wanted.covariance { (MOST_FETCHED / (8 * n * n)).max(1) } else { usize::MAX };
+        for places in here.chunks(self.at_a_time().min(most)) {
+            if control.is_cancelled() {
+                break;
+            }
+            self.invert(placement, outcomes, fitted, wanted, places, &mut left)?;
+        }
+        self.leave(outcomes, fitted, wanted, control, &left);
+        if control.is_cancelled() {
+            let missing = |fit: &FitOutcome| fit.uncertainties.is_empty();
+            for fit in outcomes.iter_mut().flat_map(|task| &mut task.fits) {
+                if fit.as_ref().is_ok_and(missing) {
+                    *fit = Err(FitFailure::Cancelled);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every parameter that moves at the end of a fit has a curvature: none sits on a bound or next to a kink that does not
+    /// hold it, and no direction is known to be flat.
+    fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
+        let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
+        let at_an_edge = |p: usize, x: f64| {
+            let kinked = x.abs() < NEAR_KINK && self.cpu.plan.kinked[p];
+            x <= domain.lower[p] || x >= domain.upper[p] || kinked
+        };
+        fit.converged()
+            && fit.inactive.iter().all(|(_, why)| *why != Inactive::Flat)
+            && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
+    }
+
+    /// Fills in the fits at `places`, and adds those that it cannot confirm to `left`. Most take one launch, the others two.
+    fn invert(
+        &self,
+        placement: &HessianPlacement,
+        outcomes: &mut [TaskOutcome],
+        fitted: &Fitted<'_>,
+        wanted: OutcomeParts,
+        places: &[FitIndex],
+        left: &mut Vec<FitIndex>,
+    ) -> Result<(), SessionError> {
+        let n = self.cpu.plan.n_parameters();
+        let mut problems = Problems::default();
+        for &(i, k) in places {
+            let Some(Ok(fit)) = outcomes.get(i).and_then(|task| task.fits.get(k)) else { continue };
+            let domain = (fitted.domain)(i, k);
+            let mut rests: Vec<u8> =
+                domain.fixed.iter().map(|fixed| if *fixed { RESTS } else { MOVES_FREELY }).collect();
+            for &(p, why) in &fit.inactive {
+                rests[p] = if why == Inactive::Kink { RESTS } else { HELD_BY_BOUND };
+            }
+            problems.push((i, k), None, &fit.parameters, &rests, (fitted.set_of)(i) as i32);
+        }
+        while !problems.places.is_empty() {
+            let solved = self.solve(placement, fitted.sets, &problems, wanted)?;
+            let mut next = Problems::default();
+            for (m, &((i, k), before)) in problems.places.iter().enumerate() {
+                let Some(Ok(fit)) = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k)) else {
+                    continue;
+                };
+                let (found, row) = (solved.get(m, n), m * n..(m + 1) * n);
+                if found.is_safe() && found.edm <= LAST_STEP {
+                    if let Some(edm) = before {
+                        fit.parameters.copy_from_slice(&problems.points[row]);
+                        // From the quadratic form, whose error is far below rounding here.
+                        fit.nll -= edm - found.edm;
+                    }
+                    found.put_into(fit);
+                    fit.covariance = self.fetch_covariance(&solved, m)?;
+                } else if found.is_safe()
+                    && before.is_none()
+                    && let Some(point) = self.step(fit, &(fitted.domain)(i, k), found.step)
+                {
+                    next.push((i, k), Some(found.edm), &point, &problems.rests[row], problems.sets[m]);
+                } else {
+                    left.push((i, k));
+                }
+            }
+            problems = next;
+        }
+        Ok(())
+    }
+
+    /// The end of the last step of a fit; `None` if that is outside the bounds, or across a kink.
+    fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
+        let to = |(p, (x, step)): (usize, (&f64, &f64))| {
+            let to = x + step;
+            let crosses = self.cpu.plan.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
+            let inside = to > domain.lower[p] && to < domain.upper[p];
+            (*step == 0.0 || (inside && !crosses)).then_some(to)
+        };
+        fit.parameters.iter().zip(step).enumerate().map(to).collect()
+    }
+
+    /// Hessians and their inverses.
+    fn solve(
+        &self,
+        placement: &HessianPlacement,
+        sets: Offset<f64>,
+        problems: &Problems,
+        wanted: OutcomeParts,
+    ) -> Result<Solved, SessionError> {
+        let (n, count, backend) = (self.cpu.plan.n_parameters(), problems.sets.len(), &self.backend);
+        let made =
+            self.start_hessians(placement, Sets { data: sets, of: &problems.sets }, &problems.points)?;
+        let rests = Buffer::holding(backend, &problems.rests)?;
+        let variances = Buffer::new(backend, 8 * n * count)?;
+        let steps = Buffer::new(backend, 8 * n * count)?;
+        let found = Buffer::new(backend, 16 * count)?;
+
+        let rows = n.next_multiple_of(TILE);
+        let side = rows / TILE;
+        let (table, matrix) = (TABLE_COLUMNS * rows, TILE * TILE * (side * (side + 1) / 2));
+        let in_shared = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
+        let shared = 8 * if in_shared { table + matrix } else { table };
+        let threads = threads(n);
+        let blocks = backend.resident(Kernel::Covariance, threads, shared)?.min(count).max(1);
+        let slab = Buffer::new(backend, if in_shared { 0 } else { 8 * matrix * blocks })?;
+        let launch = CovarianceLaunch {
+            n: n as i32,
+            n_matrices: count as i32,
+            in_shared: i32::from(in_shared),
+            slab: slab.at(),
+            slab_stride: matrix as u64,
+            hessians: made.hessians.at(),
+            wanted: i32::from(wanted.covariance),
+            gradients: made.gradients.at(),
+            rests: rests.at(),
+            usable: made.usable.at(),
+            variances: variances.at(),
+            steps: steps.at(),
+            found: found.at(),
+            ..CovarianceLaunch::default()
+        };
+        let shape = Shape { blocks: blocks as u32, threads, shared: shared as u32 };
+        backend.launch(Kernel::Covariance, shape, bytemuck::bytes_of(&launch))?;
+
+        Ok(Solved {
+            found: found.read(2 * count)?,
+            slopes: made.gradients.read(n * count)?,
+            variances: variances.read(n * count)?,
+            steps: steps.read(n * count)?,
+            covariances: wanted.covariance.then_some(made.hessians),
+        })
+    }
+
+    /// The covariance of point number `m`, if it is wanted. It is copied directly to its final memory, because covariances are large.
+    fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
+        let Some(covariances) = &solved.covariances else { return Ok(None) };
+        let n = self.cpu.plan.n_parameters();
+        let mut values = vec![0.0_f64; n * n];
+        covariances.read_into(n * n * m, &mut values)?;
+        Ok(Some(Arc::new(Covariance { n, values })))
+    }
+}
+
+/// Points whose covariances are to be computed, one after the other.
+#[derive(Default)]
+struct Problems {
+    /// Whose they are, and the EDM before the last step where that has been taken.
+    places: Vec<(FitIndex, Option<f64>)>,
+    points: Vec<f64>,
+    /// The state of each parameter there (moving, at rest, held by a bound).
+    rests: Vec<u8>,
+    /// Set of data of each.
+    sets: Vec<i32>,
+}
+
+impl Problems {
+    fn push(&mut self, place: FitIndex, before: Option<f64>, point: &[f64], rests: &[u8], set: i32) {
+        self.places.push((place, before));
+        self.points.extend_from_slice(point);
+        self.rests.extend_from_slice(rests);
+        self.sets.push(set);
+    }
+}
+
+/// The results for many points.
+struct Solved {
+    found: Vec<f64>,
+    slopes: Vec<f64>,
+    variances: Vec<f64>,
+    steps: Vec<f64>,
+    /// Still on the device.
+    covariances: Option<Buffer>,
+}
+
+impl Solved {
+    /// Of point number `m`, with `n` parameters.
+    fn get(&self, m: usize, n: usize) -> ReturnedCovariance<'_> {
+        let row = m * n..(m + 1) * n;
+        ReturnedCovariance {
+            least: self.found[2 * m],
+            edm: self.found[2 * m + 1],
+            slope: &self.slopes[row.clone()],
+            variances: &self.variances[row.clone()],
+            step: &self.steps[row],
+        }
+    }
+}
+
+impl ReturnedCovariance<'_> {
+    /// Whether the Hessian is safely positive, and the certificate holds with it. NaN gives false.
+    fn is_safe(&self) -> bool {
+        self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
+    }
+
+    /// Completes a fit as the CPU does, except for its covariance.
+    fn put_into(&self, fit: &mut FitOutcome) {
+        let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
+        fit.uncertainties = self.variances.iter().map(known).collect();
+        fit.certificate.edm = self.edm.max(0.0);
+        let pulls = fit.uncertainties.iter().zip(self.slope).filter_map(|(s, g)| s.map(|s| (g * s).abs()));
+        fit.certificate.projected_gradient = pulls.fold(0.0, f64::max);
+    }
+}
+
+impl GpuSession {
+    /// Repeats the fits at `places` on the CPU, from their minima, with uncertainties.
+    fn leave(
+        &self,
+        outcomes: &mut [TaskOutcome],
+        fitted: &Fitted<'_>,
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        places: &[FitIndex],
+    ) {
+        let reached: &[TaskOutcome] = outcomes;
+        let again = |number: usize| {
+            let mut fits = Vec::new();
+            let place = places.get(number).copied();
+            let fit = place.and_then(|(i, k)| reached.get(i)?.fits.get(k)?.as_ref().ok());
+            if let (Some(fit), Some((i, k)), false) = (fit, place, control.is_cancelled()) {
+                let domain = (fitted.domain)(i, k).into_owned();
+                let (data, mut result) = ((fitted.data)(i), Err(FitFailure::Cancelled));
+                self.lend(&mut |worker| {
+                    let problem = self.cpu.problem(domain.clone(), &data, fitted.drawn, control);
+                    result = finish(worker, &problem, fit, wanted);
+                });
+                fits.push(result);
+            }
+            TaskOutcome { fits }
+        };
+        let made = self.settle_all(places.len(), &again, 0, &|_| ());
+        for (&(i, k), mut made) in places.iter().zip(made) {
+            let to = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k));
+            if let (Some(to), Some(fit)) = (to, made.fits.pop()) {
+                *to = fit;
+            }
+        }
+    }
+}
+
+/// Continues a fit from its minimum, with uncertainties.
+fn finish(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    from: &FitOutcome,
+    wanted: OutcomeParts,
+) -> Result<FitOutcome, FitFailure> {
+    let mut fit = fit(worker, problem, &from.parameters, &[], Search::Local, false, None, wanted)?;
+    fit.n_iterations += from.n_iterations;
+    fit.n_evaluations += from.n_evaluations;
+    fit.certificate.indefinite_steps += from.certificate.indefinite_steps;
+    fit.certificate.restarts_improved = from.certificate.restarts_improved;
+    Ok(fit)
+}
+
+/// Threads of a block, by the size of the matrix alone: a few tiles for each.
+fn threads(n: usize) -> u32 {
+    match n {
+        ..=24 => 64,
+        25..=48 => 128,
+        49..=96 => 256,
+        _ => MOST_INVERTING as u32,
+    }
+}
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

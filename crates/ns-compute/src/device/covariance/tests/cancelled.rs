@@ -1,0 +1,82 @@
+//! A pass that is stopped leaves fits with their uncertainties and fits that say they were cancelled, none between.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+/// Fits of one model without uncertainties: so many that the device confirms, then so many beside their minimum, which
+/// the CPU is to finish.
+const CONFIRMED: usize = 4;
+const LEFT: usize = 3;
+
+/// When the user stops the pass.
+#[derive(Clone, Copy, PartialEq)]
+enum Stop {
+    /// Before anything is computed.
+    AtOnce,
+    /// While the CPU is at the first fit that the device has left.
+    InTheRest,
+}
+
+/// What a stopped pass makes of these fits, of one with uncertainties and of one that was not needed.
+fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
+    let model = fitted_model(13);
+    // One thread: the fits that are left go one by one.
+    let gpu = host::open(&model, &Execution { threads: 1, ..execution() }).unwrap();
+    let tasks: Vec<FitTask> =
+        (0..CONFIRMED + LEFT + 2).map(|i| task(local(&[(0, 0.8 + 0.1 * i as f64)]))).collect();
+    let mut outcomes = run(&gpu, &tasks, OutcomeParts::default());
+    for outcome in &mut outcomes[CONFIRMED..CONFIRMED + LEFT] {
+        outcome.fits[0].as_mut().unwrap().parameters[1] += 1e-3;
+    }
+    outcomes[CONFIRMED + LEFT] = run(&gpu, &tasks[CONFIRMED + LEFT..][..1], ALL).remove(0);
+    outcomes[CONFIRMED + LEFT + 1].fits[0] = Err(FitFailure::NotNeeded);
+    let before = outcomes.clone();
+    let stop = AtomicBool::new(false);
+    with_fitted(&gpu, &tasks, |fitted| {
+        let domain = |i: usize, k: usize| {
+            stop.fetch_or(at == Stop::AtOnce, Ordering::Relaxed);
+            (fitted.domain)(i, k)
+        };
+        let data = |i: usize| {
+            stop.store(true, Ordering::Relaxed);
+            (fitted.data)(i)
+        };
+        let watched = Fitted { domain: &domain, data: &data, ..*fitted };
+        let control = Control { observer: None, cancel: Some(&stop) };
+        gpu.add_uncertainties(gpu.covers(ALL).unwrap(), &mut outcomes, &watched, ALL, control).unwrap();
+    });
+    assert!(stop.into_inner(), "nobody was asked");
+    // What was done before stays as it was.
+    assert_eq!(text(&outcomes[CONFIRMED + LEFT..]), text(&before[CONFIRMED + LEFT..]));
+    let rest = outcomes.split_off(CONFIRMED);
+    (outcomes, rest)
+}
+
+/// Whether a fit has its uncertainties; one that has none must say why.
+fn has_uncertainties(outcome: &TaskOutcome) -> bool {
+    match &outcome.fits[0] {
+        Ok(fit) => {
+            assert!(fit.uncertainties.iter().any(Option::is_some) && fit.covariance.is_some(), "{fit:?}");
+            true
+        }
+        Err(failure) => {
+            assert_eq!(*failure, FitFailure::Cancelled);
+            false
+        }
+    }
+}
+
+#[test]
+fn stopped_at_once_all_fits_without_uncertainties_are_cancelled() {
+    let (confirmed, rest) = stopped(Stop::AtOnce);
+    assert!(!confirmed.iter().chain(&rest[..LEFT]).any(has_uncertainties));
+}
+
+#[test]
+fn stopped_in_the_rest_what_is_done_stays() {
+    let (confirmed, rest) = stopped(Stop::InTheRest);
+    assert!(confirmed.iter().all(has_uncertainties));
+    // The fit that was under way ends between two iterations, and none is begun after it.
+    assert!(!rest[..LEFT].iter().any(has_uncertainties));
+}

@@ -1,0 +1,356 @@
+//! A CUDA device through NVIDIA's driver.
+//!
+//! One context (the primary one, which other libraries of the process share), one stream, one module per device,
+//! made when first needed and kept until the process ends: making them takes a fifth of a second.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::result::{self, DriverError, stream::StreamKind};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
+use ns_core::{Device, SessionError};
+
+use super::super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::super::offset::{Memory, Offset};
+use super::failure::{DriverCall, explain};
+use super::functions::Functions;
+use super::images;
+use super::lane::CudaLane;
+use super::loading::{self, attribute, guarded};
+use super::pool::Pool;
+use super::staging::Staging;
+
+/// Copies to the device up to this size go without page-locked memory: the driver takes them along with the command.
+const SMALL: usize = 64 << 10;
+/// Most bytes of freed memory that are kept.
+const KEPT: usize = 1 << 30;
+/// Bytes of a kernel's parameters that every GPU takes.
+const MOST_PARAMETERS: usize = 4096;
+
+/// A device.
+pub(super) struct CudaDriver {
+    pub(super) device: Device,
+    pub(super) properties: Properties,
+    context: Handle<sys::CUctx_st>,
+    stream: Handle<sys::CUstream_st>,
+    pub(super) functions: Functions,
+    pool: Mutex<Pool>,
+    staging: Mutex<Option<Staging>>,
+    lost: AtomicBool,
+}
+
+/// A handle of the driver.
+pub(super) struct Handle<T>(pub(super) *mut T);
+
+// SAFETY: handles of the driver are good on any thread.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as above; the driver locks what it must.
+unsafe impl<T> Sync for Handle<T> {}
+
+/// The device of this index. The first call makes it ready; later ones get the same.
+///
+/// # Errors
+/// If the driver, the device, or code for the GPU is missing, each with its remedy.
+pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
+    // A lock for each device: several are made ready side by side.
+    type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
+    static OPEN: Mutex<BTreeMap<usize, DriverSlot>> = Mutex::new(BTreeMap::new());
+    let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
+    let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
+    if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
+        // Where no session holds it any more, this ends the broken context and the next is a new one.
+        *open = None;
+    }
+    if let Some(device) = open.as_ref() {
+        return Ok(Arc::clone(device));
+    }
+    let device = Arc::new(guarded(Device::Cuda(index), || CudaDriver::new(index))?);
+    *open = Some(Arc::clone(&device));
+    WARM.store(true, Ordering::Relaxed);
+    Ok(device)
+}
+
+/// Set once a device has been made ready.
+static WARM: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has made a device ready before: the next session then opens at once.
+#[must_use]
+pub fn is_warm() -> bool {
+    WARM.load(Ordering::Relaxed)
+}
+
+impl CudaDriver {
+    fn new(index: usize) -> Result<Self, SessionError> {
+        let device = Device::Cuda(index);
+        let driver = loading::driver()?;
+        let handle = loading::handle(driver, index)?;
+        let found = loading::describe(driver, index)?;
+        let images = images::choose(index, &found.name, found.capability, driver.version)?;
+        let number = |which| attribute(index, handle, which);
+        let properties = Properties {
+            multiprocessors: found.multiprocessors,
+            shared_per_block: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
+                as usize,
+            shared_per_multiprocessor: number(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+            )? as usize,
+            memory: found.memory,
+        };
+        let failed = |error: DriverError| explain(device, DriverCall::Opening, error.0);
+        // SAFETY: the handle is one that the driver gave; what is retained is released when this is dropped.
+        let context = unsafe { result::primary_ctx::retain(handle) }.map_err(failed)?;
+        let mut this = Self {
+            device,
+            properties,
+            context: Handle(context),
+            stream: Handle(std::ptr::null_mut()),
+            functions: Functions::new(images),
+            pool: Mutex::new(Pool::new(KEPT.min(usize::try_from(found.memory / 8).unwrap_or(KEPT)))),
+            staging: Mutex::new(None),
+            lost: AtomicBool::new(false),
+        };
+        // The stream does not wait for work of other libraries on the default stream.
+        this.stream =
+            Handle(this.inside(DriverCall::Opening, || result::stream::create(StreamKind::NonBlocking))?);
+        Ok(this)
+    }
+
+    /// Calls the driver with the device's context current, and leaves the thread's context as it was.
+    pub(super) fn inside<T>(
+        &self,
+        doing: DriverCall,
+        call: impl FnOnce() -> Result<T, DriverError>,
+    ) -> Result<T, SessionError> {
+        guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
+    }
+
+    /// The error for one of the driver; remembers the loss of the device.
+    pub(super) fn failed(&self, doing: DriverCall, code: CUresult) -> SessionError {
+        let error = explain(self.device, doing, code);
+        if matches!(error, SessionError::DeviceLost { .. }) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        error
+    }
+
+    /// Calls the driver with the device's context current.
+    pub(super) fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
+        // SAFETY: the context is retained as long as `self` lives.
+        unsafe { sys::cuCtxPushCurrent_v2(self.context.0) }.result()?;
+        let result = call();
+        let mut popped = std::ptr::null_mut();
+        // SAFETY: it takes away what was pushed above.
+        let restored = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) }.result();
+        result.and_then(|value| restored.map(|()| value))
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Free memory now, bytes.
+    pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
+        let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
+        Ok((free + self.pool().held()) as u64)
+    }
+
+    /// Frees memory. After a failure of the device this is not possible and not needed.
+    fn free(&self, addresses: Vec<u64>) {
+        let _ = self.inside(DriverCall::Allocating, || {
+            for address in addresses {
+                // SAFETY: the address came from the driver and nobody uses it any more.
+                unsafe { result::free_sync(address) }?;
+            }
+            Ok(())
+        });
+    }
+
+    /// Starts a kernel on a stream of this device.
+    pub(super) fn launch_on(
+        &self,
+        stream: sys::CUstream,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError> {
+        if shape.blocks == 0 {
+            return Ok(());
+        }
+        if parameter.len() > MOST_PARAMETERS {
+            return Err(SessionError::TooLarge {
+                what: format!("the parameter of {}", kernel.symbol()),
+                needed: parameter.len() as u64,
+                limit: MOST_PARAMETERS as u64,
+            });
+        }
+        let function = self.function(kernel)?;
+        self.allow(function, shape.shared)?;
+        // The driver reads as many bytes as the kernel's parameter has, from an address fit for numbers.
+        let mut bytes = [0_u64; MOST_PARAMETERS / 8];
+        for (word, chunk) in bytes.iter_mut().zip(parameter.chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_ne_bytes(eight);
+        }
+        let mut parameters = [(&raw mut bytes).cast::<c_void>()];
+        self.inside(DriverCall::Launching, || {
+            // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
+            // returns; the offsets in them are addresses and the session's to answer for.
+            unsafe {
+                result::launch_kernel(
+                    function.handle.0,
+                    (shape.blocks, 1, 1),
+                    (shape.threads, 1, 1),
+                    shape.shared,
+                    stream,
+                    &mut parameters,
+                )
+            }
+        })
+    }
+
+    /// Makes `lane` wait for all work that was submitted to this device directly so far; `event` belongs to the lane.
+    ///
+    /// # Safety
+    /// Stream and event must be alive and of this device. The device's context must be current.
+    pub(super) unsafe fn precede(&self, lane: sys::CUstream, event: sys::CUevent) -> Result<(), DriverError> {
+        // SAFETY: the caller answers for both; the device's own stream lives as long as it.
+        unsafe {
+            result::event::record(event, self.stream.0)?;
+            result::stream::wait_event(lane, event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
+        }
+    }
+
+    /// Whether the device was lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Runs with the page-locked memory.
+    fn staged(
+        &self,
+        doing: DriverCall,
+        copy: impl FnOnce(&mut Staging, sys::CUstream) -> Result<(), DriverError>,
+    ) -> Result<(), SessionError> {
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inside(doing, || {
+            let staging = match &mut *staging {
+                Some(staging) => staging,
+                empty => empty.insert(Staging::new()?),
+            };
+            copy(staging, self.stream.0)
+        })
+    }
+}
+
+impl Backend for CudaDriver {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
+        if bytes == 0 {
+            return Ok(Offset::NULL);
+        }
+        let size = Pool::size(bytes);
+        if let Some(address) = self.pool().take(size) {
+            return Ok(Offset::new(address));
+        }
+        let ask = || {
+            self.inside(DriverCall::Allocating, || {
+                // SAFETY: the memory is written before it is read.
+                match unsafe { result::malloc_sync(size) } {
+                    Ok(address) => Ok(Some(address)),
+                    Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
+                    Err(error) => Err(error),
+                }
+            })
+        };
+        let mut given = ask()?;
+        if given.is_none() {
+            // The pool may hold the memory that is missing.
+            let kept = self.pool().empty();
+            self.free(kept);
+            given = ask()?;
+        }
+        match given {
+            Some(address) => Ok(Offset::new(address)),
+            None => {
+                let free = self.free_memory()?;
+                Err(SessionError::OutOfDeviceMemory { device: self.device, needed: size as u64, free })
+            }
+        }
+    }
+
+    fn release(&self, memory: Memory, bytes: usize) {
+        if bytes == 0 || self.lost.load(Ordering::Relaxed) {
+            return;
+        }
+        if !self.pool().keep(memory.bytes(), Pool::size(bytes)) {
+            self.free(vec![memory.bytes()]);
+        }
+    }
+
+    fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        if from.len() <= SMALL {
+            // SAFETY: `to` is device memory of that size; from pageable memory the driver has read all of it when
+            // the call returns.
+            return self.inside(DriverCall::Copying, || unsafe {
+                result::memcpy_htod_async(to.bytes(), from, self.stream.0)
+            });
+        }
+        // SAFETY: as above.
+        self.staged(DriverCall::Copying, |staging, stream| unsafe { staging.write(stream, to.bytes(), from) })
+    }
+
+    fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        // Errors of kernels started before come to light here.
+        // SAFETY: `from` is device memory of that size.
+        self.staged(DriverCall::Waiting, |staging, stream| unsafe { staging.read(stream, from.bytes(), to) })
+    }
+
+    fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError> {
+        let function = self.function(kernel)?;
+        self.allow(function, shared)?;
+        let blocks = self.inside(DriverCall::Asking, || {
+            // SAFETY: the function is of a module that stays loaded.
+            unsafe {
+                result::occupancy::max_active_block_per_multiprocessor(
+                    function.handle.0,
+                    i32::try_from(threads).unwrap_or(i32::MAX),
+                    shared as usize,
+                )
+            }
+        })?;
+        Ok(usize::try_from(blocks).unwrap_or(0))
+    }
+
+    fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
+        self.launch_on(self.stream.0, kernel, shape, parameter)
+    }
+
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(CudaLane::new(self)?))
+    }
+}
+
+impl Drop for CudaDriver {
+    /// Happens only after the device was lost. Releasing the context frees everything in it.
+    fn drop(&mut self) {
+        let Device::Cuda(index) = self.device else { return };
+        let _ = guarded(self.device, || {
+            let handle = loading::handle(loading::driver()?, index)?;
+            // SAFETY: it was retained once, when this was made.
+            let _ = unsafe { result::primary_ctx::release(handle) };
+            Ok(())
+        });
+    }
+}

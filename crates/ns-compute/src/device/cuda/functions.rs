@@ -1,0 +1,159 @@
+//! The kernels of a device: loaded when first needed, and how much shared memory each may have.
+
+use std::ffi::{CString, c_void};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{self, CUfunction_attribute as FunctionAttribute, CUresult};
+use ns_core::SessionError;
+
+use super::super::backend::Kernel;
+use super::driver::{CudaDriver, Handle};
+use super::failure::{DriverCall, name};
+use super::images::Image;
+use super::loading::guarded;
+
+/// Dynamic shared memory that a kernel has without asking for more.
+const PLAIN_SHARED: u32 = 48 << 10;
+/// "As much shared memory as there is" in percent of what L1 cache and shared memory divide.
+const ALL_SHARED: i32 = 100;
+
+/// A kernel, and the dynamic shared memory that it has been allowed.
+pub(super) struct Function {
+    pub(super) handle: Handle<sys::CUfunc_st>,
+    /// Locked while it is changed; otherwise of two simultaneous changes the smaller one could come last.
+    allowed: Mutex<u32>,
+}
+
+/// All kernels of a device.
+pub(super) struct Functions {
+    /// The images that the driver may load, best first.
+    images: Vec<Image>,
+    loaded: OnceLock<Vec<Function>>,
+    /// Locked while the code is loaded. Holds the reason once the GPU has refused all of it.
+    refused: Mutex<Option<SessionError>>,
+}
+
+impl Functions {
+    /// None is loaded yet.
+    pub(super) fn new(images: Vec<Image>) -> Self {
+        Self { images, loaded: OnceLock::new(), refused: Mutex::new(None) }
+    }
+}
+
+impl CudaDriver {
+    /// Loads the code, once, and finds the kernels in it.
+    pub(super) fn function(&self, kernel: Kernel) -> Result<&Function, SessionError> {
+        let functions = match self.functions.loaded.get() {
+            Some(functions) => functions,
+            None => self.load_once()?,
+        };
+        let place = Kernel::ALL.iter().position(|&other| other == kernel);
+        place
+            .and_then(|place| functions.get(place))
+            .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
+    }
+
+    /// Errors about the code are final; other errors, for example about memory, may be temporary.
+    fn load_once(&self) -> Result<&[Function], SessionError> {
+        let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = refused.as_ref() {
+            return Err(error.clone());
+        }
+        if let Some(functions) = self.functions.loaded.get() {
+            return Ok(functions);
+        }
+        let functions = self.load().inspect_err(|error| {
+            if matches!(error, SessionError::KernelImage { .. }) {
+                *refused = Some(error.clone());
+            }
+        })?;
+        Ok(self.functions.loaded.get_or_init(|| functions))
+    }
+
+    fn load(&self) -> Result<Vec<Function>, SessionError> {
+        let mut reasons = Vec::new();
+        for image in &self.functions.images {
+            let loaded = guarded(self.device, || {
+                Ok(self.current(|| {
+                    // SAFETY: the image is machine code or text with a zero at its end, and lives for ever.
+                    let module = unsafe { result::module::load_data(image.code.as_ptr().cast::<c_void>()) }?;
+                    Kernel::ALL.iter().map(|kernel| find(module, *kernel)).collect::<Result<Vec<_>, _>>()
+                }))
+            })?;
+            match loaded {
+                Ok(functions) => return Ok(functions),
+                Err(DriverError(code)) if is_about_code(code) => {
+                    reasons.push(format!("{}: {}", image.name, name(code)));
+                }
+                Err(DriverError(code)) => return Err(self.failed(DriverCall::Opening, code)),
+            }
+        }
+        Err(self.no_image(reasons.join("; ")))
+    }
+
+    fn no_image(&self, error: String) -> SessionError {
+        SessionError::KernelImage {
+            device: self.device,
+            error,
+            remedy: "Update NVIDIA's driver (its package with the PTX compiler, libnvidia-ptxjitcompiler, included), or \
+                     choose the device cpu",
+        }
+    }
+
+    /// Lets a kernel have this much dynamic shared memory.
+    pub(super) fn allow(&self, function: &Function, shared: u32) -> Result<(), SessionError> {
+        if shared as usize > self.properties.shared_per_block {
+            return Err(SessionError::TooLarge {
+                what: format!("the working memory of a block on {}", self.device),
+                needed: u64::from(shared),
+                limit: self.properties.shared_per_block as u64,
+            });
+        }
+        let mut allowed = function.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared <= *allowed {
+            return Ok(());
+        }
+        self.inside(DriverCall::Launching, || {
+            // SAFETY: the function is of a module that stays loaded.
+            unsafe {
+                if shared > PLAIN_SHARED {
+                    result::function::set_function_attribute(
+                        function.handle.0,
+                        FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                        i32::try_from(shared).unwrap_or(i32::MAX),
+                    )?;
+                }
+                result::function::set_function_attribute(
+                    function.handle.0,
+                    FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                    ALL_SHARED,
+                )
+            }
+        })?;
+        *allowed = shared;
+        Ok(())
+    }
+}
+
+fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> {
+    let symbol = CString::new(kernel.symbol()).map_err(|_| DriverError(CUresult::CUDA_ERROR_NOT_FOUND))?;
+    // SAFETY: the module was loaded just now and stays loaded.
+    let handle = unsafe { result::module::get_function(module, symbol) }?;
+    Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
+}
+
+/// Errors that another piece of code may not have.
+fn is_about_code(code: CUresult) -> bool {
+    matches!(
+        code,
+        CUresult::CUDA_ERROR_INVALID_IMAGE
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_INVALID_PTX
+            | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+            | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+            | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED
+            | CUresult::CUDA_ERROR_INVALID_SOURCE
+            | CUresult::CUDA_ERROR_NOT_FOUND
+    )
+}

@@ -1,0 +1,128 @@
+//! The compiled kernels in every build, and the choice between them for a GPU.
+//!
+//! `scripts/kernels` makes them; `.ci/run` fails where they are not those of the sources.
+
+use ns_core::SessionError;
+
+use super::super::backend::Kernel;
+
+/// The least driver: CUDA 12.0, of December 2022. Older ones reject the PTX and the machine code.
+pub(super) const LEAST_DRIVER: u32 = 12_000;
+/// The least compute capability: Volta. The PTX is written for it.
+pub(super) const LEAST_CAPABILITY: (u32, u32) = (7, 0);
+
+/// Code for the driver to load.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Image {
+    /// For messages: `sm_90`, `PTX`.
+    pub(super) name: &'static str,
+    /// Machine code, or text that ends with a zero byte.
+    pub(super) code: &'static [u8],
+}
+
+impl Kernel {
+    /// All of them.
+    pub(super) const ALL: [Self; 6] =
+        [Self::Fit, Self::FitGlobal, Self::Evaluate, Self::EvaluateGlobal, Self::Covariance, Self::Draw];
+
+    /// The symbol.
+    pub(super) const fn symbol(self) -> &'static str {
+        match self {
+            Self::Fit => "ns_fit",
+            Self::FitGlobal => "ns_fit_global",
+            Self::Evaluate => "ns_evaluate",
+            Self::EvaluateGlobal => "ns_evaluate_global",
+            Self::Covariance => "ns_covariance",
+            Self::Draw => "ns_draw",
+        }
+    }
+}
+
+/// Bytes at an address that suits the headers in them.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm90.cubin"));
+static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm80.cubin"));
+static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "\0");
+
+/// The code that a GPU and a driver take, best first. Machine code runs on GPUs of the same major and the same or
+/// a higher minor capability; PTX on all, once the driver has compiled it, which it keeps for the next time.
+///
+/// # Errors
+/// [`SessionError::CudaDriverTooOld`], [`SessionError::UnsupportedGpu`].
+pub(super) fn choose(
+    index: usize,
+    name: &str,
+    capability: (u32, u32),
+    driver: u32,
+) -> Result<Vec<Image>, SessionError> {
+    if driver < LEAST_DRIVER {
+        return Err(SessionError::CudaDriverTooOld { found: driver, needed: LEAST_DRIVER });
+    }
+    if capability < LEAST_CAPABILITY {
+        return Err(SessionError::UnsupportedGpu {
+            index,
+            name: name.to_owned(),
+            found: capability,
+            needed: LEAST_CAPABILITY,
+        });
+    }
+    let machine_code = match capability {
+        (9, _) => Some(Image { name: "sm_90", code: &SM_90.0 }),
+        (8, _) => Some(Image { name: "sm_80", code: &SM_80.0 }),
+        _ => None,
+    };
+    let ptx = Image { name: "PTX", code: PTX.as_bytes() };
+    Ok(machine_code.into_iter().chain([ptx]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(capability: (u32, u32), driver: u32) -> Result<Vec<&'static str>, SessionError> {
+        Ok(choose(0, "GPU", capability, driver)?.iter().map(|image| image.name).collect())
+    }
+
+    #[test]
+    fn each_gpu_gets_its_code_and_the_text_as_a_second_choice() {
+        assert_eq!(names((9, 0), 13_000), Ok(vec!["sm_90", "PTX"]));
+        assert_eq!(names((8, 0), 12_020), Ok(vec!["sm_80", "PTX"]));
+        assert_eq!(names((8, 9), 12_020), Ok(vec!["sm_80", "PTX"]));
+        for other in [(7, 0), (7, 5), (10, 0), (12, 0)] {
+            assert_eq!(names(other, 12_000), Ok(vec!["PTX"]));
+        }
+    }
+
+    #[test]
+    fn old_gpus_and_drivers_are_refused_with_what_would_do() {
+        let old_gpu = SessionError::UnsupportedGpu {
+            index: 0,
+            name: "GPU".to_owned(),
+            found: (6, 1),
+            needed: LEAST_CAPABILITY,
+        };
+        assert!(old_gpu.to_string().contains("compute capability 6.1; 7.0 is the least"), "{old_gpu}");
+        assert_eq!(names((6, 1), 13_000), Err(old_gpu));
+        let old_driver = SessionError::CudaDriverTooOld { found: 11_080, needed: LEAST_DRIVER };
+        assert!(old_driver.to_string().contains("CUDA 11.8, and 12.0 is the least"), "{old_driver}");
+        assert_eq!(names((9, 0), 11_080), Err(old_driver));
+    }
+
+    /// Every kernel is in every image, under its name, and the PTX is one that the least driver reads.
+    #[test]
+    fn images_hold_every_kernel() {
+        for capability in [(9, 0), (8, 0)] {
+            for image in choose(0, "GPU", capability, 13_000).unwrap_or_default() {
+                for kernel in Kernel::ALL {
+                    let symbol = kernel.symbol().as_bytes();
+                    let found = image.code.windows(symbol.len()).any(|window| window == symbol);
+                    assert!(found, "{} is not in {}", kernel.symbol(), image.name);
+                }
+            }
+        }
+        assert!(PTX.contains(".version 8.0\n") && PTX.contains(".target sm_70\n"));
+        assert!(SM_90.0.starts_with(b"\x7fELF") && SM_80.0.starts_with(b"\x7fELF"));
+    }
+}

@@ -1,0 +1,23 @@
+//! What is NVIDIA's: the driver, its errors, its memory and streams, and the code for its GPUs.
+
+mod driver;
+mod failure;
+mod functions;
+mod images;
+mod lane;
+mod loading;
+mod locked;
+mod open;
+mod pool;
+mod staging;
+
+pub use driver::is_warm;
+pub use loading::{CudaDevice, found};
+pub use open::open;
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+#[cfg(test)]
+pub(super) use open::backend;

@@ -1,0 +1,75 @@
+//! Sessions on NVIDIA GPUs: one of them, or all of one kind.
+
+use std::sync::Arc;
+
+use ns_core::{Device, Execution, Model, Session, SessionError};
+
+use super::super::backend::Backend;
+use super::super::multi_gpu::{MultiGpuSession, joined};
+use super::super::session::GpuSession;
+use super::driver;
+use super::loading::{CudaDevice, found};
+
+/// The device of this index.
+///
+/// # Errors
+/// As [`driver::open`].
+pub(in super::super) fn backend(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
+    Ok(driver::open(index)?)
+}
+
+/// Every device of the kind of the first, by index; no device is an error.
+fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
+    let kind = |gpu: &CudaDevice| (gpu.name.clone(), gpu.capability, gpu.multiprocessors, gpu.memory);
+    let Some(first) = found.first().map(kind) else {
+        return Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 });
+    };
+    Ok(found.iter().filter(|gpu| kind(gpu) == first).map(|gpu| gpu.index).collect())
+}
+
+/// A session on the CUDA device that `execution` names: [`Device::CudaAll`] takes all of the kind of the first,
+/// everything else but an index the first.
+///
+/// # Errors
+/// If there is no driver, no such device, or not enough of its memory; as [`GpuSession::open`].
+pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
+    if execution.device == Device::CudaAll {
+        let gpus = alike(&found()?)?;
+        if gpus.len() > 1 {
+            // Making a device ready takes a fifth of a second.
+            let backends = std::thread::scope(|scope| {
+                let ready = |index: usize| Ok((Device::Cuda(index), backend(index)?));
+                let threads: Vec<_> =
+                    gpus.into_iter().map(|index| scope.spawn(move || ready(index))).collect();
+                threads.into_iter().map(joined).collect::<Result<Vec<_>, SessionError>>()
+            })?;
+            return Ok(Box::new(MultiGpuSession::open(model, execution, backends)?));
+        }
+    }
+    let index = match execution.device {
+        Device::Cuda(index) => index,
+        _ => 0,
+    };
+    Ok(Box::new(GpuSession::open(model, execution, Device::Cuda(index), backend(index)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_of_the_kind_of_the_first_are_taken() {
+        let gpu = |index, name: &str| CudaDevice {
+            index,
+            name: name.into(),
+            capability: (9, 0),
+            memory: 1 << 37,
+            multiprocessors: 132,
+            driver: 13_000,
+        };
+        assert_eq!(alike(&[]), Err(SessionError::NoSuchCudaDevice { index: 0, count: 0 }));
+        let found = [gpu(0, "NVIDIA H200"), gpu(1, "NVIDIA T4"), gpu(2, "NVIDIA H200")];
+        assert_eq!(alike(&found), Ok(vec![0, 2]));
+        assert_eq!(alike(&found[1..]), Ok(vec![1]));
+    }
+}

@@ -1,0 +1,103 @@
+//! Page-locked memory through which copies go: while the device copies one piece, the host copies the next.
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+
+use super::locked::Locked;
+
+/// Bytes of a piece.
+const PIECE: usize = 2 << 20;
+
+/// Two pieces, used in turn.
+pub(super) struct Staging {
+    pieces: [Piece; 2],
+}
+
+/// Page-locked memory, and an event that is reached when the GPU has finished with it.
+struct Piece {
+    memory: Locked,
+    done: CUevent,
+}
+
+// SAFETY: the driver's handles are good on any thread.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// Allocates the memory. The device's context must be current, here and in all other functions.
+    pub(super) fn new() -> Result<Self, DriverError> {
+        Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
+    }
+
+    /// Copies to the device, in order with the stream. When it returns, `from` may change.
+    ///
+    /// # Safety
+    /// At `to` there must be as many bytes of device memory.
+    pub(super) unsafe fn write(&mut self, stream: CUstream, to: u64, from: &[u8]) -> Result<(), DriverError> {
+        let mut at = to;
+        for (i, chunk) in from.chunks(PIECE).enumerate() {
+            let piece = &mut self.pieces[i % 2];
+            piece.wait()?;
+            piece.memory.content_mut(chunk.len()).copy_from_slice(chunk);
+            // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
+            unsafe { result::memcpy_htod_async(at, piece.memory.content(chunk.len()), stream) }?;
+            piece.mark(stream)?;
+            at += chunk.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies from the device after everything the stream has been given, and waits for that.
+    ///
+    /// # Safety
+    /// At `from` there must be as many bytes of device memory.
+    pub(super) unsafe fn read(
+        &mut self,
+        stream: CUstream,
+        from: u64,
+        to: &mut [u8],
+    ) -> Result<(), DriverError> {
+        let mut at = from;
+        // One chunk is transferred while the previous one is copied.
+        let mut coming: Option<(usize, &mut [u8])> = None;
+        for (i, chunk) in to.chunks_mut(PIECE).enumerate() {
+            let piece = &mut self.pieces[i % 2];
+            // A write that still reads from this piece comes first in the stream.
+            // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
+            unsafe { result::memcpy_dtoh_async(piece.memory.content_mut(chunk.len()), at, stream) }?;
+            piece.mark(stream)?;
+            at += chunk.len() as u64;
+            if let Some((before, chunk)) = coming.replace((i % 2, chunk)) {
+                self.pieces[before].copy_out(chunk)?;
+            }
+        }
+        if let Some((last, chunk)) = coming {
+            self.pieces[last].copy_out(chunk)?;
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn new() -> Result<Self, DriverError> {
+        let mut memory = Locked::NONE;
+        memory.reserve(PIECE)?;
+        Ok(Self { memory, done: result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)? })
+    }
+
+    /// Marks this piece as in use until the work submitted to the stream so far is done.
+    fn mark(&self, stream: CUstream) -> Result<(), DriverError> {
+        // SAFETY: event and stream are of the current context.
+        unsafe { result::event::record(self.done, stream) }
+    }
+
+    fn wait(&self) -> Result<(), DriverError> {
+        // SAFETY: the event is of the current context; one never recorded counts as done.
+        unsafe { result::event::synchronize(self.done) }
+    }
+
+    fn copy_out(&mut self, to: &mut [u8]) -> Result<(), DriverError> {
+        self.wait()?;
+        to.copy_from_slice(self.memory.content(to.len()));
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Declares structures and enums that are shared with kernels: once, in Rust, together with their C++ text.
+
+use super::offset::Offset;
+
+/// A type that fields of structures have.
+pub(super) trait Field {
+    /// Whether there are offsets in it.
+    const HAS_OFFSETS: bool = false;
+
+    /// Adds the places of the offsets in it, which begins `at` so many bytes.
+    fn offsets(_at: usize, _places: &mut Vec<usize>) {}
+
+    /// Its declaration in C++, as a field of this name.
+    #[cfg(test)]
+    fn declare(name: &str) -> String;
+}
+
+/// A type that offsets lead to.
+pub(super) trait Element {
+    /// Its name in C++.
+    #[cfg_attr(not(test), allow(dead_code))]
+    const NAME: &'static str;
+}
+
+macro_rules! elements {
+    ($($kind:ty: $name:literal;)*) => {
+        $(impl Element for $kind {
+            const NAME: &'static str = $name;
+        })*
+    };
+}
+
+elements! {
+    u8: "uint8_t";
+    u16: "uint16_t";
+    i32: "int";
+    u32: "uint32_t";
+    u64: "uint64_t";
+    f64: "double";
+    [i32; 2]: "int2";
+    [i32; 4]: "int4";
+    [f64; 2]: "Pair";
+}
+
+macro_rules! numbers {
+    ($($kind:ty),*) => {
+        $(impl Field for $kind {
+            #[cfg(test)]
+            fn declare(name: &str) -> String {
+                format!("{} {name}", <$kind as Element>::NAME)
+            }
+        })*
+    };
+}
+
+numbers!(i32, u32, u64, f64);
+
+impl<T: Element, const N: usize> Field for [T; N] {
+    #[cfg(test)]
+    fn declare(name: &str) -> String {
+        format!("{} {name}[{N}]", T::NAME)
+    }
+}
+
+impl<T: Element, const WRITTEN: bool> Field for Offset<T, WRITTEN> {
+    const HAS_OFFSETS: bool = true;
+
+    fn offsets(at: usize, places: &mut Vec<usize>) {
+        places.push(at);
+    }
+
+    #[cfg(test)]
+    fn declare(name: &str) -> String {
+        let kind = if WRITTEN { "" } else { "const " };
+        format!("{kind}{}* {name}", T::NAME)
+    }
+}
+
+/// A structure or an enum for the header.
+#[cfg(test)]
+pub(crate) struct Declaration {
+    pub(crate) name: &'static str,
+    pub(crate) docs: &'static [&'static str],
+    /// Documentation and text of every field or variant.
+    pub(crate) parts: Vec<(&'static [&'static str], String)>,
+    /// Bytes.
+    pub(crate) size: usize,
+}
+
+/// Declares structures that kernels share: all fields are numbers or offsets, or structures of these.
+macro_rules! structures {
+    ($($(#[doc = $doc:literal])+ $name:ident {
+        $($(#[doc = $field_doc:literal])* $field:ident: $kind:ty,)*
+    })*) => {
+        $(
+            $(#[doc = $doc])+
+            #[repr(C)]
+            #[derive(Debug, Clone, Copy, Pod, Zeroable)]
+            // Some fields are of the kernels alone.
+            #[allow(dead_code)]
+            pub(super) struct $name {
+                $($(#[doc = $field_doc])* pub(super) $field: $kind,)*
+            }
+
+            impl Default for $name {
+                fn default() -> Self {
+                    Zeroable::zeroed()
+                }
+            }
+
+            impl Element for $name {
+                const NAME: &'static str = stringify!($name);
+            }
+
+            impl Field for $name {
+                const HAS_OFFSETS: bool = $(<$kind as Field>::HAS_OFFSETS)||*;
+
+                fn offsets(at: usize, places: &mut Vec<usize>) {
+                    $(<$kind as Field>::offsets(at + std::mem::offset_of!(Self, $field), places);)*
+                }
+
+                #[cfg(test)]
+                fn declare(name: &str) -> String {
+                    format!("{} {name}", Self::NAME)
+                }
+            }
+        )*
+
+        /// All of them, each after those that it has as fields.
+        #[cfg(test)]
+        pub(crate) fn structures() -> Vec<Declaration> {
+            vec![$(Declaration {
+                name: stringify!($name),
+                docs: &[$($doc),+],
+                parts: vec![$((&[$($field_doc),*] as &[&str], <$kind as Field>::declare(stringify!($field)))),*],
+                size: size_of::<$name>(),
+            }),*]
+        }
+    };
+}
+
+/// Declares an enum whose variants number arrays.
+macro_rules! enumeration {
+    ($(#[doc = $doc:literal])+ $name:ident, $declaration:ident {
+        $($(#[doc = $variant_doc:literal])* $variant:ident,)*
+    }) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(usize)]
+        pub(super) enum $name {
+            $($(#[doc = $variant_doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them, in order.
+            pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
+        }
+
+        /// It for the header.
+        #[cfg(test)]
+        pub(crate) fn $declaration() -> Declaration {
+            Declaration {
+                name: stringify!($name),
+                docs: &[$($doc),+],
+                parts: vec![$((&[$($variant_doc),*] as &[&str], stringify!($variant).to_owned())),*],
+                size: 0,
+            }
+        }
+    };
+}
+
+pub(super) use {enumeration, structures};

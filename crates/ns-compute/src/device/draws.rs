@@ -1,0 +1,191 @@
+//! The distributions that toys are drawn from, on the device.
+//!
+//! Everything that depends on a mean alone is computed by ns-core and copied unchanged. The kernels
+//! do the rest with the same exact operations, so they draw the same bits as the CPU.
+
+use std::sync::Arc;
+
+use ns_core::random::{Normal, Poisson};
+use ns_core::{AuxiliarySource, SessionError, ToySource};
+
+use super::backend::{Backend, Buffer};
+use super::layout::{DatumSource, Draws, PoissonRejection};
+use super::offset::Offset;
+use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
+
+/// The distributions of all data, and the tables of those drawn by inversion one after another.
+#[derive(Default)]
+struct Tables {
+    sources: Vec<DatumSource>,
+    thresholds: Vec<u64>,
+    guides: Vec<u16>,
+}
+
+impl Tables {
+    fn new(source: &ToySource) -> Self {
+        let mut tables = Self::default();
+        for poisson in &source.main {
+            tables.poisson(poisson);
+        }
+        for auxiliary in &source.auxiliary {
+            match auxiliary {
+                AuxiliarySource::Gaussian(normal) => tables.normal(normal),
+                AuxiliarySource::Poisson(poisson) => tables.poisson(poisson),
+            }
+        }
+        tables
+    }
+
+    fn poisson(&mut self, poisson: &Poisson) {
+        let mut datum =
+            DatumSource { method: DRAW_TABLE, thresholds: 0, guide: 0, unused: 0, numbers: [0.0; 7] };
+        if let Some(of) = poisson.rejection() {
+            datum.method = DRAW_REJECTION;
+            datum.numbers = bytemuck::cast(PoissonRejection {
+                whole: of.whole,
+                part: of.part,
+                mean: of.mean,
+                a: of.a,
+                b: of.b,
+                attempts: of.attempts,
+                squeeze: of.squeeze,
+            });
+        }
+        if let Some(table) = poisson.table() {
+            // Tables have at most 2000 thresholds: two million data would be needed to overflow these.
+            datum.thresholds = self.thresholds.len() as u32;
+            datum.guide = self.guides.len() as u32;
+            datum.numbers[0] = table.first() as f64;
+            self.thresholds.extend_from_slice(table.thresholds());
+            self.guides.extend_from_slice(table.guide());
+        }
+        self.sources.push(datum);
+    }
+
+    fn normal(&mut self, normal: &Normal) {
+        let mut numbers = [0.0; 7];
+        numbers[0] = normal.mean();
+        numbers[1] = normal.sigma();
+        self.sources.push(DatumSource { method: DRAW_NORMAL, thresholds: 0, guide: 0, unused: 0, numbers });
+    }
+}
+
+/// A source of toys in the memory of a device.
+pub(super) struct Uploaded {
+    draws: Buffer,
+    /// What `draws` points to.
+    _tables: [Buffer; 3],
+}
+
+impl Uploaded {
+    /// Copies the source to the device.
+    pub(super) fn new(backend: &Arc<dyn Backend>, source: &ToySource) -> Result<Self, SessionError> {
+        let tables = Tables::new(source);
+        let sources = Buffer::holding(backend, &tables.sources)?;
+        let thresholds = Buffer::holding(backend, &tables.thresholds)?;
+        let guides = Buffer::holding(backend, &tables.guides)?;
+        let draws = Draws {
+            sources: sources.at(),
+            thresholds: thresholds.at(),
+            guides: guides.at(),
+            seed: source.seed,
+            hypothesis: u32::from(source.hypothesis),
+            slots: tables.sources.len() as u32,
+        };
+        let draws = Buffer::holding(backend, &[draws])?;
+        Ok(Self { draws, _tables: [sources, thresholds, guides] })
+    }
+
+    /// Where the kernels find it.
+    pub(super) fn at(&self) -> Offset<Draws> {
+        self.draws.at()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::backend::{Kernel, Shape};
+    use super::super::layout::DrawLaunch;
+    use super::*;
+
+    /// Poisson means from 1e-8 to 1e9 by table and by rejection, the least and the greatest, and normal numbers.
+    fn source() -> ToySource {
+        let mut means: Vec<f64> = (0..35).map(|i| 1e-8 * 10.0_f64.powf(0.5 * f64::from(i))).collect();
+        means.extend([
+            0.0,
+            0.7,
+            9.99,
+            333.25,
+            1e4,
+            1e4_f64.next_up(),
+            14_000.5,
+            1e9,
+            1e12,
+            Poisson::MAX_MEAN,
+        ]);
+        let poisson = |&mean: &f64| Poisson::new(mean).unwrap();
+        let normal = |mean, sigma| AuxiliarySource::Gaussian(Normal::new(mean, sigma).unwrap());
+        let mut auxiliary = vec![normal(0.0, 1.0), normal(-3.5, 1e-3), normal(1.0, 0.25), normal(2.0, 0.0)];
+        auxiliary.extend(means.iter().step_by(9).map(|mean| AuxiliarySource::Poisson(poisson(mean))));
+        ToySource {
+            seed: 0xfedc_ba98_7654_3210,
+            hypothesis: 1,
+            parameters: Vec::new(),
+            main: means.iter().map(poisson).collect(),
+            auxiliary,
+        }
+    }
+
+    /// Ten million data drawn by the kernel and by ns-core, bit by bit.
+    fn compare(backend: &Arc<dyn Backend>, threads: u32) {
+        let source = source();
+        let (n_main, n_aux) = (source.main.len(), source.auxiliary.len());
+        let n_data = n_main + n_aux;
+        let uploaded = Uploaded::new(backend, &source).unwrap();
+        let n_toys = 9_999;
+        let data = Buffer::new(backend, 8 * n_data * n_toys).unwrap();
+        let (mut got, mut main, mut aux) =
+            (vec![0.0_f64; n_data * n_toys], vec![0.0; n_main], vec![0.0; n_aux]);
+        let launches = 10_000_000_usize.div_ceil(n_data * n_toys) as u64;
+        // The upper half of the index counts too.
+        for first in (0..launches).map(|i| i * n_toys as u64 + (i % 2) * 0x1_0000_0000) {
+            let launch = DrawLaunch {
+                draws: uploaded.at(),
+                first_toy: first,
+                n_toys: n_toys as i32,
+                n_data: n_data as i32,
+                data: data.at(),
+            };
+            let shape = Shape { blocks: 500, threads, shared: 0 };
+            backend.launch(Kernel::Draw, shape, bytemuck::bytes_of(&launch)).unwrap();
+            data.read_into(0, &mut got).unwrap();
+            for (toy, drawn) in got.chunks(n_data).enumerate() {
+                source.draw_into(first + toy as u64, &mut main, &mut aux);
+                for (slot, (device, cpu)) in drawn.iter().zip(main.iter().chain(&aux)).enumerate() {
+                    assert!(
+                        device.to_bits() == cpu.to_bits(),
+                        "toy {toy} from {first}, slot {slot}: {device} on the device, {cpu} here"
+                    );
+                }
+            }
+        }
+    }
+
+    #[cfg(feature = "cuda-on-host")]
+    #[test]
+    fn kernels_on_the_cpu_draw_the_same_bits() {
+        let backend: Arc<dyn Backend> = Arc::new(super::super::host::Host::new());
+        compare(&backend, 1);
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn a_gpu_draws_the_same_bits() {
+        match super::super::cuda::backend(0) {
+            Ok(backend) => compare(&backend, 128),
+            Err(error) => eprintln!("SKIPPED, no GPU: {error}"),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The shared inputs of all fits of one kind, on the device: the metric and the further start points.
+
+use std::sync::Arc;
+
+use ns_core::SessionError;
+
+use super::arena::Arena;
+use super::backend::{Backend, Buffer};
+use super::layout;
+use super::offset::Offset;
+use crate::lanes::ToyFitter;
+use crate::lanes::directions::Direction;
+use crate::lanes::metric::Metric;
+
+/// A [`ToyFitter`] on the device.
+pub(super) struct DeviceFitKind {
+    _memory: Buffer,
+    pub(super) metric: Offset<layout::Metric>,
+    /// Addresses of lists, and their lengths.
+    pub(super) first: (Offset<f64>, usize),
+    pub(super) second: (Offset<f64>, usize),
+    pub(super) nonlinear: (Offset<i32>, usize),
+    pub(super) directions: (Offset<layout::Direction>, usize),
+    pub(super) size: Size,
+}
+
+/// Sizes, besides the plan, that the working memory of a fit depends on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) locals: usize,
+    pub(super) dual: usize,
+    pub(super) primal: usize,
+}
+
+impl Size {
+    /// The larger of both sizes.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            locals: self.locals.max(other.locals),
+            dual: self.dual.max(other.dual),
+            primal: self.primal.max(other.primal),
+        }
+    }
+}
+
+impl DeviceFitKind {
+    /// Uploads what `fitter` has prepared; without further start points if its fits do not `search`.
+    pub(super) fn new(
+        backend: &Arc<dyn Backend>,
+        fitter: &ToyFitter,
+        n_bins: usize,
+        search: bool,
+    ) -> Result<Self, SessionError> {
+        let mut arena = Arena::default();
+        let metric = metric(fitter.metric(), n_bins, &mut arena);
+        let metric = arena.put(&[metric]);
+        let (first, second) = if search { fitter.starts() } else { (&[][..], &[][..]) };
+        let nonlinear = if search { fitter.nonlinear() } else { &[] };
+        let starts = |starts: &[Vec<f64>], arena: &mut Arena| {
+            let all: Vec<f64> = starts.iter().flatten().copied().collect();
+            (arena.put(&all), starts.len())
+        };
+        let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
+        let nonlinear = (arena.put_indices(nonlinear.iter().copied()), nonlinear.len());
+        let found = if search { fitter.directions() } else { &[] };
+        let directions: Vec<layout::Direction> =
+            found.iter().map(|direction| of_direction(direction, &mut arena)).collect();
+        let directions = arena.put(&directions);
+        let memory = arena.upload(backend)?;
+        let base = memory.start();
+        let shared = fitter.metric();
+        Ok(Self {
+            metric: metric.moved(base),
+            first: (first.0.moved(base), first.1),
+            second: (second.0.moved(base), second.1),
+            nonlinear: (nonlinear.0.moved(base), nonlinear.1),
+            directions: (directions.moved(base), found.len()),
+            size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
+            _memory: memory,
+        })
+    }
+}
+
+/// Adds what a direction refers to.
+fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
+    layout::Direction {
+        n: direction.params.len() as i32,
+        padding: 0,
+        params: arena.put_indices(direction.params.iter().copied()),
+        parts: arena.put(&direction.parts),
+        widths: arena.put(&direction.widths),
+        places: direction.places,
+    }
+}
+
+/// Adds what the shared part of a metric refers to.
+fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
+    let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
+    locals.sort_by_key(|local| local.bin);
+    let starts = (0..=n_bins).map(|b| locals.partition_point(|local| local.bin < b));
+    let counts: Vec<i32> = locals.iter().map(|local| local.count.map_or(-1, |a| a as i32)).collect();
+    let reactions: Vec<f64> = locals.iter().map(|local| local.reaction).collect();
+    let stiffness: Vec<f64> = locals.iter().map(|local| local.stiffness).collect();
+    // Both triangles: kernels read whole rows.
+    let mut kernel = Vec::new();
+    if !metric.dual.is_empty() {
+        for i in 0..n_bins {
+            for j in 0..n_bins {
+                let (low, high) = (i.min(j), i.max(j));
+                kernel.push(metric.kernel[high * (high + 1) / 2 + low]);
+            }
+        }
+    }
+    let rows = |b: usize| metric.dual_rows.iter().skip(b).step_by(n_bins.max(1)).copied();
+    let columns: Vec<f64> = (0..n_bins).flat_map(rows).collect();
+    layout::Metric {
+        n_local: locals.len() as i32,
+        n_dual: metric.dual.len() as i32,
+        n_primal: metric.primal.len() as i32,
+        padding: 0,
+        local_start: arena.put_indices(starts),
+        local_param: arena.put_indices(locals.iter().map(|local| local.param)),
+        local_bin: arena.put_indices(locals.iter().map(|local| local.bin)),
+        local_factor: arena.put_indices(locals.iter().map(|local| usize::from(local.factor))),
+        local_count: arena.put(&counts),
+        local_reaction: arena.put(&reactions),
+        local_stiffness: arena.put(&stiffness),
+        dual_param: arena.put_indices(metric.dual.iter().copied()),
+        dual_inverse: arena.put(&metric.dual_inverse),
+        dual_rows: arena.put(&metric.dual_rows),
+        dual_columns: arena.put(&columns),
+        kernel: arena.put(&kernel),
+        primal_param: arena.put_indices(metric.primal.iter().copied()),
+        primal_stiffness: arena.put(&metric.primal_stiffness),
+        primal_rows: arena.put(&metric.primal_rows),
+    }
+}

@@ -1,0 +1,229 @@
+//! Fits of given data by the kernels, compiled for the CPU, against the CPU's own: between kinks, on ridges, and with
+//! certificates that do not hold.
+
+use ns_core::{
+    BinnedData, Channel, Condition, Constraint, Effect, Execution, FitOutcome, FitRequest, Interpolation,
+    Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+};
+
+use super::super::host;
+use super::*;
+use crate::cpu::CpuSession;
+
+// Its functions are for the module above it alone, so that others cannot share it.
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../../tests/oracle/models.rs"]
+mod models;
+
+/// Models with kinks among random ones.
+fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
+    let of = |seed| {
+        let mut model = Model { interpolation: Interpolation::PIECEWISE, ..models::random_model(seed) };
+        let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        let session = CpuSession::open(&model, &Execution::default()).unwrap();
+        models::hold_idle(&mut model, &session, &point);
+        model
+    };
+    let models = (0..60).map(move |seed| (seed, of(seed)));
+    let opened = models.map(|(seed, model)| {
+        let execution = Execution { threads: 2, ..Execution::default() };
+        let cpu = CpuSession::open(&model, &execution).unwrap();
+        let gpu = host::open(&model, &execution).unwrap();
+        (seed, model, cpu, gpu)
+    });
+    opened.filter(|(_, _, cpu, _)| cpu.plan.has_kinks)
+}
+
+fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
+    let tasks: Vec<FitTask> = requests
+        .iter()
+        .map(|request| FitTask { data: Data::Observed, fits: vec![request.clone()] })
+        .collect();
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
+    outcomes.into_iter().flat_map(|outcome| outcome.fits).flatten().collect()
+}
+
+/// The address of the plan was once added to it.
+#[test]
+fn the_device_s_certificates_have_the_cpu_s_tolerance() {
+    for (_, _, cpu, gpu) in kinked().take(5) {
+        assert_eq!(gpu.plan.edm_tolerance.to_bits(), cpu.plan.edm_tolerance.to_bits());
+    }
+}
+
+#[test]
+fn searches_between_kinks_end_in_the_cpu_s_minima() {
+    let (mut compared, mut apart, mut own) = (0, Vec::new(), 0);
+    for (seed, model, cpu, gpu) in kinked() {
+        let held = |p: usize, by: f64| (p, model.parameters[p].init + by);
+        let last = model.parameters.len() - 1;
+        let requests = [vec![], vec![held(0, 0.25)], vec![held(last, 0.1)]].map(|fixed| FitRequest {
+            fixed,
+            search: Search::Standard,
+            ..FitRequest::default()
+        });
+        let (here, there) = (fits(&cpu, &requests), fits(&gpu, &requests));
+        assert_eq!(here.len(), there.len(), "seed {seed}");
+        for (k, (a, b)) in here.iter().zip(&there).enumerate().filter(|(_, (a, _))| a.converged()) {
+            assert!(b.converged(), "seed {seed}, fit {k}: {:?}", b.status);
+            compared += 1;
+            if (a.nll - b.nll).abs() > 1e-9 {
+                apart.push((seed, k, b.nll - a.nll));
+            }
+        }
+        own += gpu.check().map_or(0, |check| check.n_fits);
+    }
+    assert!(compared > 60 && own * 4 > compared, "{own} of {compared} by the device");
+    // Two searches do not always end in the same of many minima.
+    assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
+}
+
+/// Start points that all fits share are laid out in the model's box.
+#[test]
+fn a_search_between_kinks_stays_in_the_box_of_its_request() {
+    let mut narrowed = 0;
+    for (seed, model, _, gpu) in kinked() {
+        let mut request = FitRequest { search: Search::Standard, ..FitRequest::default() };
+        for (p, parameter) in model.parameters.iter().enumerate().filter(|(_, parameter)| !parameter.fixed) {
+            let (low, high) = parameter.bounds;
+            request.bounds.push((p, ((parameter.init - 0.02).max(low), (parameter.init + 0.02).min(high))));
+        }
+        for fit in fits(&gpu, std::slice::from_ref(&request)) {
+            for &(p, (low, high)) in &request.bounds {
+                let x = fit.parameters[p];
+                assert!(low <= x && x <= high, "seed {seed}: {x} outside [{low}, {high}]");
+            }
+            narrowed += 1;
+        }
+    }
+    assert!(narrowed > 20, "{narrowed}");
+}
+
+fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
+    let task = FitTask { data: Data::Observed, fits: requests };
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    let result = session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes);
+    result.is_err()
+}
+
+/// Kernels looked the later fit up, in another task's outcomes or beyond all of them.
+#[test]
+fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
+    let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
+    let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+    let gpu = host::open(&model, &Execution::default()).unwrap();
+    let of = |start| FitRequest { start, ..FitRequest::default() };
+    let direction: Arc<[f64]> = vec![1.0; model.parameters.len()].into();
+    let condition = |fit| Some(Condition { fit, parameter: 0, range: (0.0, 1.0) });
+    for session in [&cpu as &dyn Session, &gpu] {
+        assert!(!refused(session, vec![of(Start::Init), of(Start::Earlier(0))]));
+        for fit in [1, 2, 1_000_000_000] {
+            assert!(refused(session, vec![of(Start::Init), of(Start::Earlier(fit))]), "{fit}");
+            assert!(refused(session, vec![of(Start::Init), of(Start::Along(fit, Arc::clone(&direction)))]));
+            let conditional = FitRequest { only_if: condition(fit), ..FitRequest::default() };
+            assert!(refused(session, vec![of(Start::Init), conditional]), "{fit}");
+        }
+    }
+}
+
+fn parameter(name: &str, init: f64, bounds: (f64, f64), constraint: Constraint) -> Parameter {
+    Parameter { name: name.into(), init, bounds, fixed: false, constraint }
+}
+
+fn modifier(first: usize, effect: Effect) -> Modifier {
+    Modifier { name: String::new(), first, effect }
+}
+
+/// A model of single channels.
+fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f64>, aux: Vec<f64>) -> Model {
+    let set =
+        |(i, p): (usize, &Parameter)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
+    let mut first_bin = 0;
+    let channel = |(i, samples): (usize, Vec<Sample>)| {
+        let n_bins = samples[0].nominal.len();
+        first_bin += n_bins;
+        Channel { name: format!("c{i}"), first_bin: first_bin - n_bins, n_bins, samples }
+    };
+    Model {
+        measurement: "m".into(),
+        channels: channels.into_iter().enumerate().map(channel).collect(),
+        parameter_sets: parameters.iter().enumerate().map(set).collect(),
+        parameters,
+        poi: Some(0),
+        interpolation: Interpolation::SMOOTH,
+        observed: BinnedData { main, aux },
+        warnings: Vec::new(),
+    }
+}
+
+fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
+    Sample { name: "s".into(), nominal: nominal.to_vec(), modifiers }
+}
+
+const UNIT: Constraint = Constraint::Gaussian { sigma: 1.0, aux: 0 };
+
+/// An effect that is the same in both directions has no slope where it begins: a single descent ended there, with a
+/// certificate, on the ridge between two minima.
+#[test]
+fn a_ridge_between_two_minima_is_no_minimum() {
+    let effects = [
+        Effect::NormSys { lo: 1.3, hi: 1.3 },
+        Effect::HistoSys { lo: vec![130.0, 65.0], hi: vec![130.0, 65.0] },
+        Effect::HistoSys { lo: vec![130.0, 65.0], hi: vec![130.0, 65.0 + 1e-9] },
+    ];
+    for effect in effects {
+        let parameters = vec![
+            parameter("mu", 1.0, (0.0, 10.0), Constraint::None),
+            parameter("alpha", 0.0, (-5.0, 5.0), UNIT),
+        ];
+        let bent = sample(&[100.0, 50.0], vec![modifier(0, Effect::NormFactor), modifier(1, effect)]);
+        let straight = sample(&[100.0], vec![modifier(0, Effect::NormFactor)]);
+        let channels = vec![vec![bent], vec![straight]];
+        let model = model_of(parameters, channels, vec![180.0, 90.0, 100.0], vec![0.0]);
+        let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+        let gpu = host::open(&model, &Execution::default()).unwrap();
+        for search in [Search::Local, Search::Standard] {
+            let request = FitRequest { search, ..FitRequest::default() };
+            let here = fits(&cpu, std::slice::from_ref(&request));
+            let there = fits(&gpu, std::slice::from_ref(&request));
+            assert!(here[0].converged() && there[0].converged());
+            assert!((here[0].nll - there[0].nll).abs() < 1e-9, "{} and {}", here[0].nll, there[0].nll);
+            assert!(there[0].parameters[1].abs() > 1.0);
+        }
+    }
+}
+
+/// The metric of all fits takes the signal for ten thousand times as steep as it is at the minimum, and a point that is
+/// 4e-5 of an uncertainty away from that for the minimum: the run ended with the GPU and the CPU disagreeing.
+#[test]
+fn a_certificate_of_a_metric_from_far_away_is_the_cpu_s_to_give() {
+    let parameters = vec![
+        parameter("mu", 1.0, (0.0, 10.0), Constraint::None),
+        parameter("share", 1.0, (0.0, 10.0), Constraint::None),
+        parameter("background", 1.0, (0.0, 10.0), Constraint::Gaussian { sigma: 0.1, aux: 0 }),
+    ];
+    let factor = |p| modifier(p, Effect::NormFactor);
+    let channels = vec![
+        vec![sample(&[1e4, 5e3], vec![factor(0), factor(1)]), sample(&[50.0, 30.0], vec![factor(2)])],
+        vec![sample(&[1e6], vec![factor(1)])],
+    ];
+    let model = model_of(parameters, channels, vec![150.0, 85.0, 1e4], vec![1.0]);
+    let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
+    let gpu = host::open(&model, &Execution::default()).unwrap();
+    let best = fits(&cpu, &[FitRequest::default()]).remove(0);
+    let uncertainty = 0.1;
+    for step in [1e-6, 1e-5, 1e-4] {
+        let mut point = best.parameters.clone();
+        point[2] += step;
+        let start = Start::At(point.clone().into());
+        let request =
+            FitRequest { start, fixed: vec![(2, point[2])], search: Search::Local, ..FitRequest::default() };
+        let here = fits(&cpu, std::slice::from_ref(&request)).remove(0);
+        let there = fits(&gpu, std::slice::from_ref(&request)).remove(0);
+        let away = (here.parameters[0] - there.parameters[0]).abs() / uncertainty;
+        assert!(away < 1e-6, "{step:e}: {away:e}");
+        assert!((here.nll - there.nll).abs() < 1e-10);
+    }
+    assert!(gpu.check().unwrap().violation().is_none());
+}

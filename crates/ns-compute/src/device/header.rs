@@ -1,0 +1,176 @@
+//! `kernels/constants.cuh` and `kernels/structures.cuh`: what kernels and host share, as C++, made from the Rust declarations.
+//!
+//! A test fails where the committed headers are others. `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda
+//! header` writes them; `scripts/kernels` then compiles the kernels with them.
+
+use std::fmt::Write;
+
+use ns_core::{HistosysCode, NormsysCode};
+
+use super::layout;
+use crate::shared_constants;
+
+/// A constant in C++.
+pub(crate) trait Literal {
+    /// Its declaration.
+    fn declare(&self, name: &str) -> String;
+}
+
+macro_rules! literals {
+    ($($kind:ty: $form:literal;)*) => {
+        $(impl Literal for $kind {
+            fn declare(&self, name: &str) -> String {
+                format!($form, name, self)
+            }
+        })*
+    };
+}
+
+literals! {
+    usize: "constexpr int {} = {};";
+    i32: "constexpr int {} = {};";
+    i64: "constexpr int {} = {};";
+    u8: "constexpr int {} = {};";
+    u32: "constexpr uint32_t {} = {:#x}u;";
+    u64: "constexpr uint64_t {} = {:#x}ull;";
+    f64: "constexpr double {} = {:?};";
+}
+
+/// A list in C++ initialises an array: `const double terms[8] = NS_TERMS;` lets a compiler put its numbers into instructions.
+impl<const N: usize> Literal for [f64; N] {
+    fn declare(&self, name: &str) -> String {
+        let numbers: Vec<String> = self.iter().map(|number| format!("{number:?}")).collect();
+        format!("#define NS_{name} {{{}}}", numbers.join(", "))
+    }
+}
+
+/// Numbers of the samplers, which `ns-core` declares.
+fn of_samplers() -> Vec<String> {
+    macro_rules! all {
+        ($($name:ident),* $(,)?) => {
+            vec![$(ns_core::random::constants::$name.declare(stringify!($name))),*]
+        };
+    }
+    #[rustfmt::skip]
+    let mut all = all![
+        PHILOX_MULTIPLIER_0, PHILOX_MULTIPLIER_2, PHILOX_WEYL_0, PHILOX_WEYL_1, PHILOX_ROUNDS, UNIFORM_STEP,
+        LN2_UPPER, LN2_REST, HALF_ROOT_UPPER, FRACTION_BITS, EXPONENT_BIAS, LN_TERMS, TWO_PI, STIRLING_ERRORS,
+        STIRLING_TERMS, POISSON_DEVIANCE_TERMS, NEAR_THE_MEAN, EDGE, SQUEEZE_FROM, CENTRE_OF_COUNTS, CENTRAL,
+        CENTRAL_SQUARED, NEAR_TAIL, NEAR_TAIL_CENTRE, NORMAL_CENTRE_NUMERATOR, NORMAL_CENTRE_DENOMINATOR,
+        NORMAL_NEAR_NUMERATOR, NORMAL_NEAR_DENOMINATOR, NORMAL_FAR_NUMERATOR, NORMAL_FAR_DENOMINATOR,
+        GUIDE_SHIFT,
+    ];
+    all.push(ns_core::random::Stream::ATTEMPTS.declare("ATTEMPTS"));
+    all
+}
+
+/// Comments from documentation.
+fn comment(text: &mut String, indent: &str, docs: &[&str]) {
+    for line in docs {
+        let _ = writeln!(text, "{indent}//{line}");
+    }
+}
+
+/// What every header begins and ends with.
+fn file(source: &str, include: &str, content: &str) -> String {
+    format!(
+        "// What kernels and host share. Made from {source} (src/device/header.rs says how): do not edit.\n#pragma once\n{include}\n\
+         namespace ns {{\n\n{content}\n}}  // namespace ns\n"
+    )
+}
+
+/// The numbers.
+fn constants() -> String {
+    let mut text = String::new();
+    for (docs, declaration) in shared_constants::declarations() {
+        comment(&mut text, "", docs);
+        text += &declaration;
+        text.push('\n');
+    }
+    text += "\n// Interpolation codes, documented in interpolation.rs of ns-core.\n";
+    text += &codes("NormsysCode", NormsysCode::ALL.iter().map(|code| code.name()));
+    text += &codes("HistosysCode", HistosysCode::ALL.iter().map(|code| code.name()));
+    text += "\n// Of the samplers, documented in random/constants.rs of ns-core.\n";
+    for declaration in of_samplers() {
+        text += &declaration;
+        text.push('\n');
+    }
+    file("src/shared_constants.rs", "#include <stdint.h>\n", &text)
+}
+
+/// Interpolation codes as an enum, in the order of the Rust one.
+fn codes(name: &str, codes: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<String> = codes.map(str::to_ascii_uppercase).collect();
+    format!("enum class {name} {{ {} }};\n", names.join(", "))
+}
+
+/// The enums and structures.
+fn structures() -> String {
+    let mut text = String::new();
+    for (of, keyword) in [(layout::arrays(), "enum"), (layout::extras(), "enum class")] {
+        comment(&mut text, "", of.docs);
+        let _ = writeln!(text, "{keyword} {} {{", of.name);
+        for (docs, variant) in &of.parts {
+            comment(&mut text, INDENT, docs);
+            let _ = writeln!(text, "{INDENT}{},", in_capitals(variant));
+        }
+        text += "};\n\n";
+    }
+    let numbers = [
+        ("Number of arrays; offsets, an even number of them.", "N_ARRAYS", layout::N_ARRAYS),
+        ("", "N_OFFSETS", layout::N_OFFSETS),
+        (
+            "The first array that is always in the block's slab of device memory.",
+            "FIRST_GLOBAL",
+            layout::FIRST_GLOBAL,
+        ),
+        ("Number of arrays that only a Hessian has.", "N_EXTRA", layout::N_EXTRA),
+    ];
+    for (docs, name, number) in numbers {
+        if !docs.is_empty() {
+            let _ = writeln!(text, "// {docs}");
+        }
+        let _ = writeln!(text, "{}", number.declare(name));
+    }
+    for of in layout::structures() {
+        text.push('\n');
+        comment(&mut text, "", of.docs);
+        let _ = writeln!(text, "struct {} {{", of.name);
+        for (docs, field) in &of.parts {
+            comment(&mut text, INDENT, docs);
+            let _ = writeln!(text, "{INDENT}{field};");
+        }
+        let _ = writeln!(text, "}};\nstatic_assert(sizeof({}) == {}, \"as on the host\");", of.name, of.size);
+    }
+    file("src/device/layout.rs", "#include \"block.cuh\"\n", &text)
+}
+
+const INDENT: &str = "    ";
+
+/// `BinSlope` as `BIN_SLOPE`.
+fn in_capitals(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_uppercase());
+    }
+    text
+}
+
+#[test]
+#[allow(clippy::unwrap_used)]
+fn the_committed_headers_are_those_of_the_declarations() {
+    for (name, made) in [("constants.cuh", constants()), ("structures.cuh", structures())] {
+        let path = format!("{}/kernels/{name}", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("NEXTSTAT_WRITE_HEADER").is_some() {
+            std::fs::write(&path, &made).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(&path).unwrap_or_default() == made,
+            "kernels/{name} is stale: run `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda header`, then \
+             scripts/kernels, and commit both"
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Hessians at many points, on the device.
+
+use ns_core::SessionError;
+
+use super::backend::{Buffer, Kernel, Shape};
+use super::layout::{self, EvaluateLaunch, Extra, N_EXTRA, N_OFFSETS};
+use super::offset::Offset;
+use super::session::GpuSession;
+use super::shape;
+use crate::plan::{Block, Plan};
+use crate::shared_constants::TILE;
+
+/// Most bytes of the slabs of its blocks.
+const MOST_SLABS: usize = 512 << 20;
+
+/// The placement of the arrays of a block; all but those for sums are in its slab.
+#[derive(Debug, Clone)]
+pub(super) struct HessianPlacement {
+    offset: [u32; N_OFFSETS],
+    extra: [u64; N_EXTRA],
+    shared: usize,
+    slab: usize,
+    /// Row length of the Jacobian.
+    row: usize,
+}
+
+/// The most numbers of a Hessian, and of what one is made from: a gibibyte each, and indices stay far below 2^31.
+const MOST_NUMBERS: usize = 1 << 27;
+
+impl HessianPlacement {
+    /// `None` if Hessians of this model are left to the CPU.
+    pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
+        if !is_regular(plan) {
+            return None;
+        }
+        let evaluation = shape::place_in_slab(on_device);
+        let (n, bins, width) = (plan.n_parameters(), plan.n_bins, on_device.n_reacting as usize);
+        let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
+        let (factors, wide) = (on_device.n_factors as usize, blocks * width);
+        let row = n.next_multiple_of(TILE);
+        let numbers = |array: Extra| match array {
+            Extra::First | Extra::Second | Extra::Rank => n,
+            Extra::Curvature => bins,
+            Extra::Product => cells,
+            Extra::Bare => blocks,
+            Extra::Left | Extra::Owner => factors,
+            Extra::Ratios | Extra::Rates | Extra::Tilts => wide,
+            Extra::Jacobian => bins * row,
+        };
+        let mut slab = evaluation.slab;
+        let mut extra = [0; N_EXTRA];
+        for &array in Extra::ALL {
+            extra[array as usize] = slab as u64;
+            // 16-byte alignment.
+            slab += numbers(array).next_multiple_of(2);
+        }
+        if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
+            return None;
+        }
+        Some(Self {
+            offset: evaluation.offset,
+            extra,
+            shared: evaluation.shared,
+            slab: slab.next_multiple_of(2),
+            row,
+        })
+    }
+}
+
+/// Whether every pair of parameters interacts in one way: no parameter is both a per-bin factor and something else, and none is
+/// used twice for one kind in a block. This holds for every workspace.
+fn is_regular(plan: &Plan) -> bool {
+    let mut scalar = vec![false; plan.n_parameters()];
+    for &p in &plan.block_params {
+        if let Some(scalar) = scalar.get_mut(p as usize) {
+            *scalar = true;
+        }
+    }
+    let once = |values: &[u32]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        sorted.windows(2).all(|pair| pair[0] != pair[1])
+    };
+    let regular = |block: &Block| {
+        let scalings = &plan.binwise_first[block.binwise.0..block.binwise.1];
+        let mut scaling = scalings.iter().flat_map(|&first| first as usize..first as usize + block.n_bins);
+        scaling.all(|p| !scalar[p])
+            && once(scalings)
+            && once(&plan.hist_param[block.hist.0..block.hist.1])
+            && once(&plan.factor_param[block.factor.0..block.factor.1])
+            && once(&plan.norm_slot[block.norm.0..block.norm.1])
+    };
+    plan.blocks.iter().all(regular)
+}
+
+/// Sets of data on the device: main counts, then auxiliary data.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sets<'a> {
+    pub(super) data: Offset<f64>,
+    /// Which of them each point takes; empty: all take the first.
+    pub(super) of: &'a [i32],
+}
+
+/// Computes the Hessian at a point on the CPU.
+pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
+
+/// Hessians whose computation has been started. Freed memory is reused in the order of the device's work.
+pub(super) struct PendingHessians {
+    pub(super) hessians: Buffer,
+    pub(super) gradients: Buffer,
+    pub(super) usable: Buffer,
+}
+
+impl GpuSession {
+    /// Points of one launch.
+    pub(super) fn at_a_time(&self) -> usize {
+        let n = self.cpu.plan.n_parameters();
+        // A Hessian, and vectors by parameter.
+        shape::at_a_time(self.backend.properties(), 8 * n * (n + 5))
+    }
+
+    /// Starts Hessians at `points`.
+    pub(super) fn start_hessians(
+        &self,
+        placement: &HessianPlacement,
+        sets: Sets<'_>,
+        points: &[f64],
+    ) -> Result<PendingHessians, SessionError> {
+        let (plan, backend) = (&self.cpu.plan, &self.backend);
+        let n = plan.n_parameters();
+        let count = points.len() / n.max(1);
+        let resident = backend.resident(Kernel::EvaluateGlobal, self.threads, placement.shared)?;
+        let room = shape::most_slabs(backend.properties(), placement.slab, MOST_SLABS);
+        let blocks = resident.min(count).min(room).max(1);
+        let slab = Buffer::new(backend, 8 * placement.slab * blocks)?;
+        let points = Buffer::holding(backend, points)?;
+        let data_of = Buffer::holding(backend, sets.of)?;
+        let made = PendingHessians {
+            hessians: Buffer::new(backend, 8 * n * n * count)?,
+            gradients: Buffer::new(backend, 8 * n * count)?,
+            usable: Buffer::new(backend, 4 * count)?,
+        };
+        let alone = sets.of.is_empty();
+        let launch = EvaluateLaunch {
+            plan: self.plan,
+            offset: placement.offset,
+            extra: placement.extra,
+            n_points: count as i32,
+            row: placement.row as i32,
+            slab: slab.at(),
+            slab_stride: placement.slab as u64,
+            data: sets.data,
+            data_stride: if alone { 0 } else { (plan.n_bins + plan.n_aux) as u64 },
+            data_of: if alone { Offset::NULL } else { data_of.at() },
+            points: points.at(),
+            gradients: made.gradients.at(),
+            hessians: made.hessians.at(),
+            usable: made.usable.at(),
+            ..EvaluateLaunch::default()
+        };
+        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: placement.shared as u32 };
+        backend.launch(Kernel::EvaluateGlobal, shape, bytemuck::bytes_of(&launch))?;
+        Ok(made)
+    }
+
+    /// Hessians at `points`, all of the set of data at this address. `other` gives those that the device leaves.
+    pub(super) fn hessians_at(
+        &self,
+        placement: &HessianPlacement,
+        data: Offset<f64>,
+        points: &[f64],
+        other: &Other<'_>,
+    ) -> Result<Vec<f64>, SessionError> {
+        let n = self.cpu.plan.n_parameters();
+        let mut hessians = vec![0.0; points.len() * n];
+        let at_a_time = self.at_a_time() * n;
+        for (points, to) in points.chunks(at_a_time).zip(hessians.chunks_mut(at_a_time * n)) {
+            let made = self.start_hessians(placement, Sets { data, of: &[] }, points)?;
+            made.hessians.read_into(0, to)?;
+            let usable = made.usable.read::<i32>(points.len() / n)?;
+            let each = points.chunks_exact(n).zip(to.chunks_exact_mut(n * n));
+            for ((point, hessian), _) in each.zip(usable).filter(|(_, usable)| *usable == 0) {
+                hessian.copy_from_slice(&other(point)?);
+            }
+        }
+        Ok(hessians)
+    }
+}
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Hessians of the kernels, compiled for the CPU, against the CPU's own.
+
+use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
+
+use super::super::host;
+use super::super::test_support::{both, execution};
+use super::*;
+
+// Its functions are for the module above it alone, so that others cannot share it.
+#[allow(dead_code, clippy::duplicate_mod)]
+#[path = "../../../tests/oracle/models.rs"]
+mod models;
+
+const HESSIAN: EvaluationRequest =
+    EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
+
+const WHOLE: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, ..HESSIAN };
+
+/// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
+/// expectation adds to them through its slope.
+fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
+}
+
+/// Whether the device leaves the Hessian at a point to the CPU.
+fn is_left(gpu: &GpuSession, point: &[f64]) -> bool {
+    let observed = &gpu.cpu.observed;
+    let data = Buffer::holding(&gpu.backend, &[observed.main.as_slice(), &observed.aux].concat()).unwrap();
+    let sets = Sets { data: data.at(), of: &[] };
+    let made = gpu.start_hessians(gpu.hessians.as_ref().unwrap(), sets, point).unwrap();
+    made.usable.read::<i32>(1).unwrap() == [0]
+}
+
+#[test]
+fn hessians_at_random_points_are_the_cpu_s() {
+    let compared: usize = (0..240).map(|seed| compare(seed, &models::random_model(seed))).sum();
+    assert!(compared > 400, "{compared} points");
+}
+
+#[test]
+fn every_pair_of_codes_is_the_cpu_s() {
+    for &normsys in NormsysCode::ALL {
+        for &histosys in HistosysCode::ALL {
+            let codes = Interpolation { normsys, histosys };
+            let model = |seed| Model { interpolation: codes, ..models::random_model(seed) };
+            let compared: usize = (0..30).map(|seed| compare(seed, &model(seed))).sum();
+            assert!(compared > 30, "{codes}: {compared} points");
+        }
+    }
+}
+
+/// Compares at four points, one of them where the pieces of codes meet; the number of those that say something.
+fn compare(seed: u64, model: &Model) -> usize {
+    let mut compared = 0;
+    let (cpu, gpu) = both(model);
+    assert!(gpu.hessians.is_some(), "seed {seed}");
+    let mut random = models::Random(seed ^ 0x77);
+    let n = model.parameters.len();
+    for k in 0..4 {
+        let mut point = models::random_point(model, &mut random);
+        if k == 3 {
+            // At the kinks and where polynomials end.
+            for (p, x) in point.iter_mut().enumerate() {
+                if model.parameters[p].bounds.0 == -5.0 {
+                    *x = [0.0, 1.0, -1.0][p % 3];
+                }
+            }
+        }
+        let (here, there) = (
+            cpu.evaluate(&Data::Observed, &point, WHOLE).unwrap(),
+            gpu.evaluate(&Data::Observed, &point, WHOLE).unwrap(),
+        );
+        let steepest = here.gradient.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
+        let numbers = here.nll.iter().zip(&there.nll).chain(here.gradient.iter().zip(&there.gradient));
+        let (here, there) = (&here.hessian, &there.hessian);
+        let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
+        // Next to nothing, a bin's expectation is a difference of large numbers.
+        if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
+            assert!(here.iter().zip(there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
+            continue;
+        }
+        compared += 1;
+        for (a, b) in numbers {
+            let scale = steepest + a.abs();
+            assert!(
+                (a - b).abs() <= 1e-11 * scale,
+                "seed {seed}, {}, point {k}: {a} and {b}",
+                model.interpolation
+            );
+        }
+        assert!(!is_left(&gpu, &point), "seed {seed}, point {k}");
+        for (at, scale) in scales(here, n).iter().enumerate() {
+            let difference = (here[at] - there[at]).abs() / scale;
+            assert!(
+                difference <= 1e-12,
+                "seed {seed}, {:?}, point {k}, ({}, {}): {} and {}",
+                model.interpolation,
+                model.parameters[at / n].name,
+                model.parameters[at % n].name,
+                here[at],
+                there[at]
+            );
+            assert_eq!(there[at].to_bits(), there[at % n * n + at / n].to_bits());
+        }
+    }
+    compared
+}
+
+#[test]
+fn a_hessian_has_the_same_bits_alone_and_among_others() {
+    for seed in [3, 8, 13, 21] {
+        let model = models::random_model(seed);
+        let (_, gpu) = both(&model);
+        let multi_gpu = host::open_several(&model, &execution(), 2).unwrap();
+        let n = model.parameters.len();
+        let mut random = models::Random(seed);
+        let points: Vec<f64> = (0..9).flat_map(|_| models::random_point(&model, &mut random)).collect();
+        let together = gpu.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        let shared_out = multi_gpu.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        assert!(same_bits(&together, &shared_out), "seed {seed}");
+        for (point, row) in points.chunks(n).zip(together.chunks(n * n)) {
+            let alone = gpu.evaluate(&Data::Observed, point, HESSIAN).unwrap().hessian;
+            assert!(same_bits(&alone, row), "seed {seed}");
+        }
+    }
+}
+
+/// The process ends with the kernel where that runs on the CPU, so the test starts itself once more.
+#[test]
+fn a_kernel_that_meets_an_unknown_code_ends() {
+    const CODE: &str = "NEXTSTAT_UNKNOWN_CODE";
+    if let Some(kind) = std::env::var_os(CODE) {
+        let model = models::random_model(13);
+        let (_, mut gpu) = both(&model);
+        let code = if kind == "normsys" { &mut gpu.plan.normsys } else { &mut gpu.plan.histosys };
+        *code = 99;
+        let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        drop(gpu.evaluate(&Data::Observed, &start, WHOLE));
+        return;
+    }
+    for kind in ["normsys", "histosys"] {
+        let name = "device::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = again.args(["--exact", name]).env(CODE, kind).output().unwrap().status;
+        // Without an exit code it was ended by a signal.
+        assert_eq!(ended.code(), None, "{kind}");
+    }
+}
+
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}

@@ -1,0 +1,214 @@
+//! The kernels compiled for the CPU: what they compute, without a GPU. Blocks have one thread; or, slowly, as many as on a GPU
+//! where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::sync::{Arc, Mutex};
+
+use ns_core::{Device, Execution, Model, SessionError};
+
+use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::multi_gpu::MultiGpuSession;
+use super::offset::{Memory, Offset};
+use super::session::GpuSession;
+
+unsafe extern "C" {
+    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
+    fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
+    fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
+}
+
+/// The kernels with blocks of one size or another.
+#[derive(Debug)]
+struct Kernels {
+    fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    evaluate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    covariance: unsafe extern "C" fn(*const u8, i32, i32, i32),
+    draw: unsafe extern "C" fn(*const u8, i32, i32),
+}
+
+const OF_ONE_THREAD: Kernels = Kernels {
+    fit: ns_host_fit,
+    evaluate: ns_host_evaluate,
+    covariance: ns_host_covariance,
+    draw: ns_host_draw,
+};
+
+const OF_MANY: Kernels = Kernels {
+    fit: ns_many_fit,
+    evaluate: ns_many_evaluate,
+    covariance: ns_many_covariance,
+    draw: ns_many_draw,
+};
+
+/// "Device" memory is the heap.
+#[derive(Debug)]
+pub(super) struct Host {
+    properties: Properties,
+    kernels: Kernels,
+    /// One launch at a time, as on a stream.
+    running: Mutex<()>,
+}
+
+/// A session whose device are the kernels compiled for the CPU: slow, for tests of their numbers.
+///
+/// # Errors
+/// As [`GpuSession::open`].
+pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionError> {
+    GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
+}
+
+/// The same with `n` devices.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_several(model: &Model, execution: &Execution, n: usize) -> Result<MultiGpuSession, SessionError> {
+    let backend = |index| (Device::Cuda(index), Arc::new(Host::new()) as Arc<dyn Backend>);
+    MultiGpuSession::open(model, execution, (0..n).map(backend).collect())
+}
+
+/// Alignment of allocations.
+const ALIGNMENT: usize = 256;
+
+impl Host {
+    pub(super) fn new() -> Self {
+        let properties = Properties {
+            multiprocessors: 2,
+            // A small size, so that models that do not fit are tested too.
+            shared_per_block: 16 << 10,
+            shared_per_multiprocessor: 64 << 10,
+            memory: u64::MAX,
+        };
+        Self::with(properties)
+    }
+
+    /// One that says it has these.
+    pub(super) fn with(properties: Properties) -> Self {
+        let many = std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some_and(|how| how == "blocks");
+        let kernels = if many { OF_MANY } else { OF_ONE_THREAD };
+        Self { properties, kernels, running: Mutex::new(()) }
+    }
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
+}
+
+/// Offsets are addresses of the host.
+fn pointer(at: Memory) -> *mut u8 {
+    at.bytes() as *mut u8
+}
+
+impl Backend for Host {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, SessionError> {
+        let refused = || SessionError::DeviceUnavailable {
+            device: Device::Cpu,
+            reason: format!("no memory for {bytes} bytes"),
+            remedy: "use a smaller model".into(),
+        };
+        let layout = layout(bytes).ok_or_else(refused)?;
+        // SAFETY: the size is not zero.
+        let address = unsafe { alloc(layout) };
+        if address.is_null() {
+            return Err(refused());
+        }
+        // NaN everywhere, so that reads of uninitialised memory are found.
+        // SAFETY: the allocation has this many bytes.
+        unsafe { address.write_bytes(0xff, bytes) };
+        Ok(Offset::new(address as u64))
+    }
+
+    fn release(&self, memory: Memory, bytes: usize) {
+        if let Some(layout) = layout(bytes) {
+            // SAFETY: `allocate` made it with this layout.
+            unsafe { dealloc(pointer(memory), layout) };
+        }
+    }
+
+    fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
+        // SAFETY: buffers write within themselves.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), pointer(to), from.len()) };
+        Ok(())
+    }
+
+    fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(pointer(from), to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    fn occupancy(&self, _kernel: Kernel, _threads: u32, _shared: u32) -> Result<usize, SessionError> {
+        Ok(1)
+    }
+
+    fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
+        let _one = self.running.lock();
+        let Kernels { fit, evaluate, covariance, draw } = self.kernels;
+        let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
+        let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
+        // SAFETY: the parameter is the kernel's structure, its addresses are of buffers of this backend, and the
+        // layouts on both sides are the same (tested below).
+        unsafe {
+            match kernel {
+                Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
+                Kernel::FitGlobal => fit(launch, threads, numbers, blocks, 0),
+                Kernel::Evaluate => evaluate(launch, threads, numbers, blocks, 1),
+                Kernel::EvaluateGlobal => evaluate(launch, threads, numbers, blocks, 0),
+                Kernel::Covariance => covariance(launch, threads, numbers, blocks),
+                Kernel::Draw => draw(launch, threads, blocks),
+            }
+        }
+        Ok(())
+    }
+
+    fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(AtOnce::new(self)))
+    }
+}
+
+/// A lane of a backend that works synchronously.
+pub(super) struct AtOnce {
+    backend: Arc<dyn Backend>,
+    /// Words, for the alignment.
+    fetched: Vec<u64>,
+    bytes: usize,
+}
+
+impl AtOnce {
+    pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, fetched: Vec::new(), bytes: 0 }
+    }
+}
+
+impl Lane for AtOnce {
+    fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
+        self.backend.write(to, from)
+    }
+
+    fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
+        self.backend.launch(kernel, shape, parameter)
+    }
+
+    fn fetch(&mut self, from: Memory, bytes: usize) -> Result<(), SessionError> {
+        self.fetched.resize(bytes.div_ceil(8), 0);
+        self.bytes = bytes;
+        let to: &mut [u8] = bytemuck::cast_slice_mut(&mut self.fetched);
+        self.backend.read(from, to.get_mut(..bytes).unwrap_or_default())
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn fetched(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.fetched).get(..self.bytes).unwrap_or_default()
+    }
+}

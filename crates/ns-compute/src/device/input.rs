@@ -1,0 +1,166 @@
+//! What goes up with a launch of fits: requests, items, and all they refer to.
+
+use std::collections::HashMap;
+
+use ns_core::{Condition, FitRequest, ParameterTable, Start};
+
+use super::arena::Arena;
+use super::fit_kind::DeviceFitKind;
+use super::layout;
+use super::offset::Offset;
+use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
+
+/// Requests, items and all they point to, laid out for one copy. Offsets are those in the arena until the end.
+#[derive(Default)]
+pub(super) struct Input {
+    pub(super) arena: Arena,
+    pub(super) requests: Vec<layout::Request>,
+    pub(super) items: Vec<layout::Item>,
+    points: HashMap<(*const f64, usize), Offset<f64>>,
+    pub(super) n_outcomes: usize,
+    /// Counters of the queue.
+    pub(super) queue: Offset<i32>,
+}
+
+impl Input {
+    /// Begins with the queue's counters.
+    pub(super) fn new() -> Self {
+        let mut input = Self::default();
+        input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
+        input
+    }
+
+    /// An array that several may refer to; it must outlive this input.
+    pub(super) fn shared(&mut self, values: &[f64]) -> Offset<f64> {
+        let arena = &mut self.arena;
+        *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))
+    }
+
+    /// Main counts, then auxiliary data.
+    pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> Offset<f64> {
+        let arena = &mut self.arena;
+        *self.points.entry((main.as_ptr(), main.len())).or_insert_with(|| {
+            let both: Vec<f64> = main.iter().chain(aux).copied().collect();
+            arena.put(&both)
+        })
+    }
+
+    /// Adds a request of kind `kind`; `looks`: it also starts from further points.
+    pub(super) fn request(
+        &mut self,
+        table: &ParameterTable,
+        request: &FitRequest,
+        kind: &DeviceFitKind,
+        looks: bool,
+    ) {
+        let count = |n: usize| if looks { n as i32 } else { 0 };
+        let overrides = overrides(table, request);
+        let (start, earlier, point) = match &request.start {
+            Start::Init => (START_AT, 0, self.shared(&table.init)),
+            Start::At(point) => (START_AT, 0, self.shared(point)),
+            Start::Earlier(i) => (START_EARLIER, *i as i32, Offset::NULL),
+            Start::Along(i, direction) => (START_ALONG, *i as i32, self.shared(direction)),
+        };
+        let (held_param, held_value) = request.fixed.first().map_or((-1, 0.0), |&(p, x)| (p as i32, x));
+        let n_overrides = overrides.len() as i32;
+        let overrides = self.arena.put(&overrides);
+        let (condition_fit, condition_param, range) = match request.only_if {
+            Some(Condition { fit, parameter, range }) => (fit as i32, parameter as i32, range),
+            None => (-1, 0, (0.0, 0.0)),
+        };
+        self.requests.push(layout::Request {
+            start,
+            earlier,
+            point,
+            held_param,
+            n_overrides,
+            held_value,
+            overrides,
+            condition_fit,
+            condition_param,
+            condition_low: range.0,
+            condition_high: range.1,
+            metric: kind.metric,
+            n_first: count(kind.first.1),
+            n_second: count(kind.second.1),
+            n_nonlinear: count(kind.nonlinear.1),
+            n_directions: count(kind.directions.1),
+            first: kind.first.0,
+            second: kind.second.0,
+            nonlinear: kind.nonlinear.0,
+            directions: kind.directions.0,
+        });
+    }
+
+    /// Adds an item whose requests are the last `n_requests` added; `data` from [`Self::data`].
+    pub(super) fn item(&mut self, n_requests: usize, data: Offset<f64>) {
+        self.items.push(layout::Item {
+            first_request: (self.requests.len() - n_requests) as i32,
+            n_requests: n_requests as i32,
+            first_outcome: self.n_outcomes as i32,
+            padding: 0,
+            data,
+        });
+        self.n_outcomes += n_requests;
+    }
+}
+
+/// The most start points of a fit that can be fitted at the same time: those of its largest round (`starts_of` and `choose_flips`
+/// in `kernels/search.cuh`). 0 if it has only its own.
+pub(super) fn starts_of(request: &layout::Request) -> usize {
+    let count = |n: i32| usize::try_from(n).unwrap_or(0);
+    let nonlinear = count(request.n_nonlinear);
+    let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
+    (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
+}
+
+/// The parameters whose bounds in a request differ from the model's.
+fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
+    let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
+    let mut named: Vec<usize> = named.collect();
+    named.sort_unstable();
+    named.dedup();
+    let differing = named.into_iter().filter_map(|p| {
+        let (init, bounds, fixed) = (*table.init.get(p)?, *table.bounds.get(p)?, *table.fixed.get(p)?);
+        let model = if fixed { (init, init) } else { bounds };
+        // The last of several counts.
+        let held = request.fixed.iter().rev().find(|(q, _)| *q == p).map(|(_, value)| *value);
+        let own = request.bounds.iter().rev().find(|(q, _)| *q == p).map_or(bounds, |(_, own)| *own);
+        let (lower, upper) = match held {
+            Some(value) => (value, value),
+            None if fixed => model,
+            None => own,
+        };
+        let held = held.is_some() || fixed || own.0 == own.1;
+        let differs = (lower, upper) != model;
+        differs.then_some(layout::Override { param: p as i32, held: i32::from(held), lower, upper })
+    });
+    differing.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_blocks_help_as_the_largest_round_has_starts() {
+        let starts = |n_first, n_second, n_directions, n_nonlinear| {
+            starts_of(&layout::Request {
+                n_first,
+                n_second,
+                n_directions,
+                n_nonlinear,
+                ..layout::Request::default()
+            })
+        };
+        assert_eq!(starts(0, 0, 0, 0), 0);
+        // Both places of a direction, and points that all fits share.
+        assert_eq!(starts(3, 4, 2, 0), 7);
+        assert_eq!(starts(3, 9, 1, 0), 9);
+        // The mirror image, or up to eight parameters one by one.
+        assert_eq!(starts(0, 0, 0, 1), 1);
+        assert_eq!(starts(9, 2, 0, 3), 10);
+        assert_eq!(starts(0, 1, 1, 5), 5);
+        assert_eq!(starts(0, 1, 1, 50), 8);
+    }
+}

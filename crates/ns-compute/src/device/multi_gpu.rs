@@ -1,0 +1,252 @@
+//! A compiled model on several GPUs of one host: batches are shared out, with the results of one device.
+//!
+//! A fit is a function of its task, and a toy of its index. So it does not matter which of several GPUs of the same
+//! model makes it, nor which fits are made with it. GPUs of different models may differ in the last bits; they are never mixed.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use ns_core::{
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
+    OutcomeParts, ParameterTable, Precision, Session, SessionError, Sink, ToySource,
+};
+
+use super::backend::Backend;
+use super::chunks::{ChunkQueue, ChunkSizes, FinishedChunk, TakenChunk, run_chunks};
+use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
+use super::session::{GpuSession, MOST_GIVEN};
+use crate::cpu::CpuSession;
+use crate::task::check_task;
+
+/// When work is shared between GPUs, and in which portions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// Up to this many tasks or toys one GPU works alone, because more GPUs would not be faster.
+    pub(super) alone: u64,
+    /// Fewest and most toys of a chunk; a GPU may take less.
+    pub(super) toys: (u64, u64),
+    /// Most tasks with given data of a chunk.
+    pub(super) given: u64,
+    /// Points of an evaluation that one GPU does alone.
+    pub(super) points: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { alone: 256, toys: (2048, u64::MAX), given: MOST_GIVEN as u64, points: 4096 }
+    }
+}
+
+/// A compiled model on several GPUs of one kind.
+pub struct MultiGpuSession {
+    /// For fits that all of them leave to the CPU.
+    cpu: CpuSession,
+    gpus: Vec<GpuSession>,
+    sizes: Sizes,
+}
+
+impl MultiGpuSession {
+    /// One session per device; they share what was compiled for the CPU, and its threads.
+    ///
+    /// # Errors
+    /// As [`GpuSession::open`], for any of the devices.
+    pub(super) fn open(
+        model: &Model,
+        execution: &Execution,
+        backends: Vec<(Device, Arc<dyn Backend>)>,
+    ) -> Result<Self, SessionError> {
+        execution.check_precision(Device::CudaAll, Precision::F64)?;
+        let cpu = CpuSession::open(model, execution)?;
+        let threads = execution.resolved_threads().div_ceil(backends.len().max(1));
+        let share = Execution { threads, ..execution.clone() };
+        let open = |(device, backend)| GpuSession::on(cpu.sharing(&share)?, backend, device);
+        let gpus = backends.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { cpu, gpus, sizes: Sizes::default() })
+    }
+
+    /// Other portions, for tests.
+    #[cfg(all(test, feature = "cuda-on-host"))]
+    pub(super) fn with_sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = sizes;
+        self
+    }
+
+    /// Toys on all GPUs. Returns how many of the first tasks are done with, up to one that the GPUs leave.
+    fn share_drawn(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        deliver: &mut DeliverOutcomes<'_>,
+    ) -> Result<usize, SessionError> {
+        let (n, (fewest, most)) = (self.gpus.len(), self.sizes.toys);
+        let chunk_sizes = |toys| ChunkSizes::shrinking(toys, n, fewest, most);
+        let queue = ChunkQueue::new(tasks.iter().map(|task| task.data.count()), n, chunk_sizes, control);
+        let work = |gpu: &GpuSession, to: &Sender<FinishedChunk>| {
+            let mut deliver = |finished| {
+                // The receiver outlives all GPUs.
+                let _ = to.send(finished);
+            };
+            gpu.run_drawn(tasks, wanted, control, &queue, &mut deliver)
+        };
+        run_chunks(&self.gpus, &queue, &work, deliver)
+    }
+
+    /// Tasks with given data on all GPUs. Returns how many are done with: all, or none if the GPUs leave them.
+    fn share_given(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        deliver: &mut DeliverOutcomes<'_>,
+    ) -> Result<usize, SessionError> {
+        let n = tasks.len() as u64;
+        let chunk_sizes = |n| ChunkSizes::parts(n, self.gpus.len(), self.sizes.given);
+        let queue = ChunkQueue::new([n], self.gpus.len(), chunk_sizes, control);
+        let work = |gpu: &GpuSession, to: &Sender<FinishedChunk>| {
+            while let Some(TakenChunk { items, .. }) = queue.take(0, n, true) {
+                let mut next = items.start;
+                while next < items.end {
+                    let mine = tasks.get(next as usize..items.end as usize).unwrap_or_default();
+                    let mine = mine.get(..gpu.given_at_a_time(mine, wanted)).unwrap_or(mine);
+                    let Some(outcomes) = gpu.run_given(mine, wanted, control)? else { return Ok(0) };
+                    let made = next..next + mine.len().max(1) as u64;
+                    next = made.end;
+                    // The receiver outlives all GPUs.
+                    let _ = to.send(FinishedChunk { items: made, outcomes, whole: next == items.end });
+                }
+            }
+            Ok(tasks.len())
+        };
+        run_chunks(&self.gpus, &queue, &work, deliver)
+    }
+
+    /// Values, gradients and Hessians at points of `n` parameters, an equal part on each GPU.
+    fn evaluate_parts(
+        &self,
+        data: &Data,
+        points: &[f64],
+        n: usize,
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let part = (points.len() / n).div_ceil(self.gpus.len().max(1)).max(1) * n;
+        let found: Vec<Result<Evaluation, SessionError>> = std::thread::scope(|scope| {
+            let parts = self.gpus.iter().zip(points.chunks(part));
+            let threads: Vec<_> =
+                parts.map(|(gpu, part)| scope.spawn(|| gpu.evaluate(data, part, request))).collect();
+            threads.into_iter().map(joined).collect()
+        });
+        let mut all = Evaluation::default();
+        for part in found {
+            let part = part?;
+            all.nll.extend(part.nll);
+            all.nll_main.extend(part.nll_main);
+            all.nll_constraint.extend(part.nll_constraint);
+            all.gradient.extend(part.gradient);
+            all.hessian.extend(part.hessian);
+        }
+        Ok(all)
+    }
+}
+
+/// The result of a thread; its panic is resumed here.
+pub(super) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+}
+
+impl Session for MultiGpuSession {
+    fn device(&self) -> Device {
+        Device::CudaAll
+    }
+
+    fn parameters(&self) -> &ParameterTable {
+        self.cpu.table()
+    }
+
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        for task in tasks {
+            check_task(&self.cpu.plan, task)?;
+        }
+        let few = |tasks: &[FitTask]| {
+            let count = tasks.iter().fold(0_u64, |count, task| count.saturating_add(task.data.count()));
+            count <= self.sizes.alone
+        };
+        let make = |task_kind, now: &[FitTask], deliver: &mut DeliverOutcomes<'_>| {
+            let none = TasksDone { done: 0, left: now.len() };
+            if few(now) {
+                return Ok(none);
+            }
+            match task_kind {
+                TaskKind::Drawn => {
+                    let done = self.share_drawn(now, wanted, control, deliver)?;
+                    Ok(if self.gpus.is_empty() { none } else { TasksDone { done, left: 1 } })
+                }
+                TaskKind::Given => {
+                    let done = self.share_given(now, wanted, control, deliver)?;
+                    Ok(TasksDone { done, left: now.len() - done })
+                }
+                TaskKind::DrawnLeft | TaskKind::GivenLeft => Ok(none),
+            }
+        };
+        let other = |now: &[FitTask]| match self.gpus.first().filter(|_| few(now)) {
+            Some(first) => first as &dyn Session,
+            None => &self.cpu,
+        };
+        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &other)
+    }
+
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        let n = self.cpu.plan.n_parameters().max(1);
+        let on_gpus = !(request.expected || request.samples);
+        let few = !points.len().is_multiple_of(n) || points.len() / n <= self.sizes.points;
+        match self.gpus.first() {
+            None => self.cpu.evaluate(data, points, request),
+            Some(first) if few || !on_gpus => first.evaluate(data, points, request),
+            Some(_) => self.evaluate_parts(data, points, n, request),
+        }
+    }
+
+    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters)
+    }
+
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        self.cpu.toy_source(parameters, seed, hypothesis)
+    }
+
+    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+        self.cpu.saturated_nll(data)
+    }
+
+    fn cpu(&self) -> Option<&dyn Session> {
+        Some(&self.cpu)
+    }
+
+    fn check(&self) -> Option<DeviceCheck> {
+        let mut all = DeviceCheck::default();
+        for check in self.gpus.iter().filter_map(Session::check) {
+            all.merge(&check);
+        }
+        Some(all)
+    }
+}
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The shared inputs of batches of toys, cached for the next batch: a study runs many batches of the same requests and source.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{FitRequest, SessionError, ToySource};
+
+use super::draws;
+use super::fit_kind::{DeviceFitKind, Size};
+use super::session::GpuSession;
+use crate::lanes::ToyFitter;
+use crate::task::FitDomain;
+
+/// Size of the cache: enough for two hypotheses, and for other work at the same time.
+const KEPT: usize = 4;
+
+/// The inputs that depend on requests and expected data.
+pub(super) struct Shared {
+    pub(super) fitters: Vec<Option<ToyFitter>>,
+    /// One per request.
+    pub(super) kinds: Vec<DeviceFitKind>,
+    pub(super) domains: Vec<FitDomain>,
+    pub(super) size: Size,
+}
+
+/// The inputs that also depend on the seed.
+pub(super) struct Prepared {
+    source: Arc<ToySource>,
+    requests: Vec<FitRequest>,
+    /// `None` if the CPU makes these fits.
+    pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
+}
+
+/// A cache of the most recently used values; the latest is the last.
+pub(super) struct RecentCache<T>(Mutex<Vec<Arc<T>>>);
+
+impl<T> Default for RecentCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> RecentCache<T> {
+    /// The latest matching value, which is marked as used.
+    pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = all.iter().rposition(|one| wanted(one))?;
+        let found = all.remove(place);
+        all.push(Arc::clone(&found));
+        Some(found)
+    }
+
+    /// Adds a value and removes the least recently used one.
+    pub(super) fn keep(&self, one: &Arc<T>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= KEPT {
+            all.remove(0);
+        }
+        all.push(Arc::clone(one));
+    }
+}
+
+/// Whether numbers are the same, the sign of zero included.
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// Whether two sources have the same distributions, whatever their seeds.
+fn same_means(a: &ToySource, b: &ToySource) -> bool {
+    same_bits(&a.parameters, &b.parameters) && a.main == b.main && a.auxiliary == b.auxiliary
+}
+
+/// Whether a source has these parameters, seed and hypothesis.
+pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesis: u8) -> bool {
+    (source.seed, source.hypothesis) == (seed, hypothesis) && same_bits(&source.parameters, parameters)
+}
+
+impl GpuSession {
+    /// The inputs for `requests` on toys of `source`, from the cache or made now.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn prepare(
+        &self,
+        source: &Arc<ToySource>,
+        requests: &[FitRequest],
+    ) -> Result<Arc<Prepared>, SessionError> {
+        let same = |known: &Prepared| {
+            known.requests == requests
+                && (Arc::ptr_eq(&known.source, source)
+                    || ((known.source.seed, known.source.hypothesis) == (source.seed, source.hypothesis)
+                        && same_means(&known.source, source)))
+        };
+        if let Some(known) = self.prepared.find(same) {
+            return Ok(known);
+        }
+        let alike = |known: &Prepared| known.requests == requests && same_means(&known.source, source);
+        let shared = match self.prepared.find(alike) {
+            Some(known) => known.on_device.as_ref().map(|(shared, _)| Arc::clone(shared)),
+            None => self.share(source, requests)?.map(Arc::new),
+        };
+        let on_device = match shared {
+            Some(shared) => Some((shared, draws::Uploaded::new(&self.backend, source)?)),
+            None => None,
+        };
+        let prepared =
+            Arc::new(Prepared { source: Arc::clone(source), requests: requests.to_vec(), on_device });
+        self.prepared.keep(&prepared);
+        Ok(prepared)
+    }
+
+    fn share(&self, source: &ToySource, requests: &[FitRequest]) -> Result<Option<Shared>, SessionError> {
+        let plan = &self.cpu.plan;
+        if requests.iter().any(|request| !request.released.is_empty()) {
+            return Ok(None);
+        }
+        let fitters = self.cpu.fitters(source, requests, true);
+        if fitters.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let kinds = fitters
+            .iter()
+            .flatten()
+            .map(|fitter| DeviceFitKind::new(&self.backend, fitter, plan.n_bins(), true));
+        let kinds = kinds.collect::<Result<Vec<DeviceFitKind>, SessionError>>()?;
+        let size = kinds.iter().fold(Size::default(), |size, kind| size.max(kind.size));
+        let domains = requests.iter().map(|request| FitDomain::new(&plan.table, request)).collect();
+        Ok(Some(Shared { fitters, kinds, domains, size }))
+    }
+}

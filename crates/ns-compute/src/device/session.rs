@@ -1,0 +1,316 @@
+//! A compiled model on a GPU.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitRequest, FitTask, Model,
+    OutcomeParts, ParameterTable, Precision, Search, Session, SessionError, Sink, TaskOutcome, ToySource,
+};
+
+use super::arena::{Arena, moved};
+use super::backend::{Backend, Buffer, Kernel};
+use super::batch::{Launcher, Program, Slot};
+use super::chunks::{ChunkQueue, ChunkSizes};
+use super::fit_kind::{DeviceFitKind, Size};
+use super::hessian::HessianPlacement;
+use super::limit::Limited;
+use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
+use super::prepared::{Prepared, RecentCache, is_of};
+use super::{layout, shape, upload};
+use crate::cpu::{CpuSession, Pool, put, take};
+use crate::lanes::ToyFitter;
+use crate::optimise::Worker;
+use crate::task::{FitDomain, check_task};
+
+/// Tasks with given data of one launch at most.
+pub(super) const MOST_GIVEN: usize = 8192;
+/// Number of tasks that a thread finishes at a time, and the least number of such portions.
+const BLOCK: usize = 64;
+const BLOCKS: usize = 32;
+/// Threads that read outcomes which are as the device left them.
+const READERS: usize = 8;
+
+/// A compiled model on one GPU, with a session of the CPU beside it that finishes what the device
+/// leaves, searches where a request asks for it, and checks.
+pub struct GpuSession {
+    pub(super) cpu: CpuSession,
+    pub(super) backend: Arc<dyn Backend>,
+    device: Device,
+    pub(super) plan: layout::Plan,
+    _plan_memory: Buffer,
+    pub(super) threads: u32,
+    /// For fits of given data; `None` where these are left to the CPU.
+    pub(super) given_kind: Option<DeviceFitKind>,
+    /// For Hessians; `None` where these are left to the CPU.
+    pub(super) hessians: Option<HessianPlacement>,
+    /// Unused lanes.
+    slots: Mutex<Vec<Slot>>,
+    /// Cached inputs of batches of toys, and sources of toys.
+    pub(super) prepared: RecentCache<Prepared>,
+    sources: RecentCache<ToySource>,
+    pub(super) check: Mutex<DeviceCheck>,
+}
+
+impl GpuSession {
+    /// Compiles `model` and uploads it to `device`, which `backend` is.
+    ///
+    /// # Errors
+    /// If the model is inconsistent, the device or its part that `execution` allows has not enough memory, or the precision is another
+    /// than f64.
+    pub(super) fn open(
+        model: &Model,
+        execution: &Execution,
+        device: Device,
+        backend: Arc<dyn Backend>,
+    ) -> Result<Self, SessionError> {
+        execution.check_precision(device, Precision::F64)?;
+        Self::on(CpuSession::open(model, execution)?, backend, device)
+    }
+
+    /// The same for a model that `cpu` has compiled.
+    pub(super) fn on(
+        cpu: CpuSession,
+        backend: Arc<dyn Backend>,
+        device: Device,
+    ) -> Result<Self, SessionError> {
+        let backend = Limited::new(backend, device, cpu.memory_limit);
+        let mut arena = Arena::default();
+        let plan = upload::plan(&cpu.plan, &mut arena);
+        let memory = arena.upload(&backend)?;
+        let plan = moved(plan, memory.start());
+        let threads = shape::threads(&plan);
+        let hessians = HessianPlacement::new(&cpu.plan, &plan);
+        let mut session = Self {
+            cpu,
+            backend,
+            device,
+            plan,
+            _plan_memory: memory,
+            threads,
+            given_kind: None,
+            hessians,
+            slots: Mutex::default(),
+            prepared: RecentCache::default(),
+            sources: RecentCache::default(),
+            check: Mutex::default(),
+        };
+        session.given_kind = session.prepare_given_kind()?;
+        Ok(session)
+    }
+
+    /// The metric of fits of given data: at the model's suggested values, so that it depends on no batch.
+    fn prepare_given_kind(&self) -> Result<Option<DeviceFitKind>, SessionError> {
+        let plan = &self.cpu.plan;
+        let domain = FitDomain::new(&plan.table, &FitRequest::default());
+        let mut worker = take(&self.cpu.workers, plan);
+        let fitter = ToyFitter::new(
+            self.cpu.level,
+            plan,
+            &plan.table.init,
+            &self.cpu.observed.aux,
+            (domain.lower, domain.upper, &domain.fixed),
+            false,
+            true,
+            &mut worker.scratch,
+        );
+        put(&self.cpu.workers, worker);
+        // Fits of given data make no search unless requested, so that they could stay on a ridge.
+        let fitter = fitter.filter(|fitter| !fitter.has_ridge());
+        fitter
+            .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.has_kinks))
+            .transpose()
+    }
+
+    /// Whether a fit on the device also starts from further points. In models with kinks this has to be requested, as on
+    /// the CPU.
+    pub(super) fn looks(&self, request: &FitRequest) -> bool {
+        !self.cpu.plan.has_kinks || request.search != Search::Local
+    }
+
+    /// A kernel, `in_shared` or `in_global`, whose arrays fit: for a whole fit of this size, or an evaluation.
+    pub(super) fn program(
+        &self,
+        size: Size,
+        whole_fit: bool,
+        in_shared: Kernel,
+        in_global: Kernel,
+    ) -> Result<Program, SessionError> {
+        let (properties, threads) = (self.backend.properties(), self.threads);
+        let placement = shape::place_arrays(&self.plan, size, whole_fit, properties);
+        let kernel = if placement.in_shared { in_shared } else { in_global };
+        let resident = self.backend.resident(kernel, threads, placement.shared)?;
+        let blocks = resident.min(shape::most_slabs(properties, placement.slab, usize::MAX));
+        Ok(Program { kernel, placement, blocks, threads })
+    }
+
+    /// A launcher for fits of this size.
+    pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
+        Ok(Launcher {
+            backend: &self.backend,
+            plan: &self.plan,
+            fit: self.program(size, true, Kernel::Fit, Kernel::FitGlobal)?,
+            evaluate: self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateGlobal)?,
+        })
+    }
+
+    /// A lane with its memory: one given back, or a new one.
+    pub(super) fn take_slot(&self) -> Result<Slot, SessionError> {
+        let shelved = self.slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        shelved.map_or_else(|| Slot::new(&self.backend), Ok)
+    }
+
+    /// Gives back a lane whose work is done.
+    pub(super) fn put_slot(&self, slot: Slot) {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+
+    /// Finishes `count` tasks on the threads of the CPU session, in order, and does `extra` pieces of other work
+    /// in parallel, which begin first.
+    pub(super) fn settle_all(
+        &self,
+        count: usize,
+        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        extra: usize,
+        other: &(dyn Fn(usize) + Sync),
+    ) -> Vec<TaskOutcome> {
+        self.settle_on(usize::MAX, count, one, extra, other)
+    }
+
+    /// The same for `count` tasks that only have to be read: on a few threads, since waking more would take longer than
+    /// the work.
+    pub(super) fn settle_short(
+        &self,
+        count: usize,
+        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+    ) -> Vec<TaskOutcome> {
+        self.settle_on(READERS, count, one, 0, &|_| ())
+    }
+
+    fn settle_on(
+        &self,
+        threads: usize,
+        count: usize,
+        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        extra: usize,
+        other: &(dyn Fn(usize) + Sync),
+    ) -> Vec<TaskOutcome> {
+        let mut outcomes: Vec<TaskOutcome> = Vec::new();
+        outcomes.resize_with(count, || TaskOutcome { fits: Vec::new() });
+        // Tasks that the CPU finishes take long: few of them are no reason to stay on one thread.
+        let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
+        let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
+        let pieces = extra + blocks.len();
+        Pool::each(self.cpu.pool.as_ref(), threads, pieces, &|number| {
+            let Some(number) = number.checked_sub(extra) else { return other(number) };
+            // No other thread has this number.
+            let Some(places) = blocks.get(number) else { return };
+            let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
+            for (i, place) in places.iter_mut().enumerate() {
+                *place = one(number * block + i);
+            }
+        });
+        drop(blocks);
+        outcomes
+    }
+
+    /// Counts fits of the device that are its own.
+    pub(super) fn count_own(&self, own: u64) {
+        let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
+        check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
+    }
+
+    /// Calls a function with a worker of the CPU session.
+    pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
+        let mut worker = take(&self.cpu.workers, &self.cpu.plan);
+        work(&mut worker);
+        put(&self.cpu.workers, worker);
+    }
+}
+
+impl Session for GpuSession {
+    fn device(&self) -> Device {
+        self.device
+    }
+
+    fn parameters(&self) -> &ParameterTable {
+        self.cpu.table()
+    }
+
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        for task in tasks {
+            check_task(&self.cpu.plan, task)?;
+        }
+        let make = |task_kind, now: &[FitTask], deliver: &mut DeliverOutcomes<'_>| match task_kind {
+            TaskKind::Drawn => {
+                let queue = ChunkQueue::new(
+                    now.iter().map(|task| task.data.count()),
+                    1,
+                    |_| ChunkSizes::WHOLE,
+                    control,
+                );
+                let done = self.run_drawn(now, wanted, control, &queue, &mut |finished| {
+                    deliver(finished.outcomes);
+                    if finished.whole {
+                        queue.handed_on();
+                    }
+                })?;
+                Ok(TasksDone { done, left: 1 })
+            }
+            TaskKind::Given => {
+                let now = now.get(..self.given_at_a_time(now, wanted)).unwrap_or(now);
+                let Some(outcomes) = self.run_given(now, wanted, control)? else {
+                    return Ok(TasksDone { done: 0, left: now.len() });
+                };
+                deliver(outcomes);
+                Ok(TasksDone { done: now.len(), left: 0 })
+            }
+            TaskKind::DrawnLeft | TaskKind::GivenLeft => Ok(TasksDone { done: 0, left: now.len() }),
+        };
+        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
+    }
+
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        self.evaluate_points(data, points, request)
+    }
+
+    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters)
+    }
+
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        if let Some(known) = self.sources.find(|known| is_of(known, parameters, seed, hypothesis)) {
+            return Ok(known);
+        }
+        let made = self.cpu.toy_source(parameters, seed, hypothesis)?;
+        self.sources.keep(&made);
+        Ok(made)
+    }
+
+    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+        self.cpu.saturated_nll(data)
+    }
+
+    fn cpu(&self) -> Option<&dyn Session> {
+        Some(&self.cpu)
+    }
+
+    fn check(&self) -> Option<DeviceCheck> {
+        Some(*self.check.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

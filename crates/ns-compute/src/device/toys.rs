@@ -1,0 +1,336 @@
+//! Fits of toys: chunk after chunk, two at a time.
+//!
+//! The toys of consecutive tasks form one queue. Two chunks are on the device, each on a lane of its own, so that the end
+//! of one and the beginning of the next run in parallel, whatever their tasks. The CPU finishes the chunk that has
+//! returned, in pieces that fit into its caches. Results do not depend on the size of chunks.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ns_core::{Control, Data, Drawn, FitTask, OutcomeParts, SessionError, TaskOutcome};
+
+use super::backend::{Buffer, Kernel, Shape};
+use super::batch::{Help, LaunchResults, Launcher, Slot, ToyRange};
+use super::check::{Checking, Sample, chosen};
+use super::chunks::{ChunkQueue, FinishedChunk, TakenChunk};
+use super::covariance::Fitted;
+use super::input::Input;
+use super::layout::{self, DrawLaunch};
+use super::offset::Offset;
+use super::prepared::{Prepared, Shared};
+use super::session::GpuSession;
+use super::settle::Settling;
+use super::shape;
+use crate::eval::Dataset;
+
+/// Toys of a chunk per toy that the device fits at a time. The end of a chunk, when part of the device may be idle,
+/// is then short.
+const WAVES: usize = 4;
+/// The fewest toys of a chunk, and the most bytes of its results.
+const FEWEST_TOYS: usize = 512;
+const MOST_BROUGHT: usize = 64 << 20;
+/// Most bytes of the covariances of a chunk.
+const MOST_COVARIANCES: usize = 512 << 20;
+/// Threads of a block that draws.
+const DRAWING: u32 = 128;
+/// Number of chunks on the device.
+const UNDER_WAY: usize = 2;
+/// One in this many chunks is checked, beginning with the first.
+const CHECKED_CHUNKS: u64 = 4;
+/// Most bytes of the outcomes of a piece, so that they stay in the caches until they are delivered.
+const PIECE: usize = 1 << 20;
+/// The fewest and the most toys of a piece.
+const FEWEST_SETTLED: usize = 64;
+const MOST_SETTLED: usize = 1024;
+
+/// A task that is being run.
+struct TaskInProgress<'a> {
+    /// Its number among the tasks.
+    number: usize,
+    task: &'a FitTask,
+    drawn: &'a Drawn,
+    shared: Arc<Shared>,
+    /// Keeps the sources of its toys.
+    prepared: Arc<Prepared>,
+    launcher: Launcher<'a>,
+}
+
+/// A chunk on the device.
+struct Chunk<'a> {
+    /// Dropped before the memory that its work uses.
+    slot: Slot,
+    current: Arc<TaskInProgress<'a>>,
+    items: Range<u64>,
+    toys: Range<u64>,
+    samples: Vec<Sample<'a>>,
+}
+
+/// How far a batch is.
+#[derive(Default)]
+struct BatchProgress<'a> {
+    under_way: VecDeque<Chunk<'a>>,
+    current: Option<Arc<TaskInProgress<'a>>>,
+    /// Chunks begun.
+    begun: u64,
+    /// Why no more chunks follow: a task that is left to the CPU, or an error.
+    left: Option<usize>,
+    failed: Option<SessionError>,
+}
+
+/// What the chunks of a batch share.
+struct Batch<'a> {
+    session: &'a GpuSession,
+    tasks: &'a [FitTask],
+    wanted: OutcomeParts,
+    control: Control<'a>,
+}
+
+impl<'a> TaskInProgress<'a> {
+    /// Toys of a chunk.
+    fn chunk(&self, session: &GpuSession, wanted: OutcomeParts) -> u64 {
+        let (plan, properties) = (&session.cpu.plan, session.backend.properties());
+        let (n, fits) = (plan.n_parameters(), self.task.fits.len().max(1));
+        let per_toy = Launcher::bytes_per_fit(&session.plan) * fits;
+        let mut most = shape::within(properties, per_toy, MOST_BROUGHT);
+        if session.covers(wanted).is_some() {
+            // Their data are drawn once more.
+            most = most.min(shape::within(properties, 8 * (plan.n_bins() + plan.n_aux()), usize::MAX));
+        }
+        if wanted.covariance {
+            most = most.min(shape::within(properties, 8 * n * n * fits, MOST_COVARIANCES));
+        }
+        (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
+    }
+
+    /// What its toys are drawn from, on the device.
+    fn draws(&self) -> Offset<layout::Draws> {
+        self.prepared.on_device.as_ref().map_or(Offset::NULL, |(_, sources)| sources.at())
+    }
+
+    /// The data of a toy.
+    fn data(&self, session: &GpuSession, toy: u64) -> Dataset {
+        let plan = &session.cpu.plan;
+        let mut data = Dataset::empty(plan);
+        self.drawn.source.draw_into(toy, &mut data.main, &mut data.aux);
+        data.saturate(plan);
+        data
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Prepares a task; `None` if it is left to the CPU.
+    fn prepare_task(&self, number: usize) -> Result<Option<Arc<TaskInProgress<'a>>>, SessionError> {
+        let Some(task) = self.tasks.get(number) else { return Ok(None) };
+        let Data::Drawn(drawn) = &task.data else { return Ok(None) };
+        let prepared = self.session.prepare(&drawn.source, &task.fits)?;
+        let Some((shared, _)) = &prepared.on_device else { return Ok(None) };
+        let (shared, launcher) = (Arc::clone(shared), self.session.launcher(shared.size)?);
+        Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
+    }
+
+    /// Keeps the device busy. `wait`: there is nothing else to do.
+    fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
+        while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
+            let Some(number) = queue.task() else { break };
+            let current = match &progress.current {
+                Some(current) if current.number == number => Arc::clone(current),
+                _ => match self.prepare_task(number) {
+                    Ok(Some(current)) => Arc::clone(progress.current.insert(current)),
+                    Ok(None) => {
+                        progress.left = Some(number);
+                        break;
+                    }
+                    Err(error) => {
+                        progress.failed = Some(error);
+                        break;
+                    }
+                },
+            };
+            let most = current.chunk(self.session, self.wanted);
+            let Some(taken) = queue.take(number, most, wait && progress.under_way.is_empty()) else {
+                // Other GPUs may have taken the rest of the task.
+                if queue.task() == Some(number) { break } else { continue }
+            };
+            let start = queue.start(number);
+            match self.start(current, start, taken, progress.begun.is_multiple_of(CHECKED_CHUNKS)) {
+                Ok(chunk) => progress.under_way.push_back(chunk),
+                Err(error) => progress.failed = Some(error),
+            }
+            progress.begun += 1;
+        }
+    }
+
+    /// Starts a chunk. The task's first item has number `start`.
+    fn start(
+        &self,
+        current: Arc<TaskInProgress<'a>>,
+        start: u64,
+        taken: TakenChunk,
+        checked: bool,
+    ) -> Result<Chunk<'a>, SessionError> {
+        let (session, requests) = (self.session, current.task.fits.as_slice());
+        let TakenChunk { items, left } = taken;
+        let first = current.drawn.toys.start + (items.start - start);
+        let toys = first..first + (items.end - items.start);
+        let count = (toys.end - toys.start) as usize;
+        let mut samples = Vec::new();
+        if checked {
+            samples.extend(chosen(count, requests.len()).map(|i| {
+                let data = current.data(session, toys.start + i as u64);
+                Sample::new(i * requests.len(), requests, data, true)
+            }));
+        }
+        let mut input = Input::new();
+        for (request, kind) in requests.iter().zip(&current.shared.kinds) {
+            input.request(session.cpu.table(), request, kind, session.looks(request));
+        }
+        let probes: Vec<_> = samples.iter().map(|sample| sample.probe(&mut input)).collect();
+        let help = match left {
+            0 => Help::All,
+            left if left <= current.chunk(session, self.wanted) => Help::Few,
+            _ => Help::No,
+        };
+        let range = ToyRange { draws: current.draws(), first: toys.start, count, help };
+        let mut slot = session.take_slot()?;
+        current.launcher.start(&mut slot, input, Some(range), &probes)?;
+        Ok(Chunk { slot, current, items, toys, samples })
+    }
+
+    /// Hands on the outcomes of a chunk whose `slot` has been waited for, piece by piece.
+    fn settle(
+        &self,
+        chunk: &mut Chunk<'_>,
+        deliver: &mut dyn FnMut(FinishedChunk),
+    ) -> Result<(), SessionError> {
+        let Chunk { slot, current, items, toys, samples } = chunk;
+        let (session, task) = (self.session, current.task);
+        let results = slot.wait()?;
+        let constant = session.cpu.plan.gaussian.constant;
+        let own = AtomicU64::new(0);
+        let placement = session.covers(self.wanted);
+        let settling = Settling {
+            cpu: &session.cpu,
+            task,
+            domains: &current.shared.domains,
+            wanted: self.wanted,
+            apart: placement.is_some(),
+            control: self.control,
+            fitters: &current.shared.fitters,
+            own: &own,
+        };
+        let settled = |results: &LaunchResults<'_>, i: usize| {
+            let place = i * task.fits.len();
+            let saturated = results.outcomes.get(place).map(|outcome| outcome.saturated + constant);
+            let data = || Cow::Owned(current.data(session, toys.start + i as u64));
+            settling.task(results, place, saturated, &data, &mut |work| session.lend(work))
+        };
+        let one = |i: usize| settled(&results, i);
+        // Fits that take the CPU long are finished first, all together; otherwise a piece would wait for its slowest.
+        let count = (toys.end - toys.start) as usize;
+        let is_long = |i: &usize| !settling.is_short(&results, i * task.fits.len());
+        let mut long: Vec<usize> = (0..count).filter(is_long).collect();
+        let none = || TaskOutcome { fits: Vec::new() };
+        let checking = Checking::new(session, results, samples);
+        let mut made = session.settle_all(
+            long.len(),
+            &|k| long.get(k).map_or_else(none, |&i| one(i)),
+            checking.len(),
+            &|i| checking.check(i),
+        );
+        if !checking.end(own.swap(0, Ordering::Relaxed))? {
+            long = (0..count).collect();
+            made = session.settle_all(count, &|i| settled(&LaunchResults::default(), i), 0, &|_| ());
+        }
+        let mut made = long.iter().copied().zip(made).peekable();
+        let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
+        let piece = match placement {
+            Some(_) => count.max(1),
+            None => (PIECE / per_toy).clamp(FEWEST_SETTLED, MOST_SETTLED),
+        };
+        for from in (0..count).step_by(piece) {
+            let to = count.min(from + piece);
+            let later =
+                |i: usize| if long.binary_search(&(from + i)).is_ok() { none() } else { one(from + i) };
+            let mut outcomes = session.settle_short(to - from, &later);
+            while let Some((i, outcome)) = made.next_if(|(i, _)| *i < to) {
+                if let Some(place) = outcomes.get_mut(i - from) {
+                    *place = outcome;
+                }
+            }
+            if let Some(placement) = placement {
+                let memory = draw(session, current, toys.clone())?;
+                let fitted = Fitted {
+                    // One per request.
+                    domain: &|_, k| Cow::Borrowed(&current.shared.domains[k]),
+                    sets: memory.at(),
+                    set_of: &|i| i,
+                    data: &|i| Cow::Owned(current.data(session, toys.start + i as u64)),
+                    drawn: true,
+                };
+                session.add_uncertainties(placement, &mut outcomes, &fitted, self.wanted, self.control)?;
+            }
+            let items = items.start + from as u64..items.start + to as u64;
+            deliver(FinishedChunk { items, outcomes, whole: to == count });
+        }
+        session.count_own(own.into_inner());
+        Ok(())
+    }
+}
+
+/// The data of toys on the device, drawn there once more.
+fn draw(
+    session: &GpuSession,
+    current: &TaskInProgress<'_>,
+    toys: Range<u64>,
+) -> Result<Buffer, SessionError> {
+    let (backend, plan) = (&session.backend, &session.cpu.plan);
+    let (n_toys, n_data) = ((toys.end - toys.start) as usize, plan.n_bins() + plan.n_aux());
+    let data = Buffer::new(backend, 8 * n_data * n_toys)?;
+    let launch = DrawLaunch {
+        draws: current.draws(),
+        first_toy: toys.start,
+        n_toys: n_toys as i32,
+        n_data: n_data as i32,
+        data: data.at(),
+    };
+    let blocks = (8 * backend.properties().multiprocessors).min(n_toys) as u32;
+    let shape = Shape { blocks, threads: DRAWING, shared: 0 };
+    backend.launch(Kernel::Draw, shape, bytemuck::bytes_of(&launch))?;
+    Ok(data)
+}
+
+impl GpuSession {
+    /// Runs the toys of `tasks`, the tasks of the queue. Returns how many of the first tasks are done: all, unless it reached
+    /// one that is left to the CPU.
+    ///
+    /// # Errors
+    /// The first of the device; what was under way before it is settled and delivered.
+    pub(super) fn run_drawn(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        queue: &ChunkQueue<'_>,
+        deliver: &mut dyn FnMut(FinishedChunk),
+    ) -> Result<usize, SessionError> {
+        let batch = Batch { session: self, tasks, wanted, control };
+        let mut progress = BatchProgress::default();
+        loop {
+            batch.go_on(&mut progress, queue, true);
+            let Some(mut chunk) = progress.under_way.pop_front() else { break };
+            chunk.slot.wait()?;
+            // The device works while the CPU finishes the chunk.
+            batch.go_on(&mut progress, queue, false);
+            batch.settle(&mut chunk, deliver)?;
+            self.put_slot(chunk.slot);
+        }
+        progress.failed.map_or(Ok(progress.left.unwrap_or(tasks.len())), Err)
+    }
+}
+
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

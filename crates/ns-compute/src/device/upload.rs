@@ -1,0 +1,305 @@
+//! A compiled plan in the form that kernels read.
+//!
+//! The same numbers as in [`crate::plan::Plan`], arranged for neighbouring threads to read neighbouring numbers: normsys
+//! terms parameter after parameter, histosys templates once by cell (in slices of 32 cells, those with many
+//! terms first) and once by parameter. Where a thread needs several indices to begin with, they lie in one vector.
+
+use super::arena::Arena;
+use super::layout;
+use super::offset::Offset;
+use crate::plan::{Block, LANES, Plan};
+use crate::shared_constants::{
+    AT_A_TIME, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
+};
+
+/// One histosys in one cell.
+#[derive(Debug, Clone, Copy, Default)]
+struct Template {
+    param: usize,
+    slope: f64,
+    curve: f64,
+}
+
+/// The effects of one parameter on yields.
+#[derive(Debug, Clone, Default)]
+struct Reactions {
+    /// Cell, slope and curve.
+    hist: Vec<(usize, f64, f64)>,
+    /// Its normsys terms: the first, and the end.
+    norm: (usize, usize),
+    /// Places in the list of scalar factors.
+    factor: Vec<usize>,
+    /// As a per-bin factor: cell, block, bin, and place in the block's list (-1: the only one).
+    binwise: Vec<[i32; 4]>,
+}
+
+/// Index ranges of a block.
+#[derive(Debug, Clone, Default)]
+struct Ranges {
+    norm: (usize, usize),
+    cell: (usize, usize),
+    factor: (usize, usize),
+    binwise: (usize, usize),
+    bin: usize,
+}
+
+/// Adds `plan` to `arena`.
+pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
+    let mut reactions = vec![Reactions::default(); plan.n_parameters()];
+    let mut out = layout::Plan {
+        n_params: plan.n_parameters() as i32,
+        n_bins: plan.n_bins as i32,
+        n_aux: plan.n_aux as i32,
+        n_blocks: plan.blocks.len() as i32,
+        histosys: plan.histosys as i32,
+        normsys: plan.normsys.code as i32,
+        ..layout::Plan::default()
+    };
+    let mut order: Vec<usize> = (0..plan.blocks.len()).collect();
+    order.sort_by_key(|&b| std::cmp::Reverse(plan.blocks[b].hist.1 - plan.blocks[b].hist.0));
+    let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out);
+    norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out);
+    let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
+    out.block = arena.put(vectors.as_flattened());
+    parameters(plan, arena, &mut out);
+    react(arena, &reactions, &mut out);
+    out
+}
+
+impl Ranges {
+    fn vectors(&self) -> [[i32; 4]; 3] {
+        let pair = |range: (usize, usize)| [range.0 as i32, range.1 as i32];
+        let ([a, b], [c, d]) = (pair(self.norm), pair(self.cell));
+        let ([e, f], [g, h]) = (pair(self.factor), pair(self.binwise));
+        [[a, b, c, d], [e, f, g, h], [self.bin as i32, 0, 0, 0]]
+    }
+}
+
+/// Blocks in `order`, their cells, factors and templates.
+fn cells(
+    plan: &Plan,
+    arena: &mut Arena,
+    order: &[usize],
+    reactions: &mut [Reactions],
+    out: &mut layout::Plan,
+) -> Vec<Ranges> {
+    let mut all = Vec::with_capacity(order.len());
+    let (mut cell_block, mut cell_factor, mut nominal) = (Vec::new(), Vec::new(), Vec::new());
+    let mut templates: Vec<Vec<Template>> = Vec::new();
+    let mut bins: Vec<Vec<[i32; 2]>> = vec![Vec::new(); plan.n_bins];
+    let (mut factor_param, mut binwise_first) = (Vec::new(), Vec::new());
+    for (index, block) in order.iter().map(|&b| &plan.blocks[b]).enumerate() {
+        let first = cell_block.len();
+        let scaling = &plan.binwise_first[block.binwise.0..block.binwise.1];
+        for b in 0..block.n_bins {
+            let cell = cell_block.len();
+            cell_block.push(index);
+            bins[block.bin + b].push([cell as i32, index as i32]);
+            nominal.push(plan.nominal[block.cell + b]);
+            cell_factor.push(match scaling {
+                [] => NO_FACTOR,
+                [first] => (*first as usize + b) as i32,
+                _ => SEVERAL_FACTORS,
+            });
+            for (k, &first) in scaling.iter().enumerate() {
+                let place = if scaling.len() == 1 { -1 } else { (binwise_first.len() + k) as i32 };
+                let at = [cell as i32, index as i32, (block.bin + b) as i32, place];
+                reactions[first as usize + b].binwise.push(at);
+            }
+            let of_cell = templates_of(plan, block, b);
+            for template in &of_cell {
+                reactions[template.param].hist.push((cell, template.slope, template.curve));
+            }
+            templates.push(of_cell);
+        }
+        let (scalars, scalings) = (factor_param.len(), binwise_first.len());
+        for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+            reactions[p as usize].factor.push(factor_param.len());
+            factor_param.push(p as usize);
+        }
+        binwise_first.extend(scaling.iter().map(|&p| p as usize));
+        all.push(Ranges {
+            norm: (0, 0),
+            cell: (first, cell_block.len()),
+            factor: (scalars, factor_param.len()),
+            binwise: (scalings, binwise_first.len()),
+            bin: block.bin,
+        });
+    }
+    out.n_cells = cell_block.len() as i32;
+    out.n_factors = factor_param.len() as i32;
+    out.factor_param = arena.put_indices(factor_param);
+    out.binwise_first = arena.put_indices(binwise_first);
+    out.cell_block = arena.put_indices(cell_block);
+    out.cell_factor = arena.put(&cell_factor);
+    out.nominal = arena.put(&nominal);
+    out.bin = ranges_of(arena, &bins);
+    out.bin_cell = arena.put(&bins.concat());
+    slices(arena, &templates, out);
+    all
+}
+
+/// Templates of one cell that are not zero.
+fn templates_of(plan: &Plan, block: &Block, b: usize) -> Vec<Template> {
+    let stride = block.n_lanes * LANES;
+    let of_term = |(i, &param): (usize, &u32)| {
+        let curved = block.hist.0 + i < block.hist_curved;
+        Template {
+            param: param as usize,
+            slope: plan.hist_slope[block.slope + i * stride + b],
+            curve: if curved { plan.hist_curve[block.curve + i * stride + b] } else { 0.0 },
+        }
+    };
+    let all = plan.hist_param[block.hist.0..block.hist.1].iter().enumerate().map(of_term);
+    all.filter(|template| template.slope != 0.0 || template.curve != 0.0).collect()
+}
+
+/// Templates by cell, in slices: term after term, a place per cell.
+fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan) {
+    let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
+    for slice in templates.chunks(WARP) {
+        let longest = slice.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(AT_A_TIME);
+        let start = params.len() as i32;
+        for i in 0..longest {
+            for lane in 0..WARP {
+                // Places without a template add nothing.
+                let template =
+                    slice.get(lane).and_then(|of_cell| of_cell.get(i)).copied().unwrap_or_default();
+                params.push(template.param);
+                shapes.push([template.slope, template.curve]);
+            }
+        }
+        starts.push([start, params.len() as i32]);
+    }
+    out.n_slices = starts.len() as i32;
+    out.slice = arena.put(&starts);
+    out.slice_param = arena.put_indices(params);
+    out.slice_template = arena.put(&shapes);
+}
+
+/// normsys terms, parameter after parameter.
+fn norms(
+    plan: &Plan,
+    arena: &mut Arena,
+    order: &[usize],
+    ranges: &mut [Ranges],
+    reactions: &mut [Reactions],
+    out: &mut layout::Plan,
+) {
+    let mut place_of_block = vec![0; order.len()];
+    for (place, &block) in order.iter().enumerate() {
+        place_of_block[block] = place;
+    }
+    let (mut terms, mut params, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    for run in &plan.norm_runs {
+        let first = terms.len();
+        for term in run.start..run.end {
+            // Padding points behind the last block.
+            let Some(&block) = place_of_block.get(plan.norm_block[term] as usize) else { break };
+            terms.push(term);
+            params.push(run.param);
+            blocks.push(block);
+        }
+        reactions[run.param].norm = (first, terms.len());
+    }
+    // Places sorted by block.
+    let mut sorted: Vec<usize> = (0..terms.len()).collect();
+    sorted.sort_by_key(|&i| blocks[i]);
+    let mut places = vec![0; terms.len()];
+    for (place, &i) in sorted.iter().enumerate() {
+        places[i] = place;
+        let range = &mut ranges[blocks[i]].norm;
+        if range.1 == 0 {
+            range.0 = place;
+        }
+        range.1 = place + 1;
+    }
+    let pairs =
+        |a: &[f64], b: &[f64]| -> Vec<[f64; 2]> { terms.iter().map(|&term| [a[term], b[term]]).collect() };
+    let c = &plan.norm_coefficients;
+    let coefficients = [pairs(&c[5], &c[4]), pairs(&c[3], &c[2]), pairs(&c[1], &c[0])].concat();
+    out.n_terms = terms.len() as i32;
+    out.norm_param = arena.put_indices(params);
+    out.norm_coefficient = arena.put(&coefficients);
+    out.norm_rate = arena.put(&pairs(&plan.norm_rate_hi, &plan.norm_rate_lo));
+    out.norm_block = arena.put_indices(blocks);
+    out.norm_place = arena.put_indices(places);
+}
+
+/// Constraints and box by parameter.
+fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
+    let n = plan.n_parameters();
+    let mut kind = vec![[UNCONSTRAINED, 0]; n];
+    let (mut scale, mut width) = (vec![0.0; n], vec![0.0; n]);
+    let gaussian = &plan.gaussian;
+    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&gaussian.inverse_sigma) {
+        (kind[p], scale[p], width[p]) = ([GAUSSIAN, a as i32], w, 1.0 / w);
+    }
+    let poisson = &plan.poisson;
+    for ((&p, &a), &tau) in poisson.param.iter().zip(&poisson.aux).zip(&poisson.tau) {
+        (kind[p], scale[p], width[p]) = ([POISSON, a as i32], tau, 1.0 / tau.sqrt());
+    }
+    let side = |pick: &dyn Fn(usize) -> f64| -> Vec<f64> {
+        (0..n).map(|p| if plan.table.fixed[p] { plan.table.init[p] } else { pick(p) }).collect()
+    };
+    out.constraint = arena.put(&kind);
+    out.constraint_scale = arena.put(&scale);
+    out.lower = arena.put(&side(&|p| plan.table.bounds[p].0));
+    out.upper = arena.put(&side(&|p| plan.table.bounds[p].1));
+    out.width = arena.put(&width);
+    out.strongly_nonlinear = i32::from(plan.strongly_nonlinear);
+    out.edm_tolerance = plan.edm_tolerance;
+    out.kinked = if plan.has_kinks {
+        arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k)))
+    } else {
+        Offset::NULL
+    };
+}
+
+/// Effects by parameter, those with most work first, so that no team of threads has a long list at the end.
+fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
+    let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
+    let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();
+    order.sort_by_key(|&p| std::cmp::Reverse(work(&reactions[p])));
+    let (mut vectors, mut cells, mut shapes, mut places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for &p in &order {
+        let of = &reactions[p];
+        let (hist, factor) = (cells.len() as i32, places.len() as i32);
+        cells.extend(of.hist.iter().map(|entry| entry.0));
+        shapes.extend(of.hist.iter().map(|&(_, slope, curve)| [slope, curve]));
+        places.extend(&of.factor);
+        let norm = [of.norm.0 as i32, of.norm.1 as i32];
+        let ends = [cells.len() as i32, places.len() as i32];
+        vectors.push([hist, ends[0], norm[0], norm[1]]);
+        vectors.push([factor, ends[1], p as i32, 0]);
+    }
+    out.n_reacting = order.len() as i32;
+    out.reacting = arena.put(&vectors);
+    out.hist_cell = arena.put_indices(cells);
+    out.hist_template = arena.put(&shapes);
+    out.factor_place = arena.put_indices(places);
+    let (mut heads, mut entries) = (Vec::new(), Vec::new());
+    for (p, of) in reactions.iter().enumerate().filter(|(_, of)| !of.binwise.is_empty()) {
+        let start = entries.len() as i32;
+        entries.extend_from_slice(&of.binwise);
+        heads.push([start, entries.len() as i32, p as i32, 0]);
+    }
+    out.n_binwise = heads.len() as i32;
+    out.n_scaled = entries.len() as i32;
+    out.binwise = arena.put(&heads);
+    out.binwise_cell = arena.put(&entries);
+}
+
+/// From and to of lists that are laid end to end.
+fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
+    let mut end = 0;
+    let ranges: Vec<[i32; 2]> = lists
+        .iter()
+        .map(|list| {
+            let start = end;
+            end += list.len() as i32;
+            [start, end]
+        })
+        .collect();
+    arena.put(&ranges)
+}

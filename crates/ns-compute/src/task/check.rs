@@ -1,0 +1,112 @@
+//! What a session refuses: data, tasks and points that do not belong to the model.
+
+use ns_core::{Data, FitTask, SessionError, Start};
+
+use crate::plan::Plan;
+
+/// Refuses data for which the likelihood is not defined.
+pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
+    length("main data", main.len(), plan.n_bins)?;
+    length("auxiliary data", aux.len(), plan.n_aux)?;
+    let bad = |what, values: &[f64], wrong: &dyn Fn(f64) -> bool, remedy| {
+        values.iter().position(|&x| wrong(x)).map_or(Ok(()), |index| {
+            Err(SessionError::BadNumber { what, index, value: values[index], remedy })
+        })
+    };
+    bad("main data", main, &|x| !x.is_finite() || x < 0.0, "counts are finite and not negative")?;
+    bad("auxiliary data", aux, &|x| !x.is_finite(), "auxiliary data are finite")?;
+    for &a in &plan.poisson.aux {
+        if aux[a] < 0.0 {
+            return Err(SessionError::BadNumber {
+                what: "auxiliary data",
+                index: a,
+                value: aux[a],
+                remedy: "an auxiliary count is not negative",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an invalid task.
+pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
+    let n = plan.n_parameters();
+    let index = |index: usize| {
+        if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
+    };
+    match &task.data {
+        Data::Binned(data) => check_data(plan, &data.main, &data.aux)?,
+        Data::Drawn(drawn) => {
+            length("main data of the toys' source", drawn.source.main.len(), plan.n_bins)?;
+            length("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux)?;
+        }
+        _ => {}
+    }
+    for (number, request) in task.fits.iter().enumerate() {
+        // Sessions that run on a device look these up without a further check.
+        let earlier = |what, fit: usize| {
+            let remedy = "name a fit that comes before this one in its task";
+            if fit < number {
+                Ok(())
+            } else {
+                Err(SessionError::BadNumber { what, index: number, value: fit as f64, remedy })
+            }
+        };
+        if let Some(condition) = &request.only_if {
+            index(condition.parameter)?;
+            earlier("earlier fit of a condition", condition.fit)?;
+        }
+        if let Start::Earlier(fit) | Start::Along(fit, _) = &request.start {
+            earlier("earlier fit of a start point", *fit)?;
+        }
+        if let Start::At(point) | Start::Along(_, point) = &request.start {
+            let what = match request.start {
+                Start::At(_) => "start point",
+                _ => "direction of the start point",
+            };
+            length(what, point.len(), n)?;
+            finite(what, point)?;
+        }
+        for &(p, value) in &request.fixed {
+            index(p)?;
+            finite("fixed value", &[value])?;
+        }
+        for &p in &request.released {
+            index(p)?;
+        }
+        for &(p, (lower, upper)) in &request.bounds {
+            index(p)?;
+            if !(lower <= upper) {
+                return Err(SessionError::BadNumber {
+                    what: "bounds",
+                    index: p,
+                    value: lower,
+                    remedy: "the lower bound must not exceed the upper",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses NaN and infinity.
+pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
+    values.iter().position(|x| !x.is_finite()).map_or(Ok(()), |index| {
+        Err(SessionError::BadNumber { what, index, value: values[index], remedy: "give a finite number" })
+    })
+}
+
+/// Refuses an array of another length than the model asks for.
+pub(crate) fn length(what: &'static str, actual: usize, expected: usize) -> Result<(), SessionError> {
+    if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
+}
+
+/// Refuses points that are not whole numbers of parameters, or not finite. Returns how many there are.
+pub(crate) fn check_points(plan: &Plan, points: &[f64]) -> Result<usize, SessionError> {
+    let n = plan.n_parameters();
+    if n == 0 || !points.len().is_multiple_of(n) {
+        return Err(SessionError::WrongLength { what: "points", actual: points.len(), expected: n });
+    }
+    finite("points", points)?;
+    Ok(points.len() / n)
+}

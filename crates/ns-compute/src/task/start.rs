@@ -1,0 +1,36 @@
+//! Where a fit begins, and whether it is needed, by the fits of its task before it.
+
+use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
+
+/// Whether a fit is still needed after the earlier fits of its task.
+pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
+    let Some(condition) = &request.only_if else { return true };
+    match earlier.get(condition.fit) {
+        Some(Ok(outcome)) if outcome.converged() => {
+            let value = outcome.parameters.get(condition.parameter).copied().unwrap_or(f64::NAN);
+            !(value < condition.range.0 || value > condition.range.1)
+        }
+        _ => true,
+    }
+}
+
+/// The start point of request `index` of a task, before held parameters are set.
+pub(crate) fn start_of(
+    table: &ParameterTable,
+    requests: &[FitRequest],
+    index: usize,
+    earlier: &[Result<FitOutcome, FitFailure>],
+) -> Vec<f64> {
+    let start = requests.get(index).map_or(&Start::Init, |request| &request.start);
+    match start {
+        Start::Init => table.init.clone(),
+        Start::At(point) => point.to_vec(),
+        Start::Earlier(i) | Start::Along(i, _) => match earlier.get(*i) {
+            Some(Ok(outcome)) if outcome.status != FitStatus::NotConverged(Reason::Unbounded) => {
+                outcome.parameters.clone()
+            }
+            _ if *i < index => start_of(table, requests, *i, earlier),
+            _ => table.init.clone(),
+        },
+    }
+}

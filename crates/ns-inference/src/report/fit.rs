@@ -1,0 +1,73 @@
+//! A fit: one row per parameter.
+
+use ns_core::Model;
+
+use super::{Part, Ran, Table};
+use crate::FitResult;
+use crate::present::{count, measurement, rounded, sign, signed, significant};
+
+impl FitResult {
+    /// What people read of a fit of `model`.
+    #[must_use]
+    pub fn parts(&self, model: &Model, ran: &Ran) -> Vec<Part> {
+        let poi = match self.poi_index.and_then(|i| self.parameter_names.get(i)) {
+            Some(name) => format!("parameter of interest {name}"),
+            None => "no parameter of interest".to_owned(),
+        };
+        let heading = format!(
+            "measurement {}, {poi}, {}, {}, {} ({} free)",
+            model.measurement,
+            count(model.channels.len(), "channel"),
+            count(model.n_bins(), "bin"),
+            count(self.parameter_names.len(), "parameter"),
+            self.parameter_names.len() - self.fixed.len(),
+        );
+        let closing = format!(
+            "twice_nll {}, {}, {} iterations, {}\ninterpolation: {}",
+            significant(self.twice_nll),
+            self.termination_reason,
+            self.n_iter,
+            ran.time_and_device(),
+            model.interpolation,
+        );
+        vec![Part::Text(heading), Part::Table(self.table()), Part::Text(closing)]
+    }
+
+    /// Best fit and pull of every parameter; intervals only if there are any.
+    fn table(&self) -> Table {
+        let intervals = !(self.minos.is_empty() && self.crossings.is_empty());
+        let mut table = match intervals {
+            true => Table::new(&["parameter", "best fit", "interval", "pull", ""], &[1, 2, 3]),
+            false => Table::new(&["parameter", "best fit", "pull", ""], &[1, 2]),
+        };
+        for (i, name) in self.parameter_names.iter().enumerate() {
+            let best = self.bestfit.get(i).copied().unwrap_or(f64::NAN);
+            let sigma = self.uncertainties.get(i).copied().flatten();
+            let interval = self.minos.iter().chain(&self.crossings).find(|x| x.parameter == *name);
+            let scale = sigma.or_else(|| {
+                interval.and_then(|x| [x.lower, x.upper].into_iter().flatten().map(f64::abs).reduce(f64::min))
+            });
+            let note = [(&self.fixed, "fixed"), (&self.at_bound, "at bound"), (&self.at_kink, "at kink")]
+                .into_iter()
+                .find(|(names, _)| names.contains(name))
+                .map_or("", |(_, note)| note);
+            let mut cells = vec![
+                if self.poi_index == Some(i) { format!("{name} (POI)") } else { name.clone() },
+                match sigma {
+                    Some(sigma) => measurement(best, sigma),
+                    None => rounded(best, scale),
+                },
+            ];
+            if intervals {
+                cells.push(interval.map_or_else(String::new, |x| {
+                    let side = |d: Option<f64>| d.map_or_else(|| "none".to_owned(), |d| signed(d, scale));
+                    format!("{} {}", side(x.lower), side(x.upper))
+                }));
+            }
+            cells.push(self.pulls.get(i).copied().flatten().map_or_else(String::new, |pull| sign(pull, 2)));
+            cells.push(note.to_owned());
+            table.row(cells);
+        }
+        table
+    }
+}

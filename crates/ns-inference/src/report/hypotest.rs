@@ -1,0 +1,63 @@
+//! Tests with asymptotic formulae: of one value, and of the absence of a signal.
+
+use super::{Part, Table};
+use crate::hypotest::ExpectedSet;
+use crate::present::{or_none, significant};
+use crate::{HypotestResult, SignificanceResult};
+
+/// Outcomes of an expected band, from -2 to +2 standard deviations.
+pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
+
+/// A table of p-values with the observed ones.
+pub(super) fn p_values(observed: [String; 3]) -> Table {
+    let mut table = Table::new(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);
+    table.row(std::iter::once("observed".to_owned()).chain(observed));
+    table
+}
+
+/// Adds the values expected for background alone.
+pub(super) fn add_band(table: &mut Table, set: &ExpectedSet) {
+    for (i, label) in BAND.into_iter().enumerate() {
+        let of = |list: &[Option<f64>]| or_none(list.get(i).copied().flatten());
+        table.row([format!("expected {label}"), of(&set.cls), of(&set.clsb), of(&set.clb)]);
+    }
+}
+
+impl HypotestResult {
+    /// What people read of a test, with the values expected for background alone if `expected_set`.
+    #[must_use]
+    pub fn parts(&self, expected_set: bool) -> Vec<Part> {
+        let mut table = p_values([self.cls, self.clsb, self.clb].map(or_none));
+        if expected_set {
+            add_band(&mut table, &self.expected_set);
+        }
+        let (name, value) = (&self.param, significant(self.mu_test));
+        vec![
+            Part::Text(format!("{name} = {value} tested with {}", self.test_stat)),
+            Part::Table(table),
+            Part::Text(format!(
+                "q {}, Asimov q {}, best fit {name} = {}",
+                significant(self.q_obs),
+                significant(self.q_asimov),
+                significant(self.mu_hat),
+            )),
+        ]
+    }
+}
+
+impl SignificanceResult {
+    /// What people read of a discovery test.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let mut table = Table::new(&["", "p0", "Z"], &[1, 2]);
+        table.row(["observed".to_owned(), or_none(self.p0), or_none(self.z)]);
+        table.row(["expected".to_owned(), or_none(self.p0_expected), or_none(self.z_expected)]);
+        let name = &self.param;
+        let (q0, best) = (significant(self.q0), significant(self.mu_hat));
+        vec![
+            Part::Text(format!("discovery test of {name} = 0")),
+            Part::Table(table),
+            Part::Text(format!("q0 {q0}, best fit {name} = {best}")),
+        ]
+    }
+}

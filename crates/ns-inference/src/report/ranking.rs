@@ -1,0 +1,188 @@
+//! A ranking: one row per nuisance parameter, largest impact first; its groups.
+
+use super::{Part, Table};
+use crate::present::{best_fit, sign, signed};
+use crate::ranking::{Impacts, RankedParameter, RankingResult, Shift, Side};
+
+impl RankingResult {
+    /// What people read of a ranking. Impacts by one definition stand beside the parameters where there is room, those
+    /// by several below.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = match self.impacts.len() {
+            0 | 1 => vec![Part::Either(self.beside(), self.below())],
+            _ => self.below(),
+        };
+        if !self.groups.is_empty() {
+            parts.push(Part::Table(self.group_table()));
+        }
+        parts.push(Part::Text(self.summary()));
+        parts
+    }
+
+    /// Name, pull, constraint, impacts and all notes.
+    fn beside(&self) -> Table {
+        let columns = self.impact_columns(self.impacts.iter().copied());
+        let titles = columns.iter().map(|column| column.title("impact"));
+        self.table(&["pull", "constraint"], titles, |entry| {
+            let mut cells = state(entry).to_vec();
+            cells.extend(columns.iter().map(|column| self.impact(entry, column)));
+            cells.push([notes_of_state(entry), notes_of_impacts(entry, &self.impacts)].concat().join(", "));
+            cells
+        })
+    }
+
+    /// The parameters themselves, then a table of impacts by each definition.
+    fn below(&self) -> Vec<Part> {
+        let none = std::iter::empty::<String>();
+        let parameters = self.table(&["pull", "constraint"], none, |entry| {
+            state(entry).into_iter().chain([notes_of_state(entry).join(", ")]).collect()
+        });
+        let mut parts = vec![Part::Table(parameters)];
+        for &definition in &self.impacts {
+            let columns = self.impact_columns(std::iter::once(definition));
+            let impacts = self.table(&[], columns.iter().map(|column| column.title("")), |entry| {
+                let cells = columns.iter().map(|column| self.impact(entry, column));
+                cells.chain([notes_of_impacts(entry, &[definition]).join(", ")]).collect()
+            });
+            parts.push(Part::Text(format!("impact by {definition}")));
+            parts.push(Part::Table(impacts));
+        }
+        parts
+    }
+
+    /// A table with names to the left, numbers, and notes to the right; `cells` are those after the name.
+    fn table(
+        &self,
+        state: &[&str],
+        impacts: impl Iterator<Item = String>,
+        cells: impl Fn(&RankedParameter) -> Vec<String>,
+    ) -> Table {
+        let mut titles = vec!["parameter".to_owned()];
+        titles.extend(state.iter().map(|title| (*title).to_owned()));
+        titles.extend(impacts);
+        let numbers: Vec<usize> = (1..titles.len()).collect();
+        titles.push(String::new());
+        let mut table = Table::new(&titles, &numbers);
+        for entry in &self.ranking {
+            table.row(std::iter::once(entry.name.clone()).chain(cells(entry)));
+        }
+        table
+    }
+
+    /// The columns of some definitions, after the fit and, if asked for, before it.
+    fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
+        let mut columns = Vec::new();
+        for definition in definitions {
+            columns.push(ImpactColumn { definition, prefit: false });
+            // The shift of a datum has one size, before and after the fit.
+            if self.prefit && definition != "global" {
+                columns.push(ImpactColumn { definition, prefit: true });
+            }
+        }
+        columns
+    }
+
+    /// Both variations of a parameter.
+    fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
+        // Two digits of a tenth of the target's uncertainty.
+        let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
+        let (up, down) =
+            if column.prefit { (Side::PrefitUp, Side::PrefitDown) } else { (Side::Up, Side::Down) };
+        let impacts = by_name(entry, column.definition);
+        let delta = |side| impacts.and_then(|impacts| impacts.delta(side));
+        match (delta(up), delta(down)) {
+            (None, None) => "none".to_owned(),
+            (up, down) => {
+                let text = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| signed(x, scale));
+                format!("{} / {}", text(up), text(down))
+            }
+        }
+    }
+
+    fn group_table(&self) -> Table {
+        let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
+        let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| without_plus(x, scale));
+        let mut table = Table::new(&["group", "parameters", "global", "fixed"], &[1, 2, 3]);
+        for group in &self.groups {
+            let members = group.parameters.len().to_string();
+            let impacts = [group.delta_mu_global, group.delta_mu_fixed].map(number);
+            table.row([group.name.clone(), members].into_iter().chain(impacts));
+        }
+        table
+    }
+
+    /// The best fit and the parts of its uncertainty.
+    fn summary(&self) -> String {
+        let best = best_fit(&self.param, self.mu_hat, self.mu_uncertainty);
+        let shown = match self.ranking.len() {
+            n if n == self.n_ranked => format!("all {n} nuisance parameters"),
+            n => format!("{n} of {} nuisance parameters", self.n_ranked),
+        };
+        let b = &self.breakdown;
+        let parts: Vec<String> = [
+            ("statistical", b.statistical),
+            ("systematic", b.systematic),
+            ("of it simulation statistics", b.mc_statistical),
+        ]
+        .into_iter()
+        .filter_map(|(what, part)| Some(format!("{} {what}", without_plus(part?, self.mu_uncertainty))))
+        .collect();
+        let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+        format!("impact on {best}{parts}\n{shown}, {} fits", self.n_fits)
+    }
+}
+
+/// Impacts by a definition, before or after the fit.
+struct ImpactColumn<'a> {
+    definition: &'a str,
+    prefit: bool,
+}
+
+impl ImpactColumn<'_> {
+    /// What stands above it.
+    fn title(&self, what: &str) -> String {
+        let prefit = if self.prefit { "pre-fit " } else { "" };
+        format!("{prefit}{what}{}up / down", if what.is_empty() { "" } else { " " })
+    }
+}
+
+fn without_plus(x: f64, scale: Option<f64>) -> String {
+    signed(x, scale).trim_start_matches('+').to_owned()
+}
+
+/// Pull and constraint.
+fn state(entry: &RankedParameter) -> [String; 2] {
+    let pull = entry.pull.map_or_else(String::new, |pull| sign(pull, 2));
+    [pull, entry.constraint.map_or_else(String::new, |c| format!("{c:.2}"))]
+}
+
+/// The impacts of a definition by its key.
+fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impacts> {
+    match definition {
+        "refit" => entry.refit.as_ref(),
+        "covariance" => entry.covariance.as_ref(),
+        _ => entry.global.as_ref(),
+    }
+}
+
+/// What stands out of a parameter.
+fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
+    let notes = [
+        (entry.prefit_uncertainty.is_none(), "unconstrained"),
+        (entry.at_bound, "at bound"),
+        (entry.at_kink, "at kink"),
+    ];
+    notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
+}
+
+/// What stands out of its impacts by some definitions.
+fn notes_of_impacts(entry: &RankedParameter, definitions: &[&str]) -> Vec<&'static str> {
+    let any = |what: fn(&Shift) -> bool| {
+        let all = definitions.iter().filter_map(|definition| by_name(entry, definition));
+        all.into_iter().any(|impacts| Side::ALL.iter().any(|side| what(impacts.get(*side))))
+    };
+    let notes =
+        [(any(|shift| shift.clipped), "clipped"), (any(|shift| shift.converged == Some(false)), "failed")];
+    notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
+}
