@@ -46,10 +46,10 @@ fn evaluate(model: &Model, u: &mut Unstructured<'_>) {
         points.push(lo + t * (hi.min(1e3) - lo));
     }
     let request = EvaluationRequest { nll: true, gradient: true, hessian: n <= 64, expected: true, samples: true };
-    if let Ok(values) = session.evaluate(&Data::Observed, &points, request) {
+    if let Ok(values) = session.evaluate(&Data::observed(), &points, request) {
         assert_eq!(values.nll.len(), 2);
         assert_eq!(values.gradient.len(), 2 * n);
         assert_eq!(values.expected.len(), 2 * (model.n_bins() + model.observed.aux.len()));
     }
-    let _ = session.saturated_nll(&Data::Observed);
+    let _ = session.saturated_nll(&Data::observed());
 }

@@ -29,8 +29,8 @@ pub(crate) fn evaluate(
 ) -> PyResult<(Evaluation, Option<usize>)> {
     let points = Rows::of_width("params", params, model.inner.parameters.len())?;
     let data = match data {
-        None => Data::Observed,
-        Some(object) => Data::Binned(dataset(&model.inner, object)?),
+        None => Data::observed(),
+        Some(object) => dataset(&model.inner, object)?.into(),
     };
     let session = model.session(py, &execution(device, 0)?)?;
     let evaluate = || session.evaluate(&data, &points.values, request);

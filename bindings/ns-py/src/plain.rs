@@ -227,7 +227,7 @@ impl<'py> ser::SerializeMap for Entries<'py> {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Raised> {
-        let key = self.key.take().ok_or_else(|| ser::Error::custom("a value without a key"))?;
+        let key = self.key.take().ok_or_else(|| <Raised as ser::Error>::custom("a value without a key"))?;
         Ok(self.dict.set_item(key, value.serialize(Plain(self.dict.py()))?)?)
     }
 

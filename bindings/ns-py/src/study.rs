@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Execution, Session, SessionError, ToySource};
+use ns_core::{BinnedData, Data, Execution, Session, SessionError, ToySource};
 use ns_inference::Work;
 use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, source_of_expectation};
 use numpy::PyArrayDyn;
@@ -153,7 +153,7 @@ impl Origin {
         seed: u64,
     ) -> Result<Arc<ToySource>, SessionError> {
         match self {
-            Self::Point(point, hypothesis) => session.toy_source(point, seed, *hypothesis),
+            Self::Point(point, hypothesis) => session.toy_source(point, &Data::observed(), seed, *hypothesis),
             Self::Expectation(data) => {
                 source_of_expectation(model, &data.main, Some(&data.aux), seed).map(Arc::new)
             }

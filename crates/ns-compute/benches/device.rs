@@ -126,7 +126,7 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<Ta
 }
 
 fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: OutcomeParts) -> FitOutcome {
-    let task = FitTask { data: Data::Observed, fits: vec![FitRequest { fixed, ..FitRequest::default() }] };
+    let task = FitTask { data: Data::observed(), fits: vec![FitRequest { fixed, ..FitRequest::default() }] };
     run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
 }
 
@@ -153,7 +153,7 @@ fn values(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>) {
             group.bench_function(BenchmarkId::new(what, device), |b| {
                 b.iter_batched(
                     &mut points,
-                    |points| session.evaluate(&Data::Observed, &points, request).unwrap(),
+                    |points| session.evaluate(&Data::observed(), &points, request).unwrap(),
                     BatchSize::PerIteration,
                 );
             });
@@ -212,7 +212,7 @@ fn refits(
                         metric: Some(Arc::clone(covariance)),
                         ..FitRequest::default()
                     };
-                    tasks.push(FitTask { data: Data::Observed, fits: vec![request] });
+                    tasks.push(FitTask { data: Data::observed(), fits: vec![request] });
                 }
             }
             tasks
@@ -258,8 +258,9 @@ fn toys(
             [(&background, 0), (&signal, 1)].map(|(point, hypothesis)| {
                 let point = point.iter().zip(&cpu.parameters().bounds);
                 let moved = point.map(|(x, to)| (x * (1.0 + 1e-6 * wiggle.next())).clamp(to.0, to.1));
-                let source = cpu.toy_source(&moved.collect::<Vec<_>>(), seed, hypothesis).unwrap();
-                let data = Data::Drawn(Drawn { source, toys: 0..n_toys });
+                let source =
+                    cpu.toy_source(&moved.collect::<Vec<_>>(), &Data::observed(), seed, hypothesis).unwrap();
+                let data = Data::from(Drawn { source, toys: 0..n_toys });
                 FitTask { data, fits: vec![first.clone(), second.clone()] }
             })
         };

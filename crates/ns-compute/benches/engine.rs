@@ -120,7 +120,7 @@ fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
         group.bench_function(name, |b| {
             b.iter_batched_ref(
                 || wiggle.shifted(init),
-                |point| session.evaluate(&Data::Observed, black_box(point), request).unwrap(),
+                |point| session.evaluate(&Data::observed(), black_box(point), request).unwrap(),
                 batch,
             );
         });
@@ -129,7 +129,7 @@ fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
     group.bench_function("hessian_vector", |b| {
         b.iter_batched_ref(
             || (wiggle.shifted(init), wiggle.shifted(&zero)),
-            |(point, direction)| session.hessian_vector(&Data::Observed, point, direction).unwrap(),
+            |(point, direction)| session.hessian_vector(&Data::observed(), point, direction).unwrap(),
             BATCH,
         );
     });
@@ -142,7 +142,7 @@ fn fits(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, model: &Model, ses
         ("fit_local", Search::Local, OutcomeParts::default()),
         ("fit_with_covariance", Search::Standard, everything),
     ] {
-        let outcome = fit(session, Data::Observed, search, wanted);
+        let outcome = fit(session, Data::observed(), search, wanted);
         assert!(outcome.converged(), "{name}: {what} does not converge: {:?}", outcome.status);
         group.bench_function(what, |b| {
             b.iter_batched(

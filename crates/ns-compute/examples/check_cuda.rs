@@ -107,8 +107,8 @@ fn values(cpu: &CpuSession, gpu: &dyn Session) {
     let n = init.len();
     let points = scatter(cpu, &init, 100, 0.5);
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-    let here = cpu.evaluate(&Data::Observed, &points, request).unwrap();
-    let there = gpu.evaluate(&Data::Observed, &points, request).unwrap();
+    let here = cpu.evaluate(&Data::observed(), &points, request).unwrap();
+    let there = gpu.evaluate(&Data::observed(), &points, request).unwrap();
     let (mut value, mut gradient, mut infinite) = (0.0_f64, 0.0_f64, 0);
     for i in 0..100 {
         let (a, b) = (here.nll[i], there.nll[i]);
@@ -124,9 +124,9 @@ fn values(cpu: &CpuSession, gpu: &dyn Session) {
     }
     let many = scatter(cpu, &init, 1000, 0.1);
     let only = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
-    gpu.evaluate(&Data::Observed, &many, only).unwrap();
+    gpu.evaluate(&Data::observed(), &many, only).unwrap();
     let began = Instant::now();
-    gpu.evaluate(&Data::Observed, &many, only).unwrap();
+    gpu.evaluate(&Data::observed(), &many, only).unwrap();
     println!(
         "  100 points: value {value:.1e}, gradient {gradient:.1e} (relative), {infinite} not finite on one side; 1000 values {:.2} ms",
         began.elapsed().as_secs_f64() * 1e3
@@ -142,14 +142,14 @@ fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
     let timed = |session: &dyn Session| {
         let began = Instant::now();
-        let found = session.evaluate(&Data::Observed, &points, request).unwrap().hessian;
+        let found = session.evaluate(&Data::observed(), &points, request).unwrap().hessian;
         (found, began.elapsed().as_secs_f64() * 1e3)
     };
     let (here, time_cpu) = timed(cpu);
     timed(gpu);
     let (there, time_gpu) = timed(gpu);
     let began = Instant::now();
-    let alone = gpu.evaluate(&Data::Observed, &points[..n], request).unwrap().hessian;
+    let alone = gpu.evaluate(&Data::observed(), &points[..n], request).unwrap().hessian;
     let time_one = began.elapsed().as_secs_f64() * 1e3;
     let (mut worst, mut infinite) = (0.0_f64, 0);
     for (here, there) in here.chunks(n * n).zip(there.chunks(n * n)) {
@@ -172,10 +172,10 @@ fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
 /// Uncertainties of toys, drawn and as given data, and whole covariances of some.
 fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search) {
     let point = cpu.parameters().init.clone();
-    let Ok(source) = gpu.toy_source(&point, 12, 0) else { return };
+    let Ok(source) = gpu.toy_source(&point, &Data::observed(), 12, 0) else { return };
     let request = FitRequest { start: Start::At(point.into()), search, ..FitRequest::default() };
     let drawn = |toys| {
-        let data = Data::Drawn(Drawn { source: Arc::clone(&source), toys });
+        let data = Data::from(Drawn { source: Arc::clone(&source), toys });
         vec![FitTask { data, fits: vec![request.clone()] }]
     };
     let local = FitRequest { search: Search::Local, ..request.clone() };
@@ -228,7 +228,7 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
 
 fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
     let wanted = OutcomeParts { uncertainties: true, covariance: true };
-    let single = || vec![FitTask { data: Data::Observed, fits: vec![FitRequest::default()] }];
+    let single = || vec![FitTask { data: Data::observed(), fits: vec![FitRequest::default()] }];
     let (mut here, _) = run(cpu, &single(), wanted);
     let (_, time_cpu) = run(cpu, &single(), wanted);
     run(gpu, &single(), wanted);
@@ -270,7 +270,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
                 metric: here.covariance.clone(),
                 ..FitRequest::default()
             };
-            tasks.push(FitTask { data: Data::Observed, fits: vec![request] });
+            tasks.push(FitTask { data: Data::observed(), fits: vec![request] });
         }
     }
     let (here, time_cpu) = run(cpu, &tasks, OutcomeParts::default());
@@ -299,7 +299,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
 fn toys(cpu: &CpuSession, gpu: &dyn Session, model: &Model, n_toys: u64, search: Search) {
     let Some(poi) = model.poi else { return };
     let task = |fixed: Vec<(usize, f64)>| FitTask {
-        data: Data::Observed,
+        data: Data::observed(),
         fits: vec![FitRequest { fixed, ..FitRequest::default() }],
     };
     let parent = run(cpu, &[task(Vec::new())], OutcomeParts::default()).0.remove(0).fits.remove(0).unwrap();
@@ -314,12 +314,12 @@ fn toys(cpu: &CpuSession, gpu: &dyn Session, model: &Model, n_toys: u64, search:
         ..free.clone()
     };
     for (name, point) in [("b", &parent.parameters), ("sb", &at_one.parameters)] {
-        let Ok(source) = cpu.toy_source(point, 11, u8::from(name == "sb")) else {
+        let Ok(source) = cpu.toy_source(point, &Data::observed(), 11, u8::from(name == "sb")) else {
             println!("  {name}: toys cannot be drawn");
             continue;
         };
         let tasks = vec![FitTask {
-            data: Data::Drawn(Drawn { source, toys: 0..n_toys }),
+            data: Data::from(Drawn { source, toys: 0..n_toys }),
             fits: vec![free.clone(), conditional.clone()],
         }];
         let (here, time_cpu) = run(cpu, &tasks, OutcomeParts::default());

@@ -42,14 +42,14 @@ fn main() {
             let mut best = f64::INFINITY;
             for _ in 0..300 {
                 let start = Instant::now();
-                session.evaluate(&Data::Observed, &points, request).unwrap();
+                session.evaluate(&Data::observed(), &points, request).unwrap();
                 best = best.min(start.elapsed().as_secs_f64() / (points.len() / n) as f64);
             }
             println!("  {name:9}{:10.2} us", best * 1e6);
         }
         let hessian = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
         let start = Instant::now();
-        session.evaluate(&Data::Observed, &points[..(100 * n).min(points.len())], hessian).unwrap();
+        session.evaluate(&Data::observed(), &points[..(100 * n).min(points.len())], hessian).unwrap();
         println!("  hessian  {:10.2} us (flat)", start.elapsed().as_secs_f64() * 1e4);
         for (name, search, wanted) in [
             ("local", Search::Local, OutcomeParts::default()),
@@ -64,7 +64,7 @@ fn main() {
                 let mut begin = init.clone();
                 begin[0] += 1e-6 * f64::from(i);
                 let task = FitTask {
-                    data: Data::Observed,
+                    data: Data::observed(),
                     fits: vec![FitRequest {
                         search,
                         start: Start::At(begin.into()),

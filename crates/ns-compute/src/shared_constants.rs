@@ -13,7 +13,6 @@ macro_rules! constants {
         /// Name, documentation and C++ declaration of every constant.
         #[cfg(all(test, any(feature = "cuda", feature = "cuda-on-host")))]
         pub(crate) fn declarations() -> Vec<(&'static [&'static str], String)> {
-            use crate::device::header::Literal;
             vec![$((&[$($doc),+] as &[&str], $name.declare(stringify!($name)))),*]
         }
     };
@@ -194,3 +193,45 @@ constants! {
 }
 
 const _: () = assert!(MOST_WARPS * WARP == MOST_THREADS && MOST_PARTS >= MOST_THREADS);
+
+#[cfg(all(test, any(feature = "cuda", feature = "cuda-on-host")))]
+pub(crate) use in_cpp::Literal;
+
+#[cfg(all(test, any(feature = "cuda", feature = "cuda-on-host")))]
+mod in_cpp {
+    //! How constants are written in C++.
+
+    /// A constant in C++.
+    pub(crate) trait Literal {
+        /// Its declaration.
+        fn declare(&self, name: &str) -> String;
+    }
+
+    macro_rules! literals {
+        ($($kind:ty: $form:literal;)*) => {
+            $(impl Literal for $kind {
+                fn declare(&self, name: &str) -> String {
+                    format!($form, name, self)
+                }
+            })*
+        };
+    }
+
+    literals! {
+        usize: "constexpr int {} = {};";
+        i32: "constexpr int {} = {};";
+        i64: "constexpr int {} = {};";
+        u8: "constexpr int {} = {};";
+        u32: "constexpr uint32_t {} = {:#x}u;";
+        u64: "constexpr uint64_t {} = {:#x}ull;";
+        f64: "constexpr double {} = {:?};";
+    }
+
+    /// A list in C++ initialises an array: `const double terms[8] = NS_TERMS;` lets a compiler put its numbers into instructions.
+    impl<const N: usize> Literal for [f64; N] {
+        fn declare(&self, name: &str) -> String {
+            let numbers: Vec<String> = self.iter().map(|number| format!("{number:?}")).collect();
+            format!("#define NS_{name} {{{}}}", numbers.join(", "))
+        }
+    }
+}

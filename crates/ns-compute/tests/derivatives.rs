@@ -69,8 +69,8 @@ fn check(seed: u64, model: &Model) -> Result<(), TestCaseError> {
     let direction: Vec<f64> = (0..n).map(|_| r.between(-1.0, 1.0)).collect();
     for level in Level::available() {
         let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
-        let got = session.evaluate(&Data::Observed, &theta, ALL).unwrap();
-        let product = session.hessian_vector(&Data::Observed, &theta, &direction).unwrap();
+        let got = session.evaluate(&Data::observed(), &theta, ALL).unwrap();
+        let product = session.hessian_vector(&Data::observed(), &theta, &direction).unwrap();
         prop_assert!(
             (got.nll[0] - want.value).abs() <= 8.0 * f64::EPSILON * scale + 1e-12,
             "seed {seed} {}: value {} instead of {}",

@@ -37,9 +37,9 @@ impl Study {
         let before = CpuSession::open(&model, &Execution::default()).unwrap();
         hold_idle(&mut model, &before, &point);
         let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
-        let source = session.toy_source(&point, seed, 1).ok()?;
+        let source = session.toy_source(&point, &Data::observed(), seed, 1).ok()?;
         let parent = FitRequest { start: Start::At(point.clone().into()), ..FitRequest::default() };
-        let task = FitTask { data: session.asimov(&point).unwrap(), fits: vec![parent] };
+        let task = FitTask { data: session.asimov(&point, &Data::observed()).unwrap(), fits: vec![parent] };
         let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let covariance = run(&session, task, wanted).remove(0).fits.remove(0).ok()?.covariance?;
         let free = FitRequest {
@@ -60,11 +60,7 @@ impl Study {
     /// Toys in lanes.
     fn lanes(&self, toys: Range<u64>) -> Vec<TaskOutcome> {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
-        run(
-            &self.session,
-            FitTask { data: Data::Drawn(drawn), fits: self.fits.clone() },
-            OutcomeParts::default(),
-        )
+        run(&self.session, FitTask { data: drawn.into(), fits: self.fits.clone() }, OutcomeParts::default())
     }
 
     /// One toy as given data: the scalar optimiser.

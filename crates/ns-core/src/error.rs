@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Device, Precision};
+use crate::{Device, Execution, Precision};
 
 /// Why one fit has no result. The other fits of its batch go on.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -286,5 +286,18 @@ fn show_devices(count: usize) -> String {
         0 => "no device".to_owned(),
         1 => "1 device".to_owned(),
         n => format!("{n} devices"),
+    }
+}
+
+impl Execution {
+    /// Refuses a precision other than the one that a device computes in.
+    ///
+    /// # Errors
+    /// [`SessionError::UnsupportedPrecision`].
+    pub fn check_precision(&self, device: Device, available: Precision) -> Result<(), SessionError> {
+        if self.precision == available {
+            return Ok(());
+        }
+        Err(SessionError::UnsupportedPrecision { device, asked: self.precision, available })
     }
 }

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::SessionError;
-
 /// A place where a session can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -112,17 +110,6 @@ impl Execution {
             0 => cores,
             n => n.min(MOST_THREADS.max(cores)),
         }
-    }
-
-    /// Refuses a precision other than the one that a device computes in.
-    ///
-    /// # Errors
-    /// [`SessionError::UnsupportedPrecision`].
-    pub fn check_precision(&self, device: Device, available: Precision) -> Result<(), SessionError> {
-        if self.precision == available {
-            return Ok(());
-        }
-        Err(SessionError::UnsupportedPrecision { device, asked: self.precision, available })
     }
 }
 

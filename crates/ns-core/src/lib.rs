@@ -4,6 +4,7 @@
 //!
 //! This crate knows no file format, no device and no statistics.
 
+mod binned;
 mod check;
 mod control;
 mod data;
@@ -19,9 +20,10 @@ pub mod random;
 mod session;
 mod toys;
 
+pub use binned::BinnedData;
 pub use check::{DeviceCheck, Difference};
 pub use control::{Control, Observer};
-pub use data::{BinnedData, Data, Drawn};
+pub use data::{Data, Drawn, Seen};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use execution::{Device, Execution, Precision, parse_bytes};

@@ -204,20 +204,21 @@ pub trait Session: Send + Sync {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError>;
 
-    /// The data that would be expected at `parameters`: the Asimov set, opaque to the caller.
+    /// The data that would be expected at `parameters`: the Asimov set, which has the counts of `of` replaced.
     ///
     /// # Errors
-    /// If the length does not fit or the device fails.
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError>;
+    /// If the length does not fit, `of` are toys, or the device fails.
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError>;
 
-    /// The distributions that toys at `parameters` are drawn from. Toys with different numbers `hypothesis` share no random
-    /// numbers.
+    /// What toys at `parameters` are drawn from in place of the counts of `of`, `hypothesis` being a number that keeps their random numbers
+    /// apart from those of other hypotheses.
     ///
     /// # Errors
-    /// If the length does not fit, a bin has a negative expected yield, or the device fails.
+    /// If the length does not fit, `of` are toys, a bin has a negative expected yield, or the device fails.
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError>;
@@ -243,11 +244,12 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// `-ln L` of the saturated model for `data`: the lowest value any expectation could give.
+    /// `-ln L` of the saturated model for `data`: the lowest value any expectation could give. `None` for
+    /// data that have no such value, such as single events.
     ///
     /// # Errors
     /// If the data do not fit.
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError>;
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError>;
 
     /// A session of the same model on the CPU, which is faster for a single fit; `None` if this session is on the CPU.
     fn cpu(&self) -> Option<&dyn Session> {

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use ns_core::random::{Normal, Stream};
 use ns_core::{
-    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
+    Control, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Seen, Session, Start,
     TaskOutcome,
 };
 use ns_inference::open_session;
@@ -169,7 +169,7 @@ impl Refits<'_> {
             let (Some(from), Some(to)) = (neighbours.first(), neighbours.last()) else { continue };
             let task = self.test.task(self.hypothesis, *from..to + 1);
             let task = task.ok_or("the test has no such hypothesis")?;
-            let Data::Drawn(drawn) = &task.data else { return Err("toys are not drawn".into()) };
+            let Seen::Drawn(drawn) = &task.data.seen else { return Err("toys are not drawn".into()) };
             for toy in neighbours {
                 let starts =
                     (0..STARTS).map(|start| self.elsewhere(*toy, start)).collect::<Result<Vec<_>, _>>()?;

@@ -8,7 +8,8 @@ use ns_core::{
     Search, Session, Start, TaskOutcome,
 };
 
-use crate::fit::diagnosis;
+use crate::diagnosis;
+use crate::effort::{is_middling, is_small, is_tiny};
 use crate::{FitOptions, InferenceError};
 
 /// The result of one fit of a batch.
@@ -61,6 +62,23 @@ impl<'a> Analysis<'a> {
         self.base.fixed.iter().any(|(i, _)| *i == index)
             || (self.model.parameters.get(index).is_some_and(|p| p.fixed)
                 && !self.base.released.contains(&index))
+    }
+
+    /// Whether a search is so cheap that every intermediate fit makes one.
+    pub(crate) fn is_tiny(&self) -> bool {
+        is_tiny(self.model, &self.base)
+    }
+
+    /// Whether reported fits make a thorough search from more than one start, and are compared with their
+    /// neighbours.
+    pub(crate) fn is_small(&self) -> bool {
+        is_small(self.model, &self.base)
+    }
+
+    /// The search of the fits of a scan or a ranking. In models of medium size it is that of the free fit, because a descent from
+    /// a neighbour's point may end in a higher valley; otherwise it is [`Self::nearby_search`].
+    pub(crate) fn variation_search(&self) -> Search {
+        if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
     }
 
     /// True once the caller asked to stop.

@@ -40,6 +40,11 @@ pub enum InferenceError {
         /// The parameter of interest.
         name: String,
     },
+    /// A goodness of fit of data that have no saturated model.
+    #[error(
+        "a goodness of fit compares counts in bins with their expectations; these data are single events"
+    )]
+    NoSaturatedModel,
     /// A confidence level outside the allowed range.
     #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
     ConfidenceLevel {

@@ -10,7 +10,8 @@ use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
+pub use crate::toys::goodness::GoodnessToys;
 use crate::toys::goodness::{binomial_error, check_number, count, of_single_fits};
 use crate::{FitOptions, InferenceError};
 
@@ -43,25 +44,6 @@ pub struct GoodnessResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-}
-
-/// Toys of a goodness of fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct GoodnessToys {
-    /// Toys run.
-    pub n_toys: u64,
-    /// Those with a fit that did not reach its certificate; left out.
-    pub n_nonconverged: u64,
-    /// Those with a fit that could not be made; left out.
-    pub n_error: u64,
-    /// Seed of the random numbers.
-    pub seed: u64,
-    /// Toys per second of wall time.
-    pub toys_per_s: Option<f64>,
-    /// True if the caller stopped the work; the toys done by then are counted.
-    #[serde(skip)]
-    pub interrupted: bool,
 }
 
 /// Compares the best fit with the saturated model.
@@ -124,7 +106,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
     let fit = analysis.fit(&data, analysis.base.clone(), OutcomeParts::default())?;
-    let saturated = session.saturated_nll(&data)?;
+    let saturated = session.saturated_nll(&data)?.ok_or(InferenceError::NoSaturatedModel)?;
     let mut warnings = model.warnings.clone();
     if !fit.converged() {
         warnings.extend(diagnosis::not_converged(model, &fit));

@@ -31,11 +31,11 @@
 
 mod analysis;
 pub mod device;
+mod diagnosis;
 mod effort;
 mod error;
 pub mod fit;
 pub mod goodness;
-pub mod gpu_session;
 pub mod hypotest;
 pub mod limit;
 mod lookup;

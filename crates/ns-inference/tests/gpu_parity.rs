@@ -70,9 +70,9 @@ fn a_point_has_the_same_bits_alone_and_among_others() {
         let points = random_points(&model, 40);
         let request =
             EvaluationRequest { nll: true, gradient: true, hessian: true, ..EvaluationRequest::default() };
-        let together = gpu.evaluate(&Data::Observed, &points, request).unwrap();
+        let together = gpu.evaluate(&Data::observed(), &points, request).unwrap();
         for (k, point) in points.chunks(model.parameters.len()).enumerate().step_by(7) {
-            let alone = gpu.evaluate(&Data::Observed, point, request).unwrap();
+            let alone = gpu.evaluate(&Data::observed(), point, request).unwrap();
             let n = point.len();
             let row = &together.gradient[k * n..(k + 1) * n];
             let hessian = &together.hessian[k * n * n..(k + 1) * n * n];
@@ -227,8 +227,8 @@ fn all_gpus_together_give_the_bits_of_one() {
 
         let points = random_points(&model, 4_500);
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-        let here = one.evaluate(&Data::Observed, &points, request).unwrap();
-        let there = all.evaluate(&Data::Observed, &points, request).unwrap();
+        let here = one.evaluate(&Data::observed(), &points, request).unwrap();
+        let there = all.evaluate(&Data::observed(), &points, request).unwrap();
         assert!(same_bits(&here.nll, &there.nll) && same_bits(&here.gradient, &there.gradient), "{name}");
     }
 }

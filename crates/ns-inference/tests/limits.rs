@@ -223,7 +223,9 @@ fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
         ns_inference::fit(&model, session.as_ref(), &options, Control::default()).unwrap()
     };
     let at_zero = fitted(FitOptions::default().fix("mu", 0.0));
-    let ns_core::Data::Binned(asimov) = session.asimov(&at_zero.bestfit).unwrap() else {
+    let ns_core::Seen::Given(asimov) =
+        session.asimov(&at_zero.bestfit, &ns_core::Data::observed()).unwrap().seen
+    else {
         panic!("counts are expected")
     };
     let of_asimov = FitOptions::default().data(ns_inference::FitData::Given(asimov));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ns_core::random::{Normal, Stream};
 use ns_core::{
-    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
-    TaskOutcome,
+    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Seen, Session,
+    Start, TaskOutcome,
 };
 use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
@@ -50,7 +50,7 @@ fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u6
         let point = test.header().point(hypothesis);
         for &toy in toys {
             let task = test.task(hypothesis, toy..toy + 1).unwrap();
-            let Data::Drawn(drawn) = &task.data else { panic!("toys are drawn") };
+            let Seen::Drawn(drawn) = &task.data.seen else { panic!("toys are drawn") };
             let data: Data = drawn.source.draw(toy).into();
             let first = run(session.as_ref(), std::slice::from_ref(&task)).remove(0);
             for (k, (request, fit)) in task.fits.iter().zip(&first.fits).enumerate() {
@@ -126,7 +126,7 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
             assert_eq!(row.status, ToyStatus::NotConverged, "toy {toy}");
 
             let task = test.task(hypothesis, toy_range).unwrap();
-            let Data::Drawn(drawn) = &task.data else { panic!("toys are drawn") };
+            let Seen::Drawn(drawn) = &task.data.seen else { panic!("toys are drawn") };
             let data: Data = drawn.source.draw(toy).into();
             let fits = run(session.as_ref(), std::slice::from_ref(&task)).remove(0).fits;
             let [Ok(free), Ok(conditional)] = &fits[..] else { panic!("toy {toy}: {fits:?}") };
@@ -141,7 +141,7 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
                 only_if: None,
                 ..task.fits[0].clone()
             };
-            let saturated = session.saturated_nll(&data).unwrap();
+            let saturated = session.saturated_nll(&data).unwrap().unwrap();
             let fell =
                 run(session.as_ref(), &[FitTask { data, fits: vec![onwards] }]).remove(0).fits.remove(0);
             let fell = fell.unwrap();

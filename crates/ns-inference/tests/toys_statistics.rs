@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ns_core::{Control, Execution, Model, Session};
+use ns_core::{Control, Data, Execution, Model, Session};
 use ns_inference::toys::{
     FitToysOptions, GeneratingPoint, HypotestToysOptions, ToyLimitOptions, ToyRow, ToyTest, fit_toys,
     hypotest_toys, upper_limit_toys,
@@ -141,7 +141,7 @@ fn the_statistic_of_a_toy_is_that_of_two_full_fits() {
     let mut zeros = 0;
     for row in &rows {
         let point = test.header().point(row.hypothesis);
-        let source = session.toy_source(point, 2, row.hypothesis.number()).unwrap();
+        let source = session.toy_source(point, &Data::observed(), 2, row.hypothesis.number()).unwrap();
         let data = ns_inference::fit::FitData::Given(std::sync::Arc::new(source.draw(row.index)));
         let options = HypotestOptions::default().fit(FitOptions::default().data(data));
         let known = hypotest(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();

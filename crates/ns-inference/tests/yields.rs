@@ -210,7 +210,7 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
         let at = |i: usize, step: f64| {
             let mut point = result.bestfit.clone();
             point[i] += step;
-            session.evaluate(&Data::Observed, &point, request).unwrap().samples
+            session.evaluate(&Data::observed(), &point, request).unwrap().samples
         };
         let h = 1e-5;
         let jacobian: Vec<Vec<f64>> = (0..n)

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias, TypedDict, overload
+from typing import Any, Literal, TypeAlias, TypedDict, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +44,7 @@ class ConvergenceError(NextstatError):
 class DeviceError(NextstatError):
     """The device asked for cannot be used."""
 
+@final
 class HypotestResult:
     """An asymptotic test; None stands for a number that does not exist."""
 
@@ -90,6 +91,7 @@ class HypotestResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class LimitResult:
     """A CLs upper limit; None stands for a limit that is not crossed."""
 
@@ -141,6 +143,7 @@ class LimitResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class SignificanceResult:
     """A discovery test."""
 
@@ -177,6 +180,7 @@ class SignificanceResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class GoodnessResult:
     """A comparison with the saturated model."""
 
@@ -219,6 +223,7 @@ class GoodnessResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class HypotestToysResult:
     """A toy-based test; attributes are the keys of `nextstat hypotest-toys`'s JSON."""
 
@@ -283,6 +288,7 @@ class HypotestToysResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class ToyLimitResult:
     """A toy-based upper limit; `points` has every value tested."""
 
@@ -335,6 +341,7 @@ class ToyLimitResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class FitToysResult:
     """A study of fits: bias, pulls and coverage, one dictionary per parameter."""
 
@@ -373,6 +380,7 @@ class FitToysResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class ToyTest:
     """A toy-based test whose observed fits are done; `header` is JSON text for `toys_from_header`."""
 
@@ -390,6 +398,7 @@ class ToyTest:
     ) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.uint8], dict[int, str]]:
         """Index, statistic, best-fit value, status (0 converged, 1 not, 2 failed), reasons by index."""
 
+@final
 class YieldsResult:
     """Expected and observed events of every channel; None stands for a number that does not exist."""
 
@@ -433,6 +442,7 @@ class YieldsResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Picture:
     """A drawn picture; notebooks show it."""
 
@@ -447,6 +457,7 @@ class Picture:
     def save(self, path: str | PathLike[str]) -> None: ...
     def _repr_svg_(self) -> str: ...
 
+@final
 class DeviceInfo:
     @property
     def name(self) -> str: ...
@@ -466,6 +477,7 @@ class DeviceInfo:
     def remedy(self) -> str | None: ...
     def to_dict(self) -> dict[str, Any]: ...
 
+@final
 class Model:
     """One measurement of a workspace."""
 
@@ -526,6 +538,7 @@ class Model:
     ) -> Floats:
         """Drawn data, one row per toy: main counts, then auxiliary data."""
 
+@final
 class Interval:
     """Where twice_nll has risen by 1 on either side of the best fit."""
 
@@ -544,6 +557,7 @@ class Interval:
     @property
     def upper_reason(self) -> str | None: ...
 
+@final
 class FitResult:
     """The result of a fit; NaN stands for a number that does not exist."""
 
@@ -614,6 +628,7 @@ class FitResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class BatchResult:
     """Fits of many data sets, one row each."""
 
@@ -659,6 +674,7 @@ class BatchResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class ScanInterval:
     """Where twice_delta_nll crosses a level on either side of the best fit."""
 
@@ -675,6 +691,7 @@ class ScanInterval:
     @property
     def upper_reason(self) -> str | None: ...
 
+@final
 class ScanResult:
     """A profile likelihood scan; in two parameters arrays per point have one row per value of the second."""
 
@@ -739,6 +756,7 @@ class ScanResult:
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class RankingResult:
     """Nuisance parameters in the order of their impact; NaN stands for a number that does not exist."""
 
@@ -800,7 +818,7 @@ class RankingResult:
     def wall_s(self) -> float: ...
     def column(self, key: str, impact: Impact | None = None) -> Floats: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, which: str | int) -> dict[str, Any]: ...
+    def __getitem__(self, which: str | int, /) -> dict[str, Any]: ...
     def plot(
         self,
         path: str | PathLike[str] | None = None,

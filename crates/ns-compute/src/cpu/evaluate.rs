@@ -40,7 +40,7 @@ impl CpuSession {
             }
             if request.samples {
                 let scratch = &worker.scratch;
-                for (block, scale) in plan.blocks.iter().zip(&scratch.scale) {
+                for (block, scale) in plan.structure.blocks.iter().zip(&scratch.scale) {
                     let cells = block.cell..block.cell + block.n_bins;
                     let cells = scratch.additive[cells.clone()].iter().zip(&scratch.binwise[cells]);
                     out.samples.extend(cells.map(|(additive, factor)| additive * scale * factor));
@@ -51,7 +51,7 @@ impl CpuSession {
                 out.gradient.extend_from_slice(&worker.scratch.gradient);
             }
             if request.hessian {
-                let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.flat));
+                let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.structure.flat));
                 let point = Point {
                     theta,
                     data,
@@ -60,8 +60,10 @@ impl CpuSession {
                     exactness: 1.0,
                     damping: 0.0,
                 };
-                assemble(self.level, plan, &plan.flat, point, &mut worker.scratch, &mut flat);
-                if let (Some(component), Some(m)) = (plan.flat.components.first(), flat.matrices.first()) {
+                assemble(self.level, plan, &plan.structure.flat, point, &mut worker.scratch, &mut flat);
+                if let (Some(component), Some(m)) =
+                    (plan.structure.flat.components.first(), flat.matrices.first())
+                {
                     for i in 0..n {
                         for j in 0..n {
                             out.hessian.push(m.h[i.min(j) * component.width + i.max(j)]);
@@ -71,7 +73,7 @@ impl CpuSession {
                 worker.flat = Some(flat);
             }
             if request.expected {
-                out.expected.extend_from_slice(&worker.scratch.lambda[..plan.n_bins]);
+                out.expected.extend_from_slice(&worker.scratch.lambda[..plan.n_bins()]);
                 out.expected.extend(self.expected_auxiliary(theta));
             }
         }
@@ -124,13 +126,13 @@ impl CpuSession {
         let mut worker = take(&self.workers, plan);
         forward(self.level, plan, theta, &mut worker.scratch);
         likelihood(self.level, plan, theta, data, 0.0, &mut worker.scratch);
-        let mut curvature = worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide));
+        let mut curvature = worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.structure.wide));
         let side = vec![0.0; n];
         let point = Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0 };
-        assemble(self.level, plan, &plan.wide, point, &mut worker.scratch, &mut curvature);
-        let factored = factor(self.level, &plan.wide, &mut curvature);
+        assemble(self.level, plan, &plan.structure.wide, point, &mut worker.scratch, &mut curvature);
+        let factored = factor(self.level, &plan.structure.wide, &mut curvature);
         let found = matches!(factored, Factored::Positive { .. })
-            .then(|| combined_variances(self.level, &plan.wide, &curvature, combinations));
+            .then(|| combined_variances(self.level, &plan.structure.wide, &curvature, combinations));
         // With a parameter per bin this is the largest array; it is not kept.
         drop(curvature);
         put(&self.workers, worker);
@@ -140,23 +142,31 @@ impl CpuSession {
     /// Expected auxiliary data: the parameter for Gaussian terms, `tau` times it for Poisson ones.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
-        let mut aux = vec![0.0; plan.n_aux];
-        for (&p, &a) in plan.gaussian.param.iter().zip(&plan.gaussian.aux) {
+        let mut aux = vec![0.0; plan.n_aux()];
+        for (&p, &a) in plan.structure.gaussian.param.iter().zip(&plan.structure.gaussian.aux) {
             aux[a] = theta[p];
         }
-        for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
+        for ((&p, &a), &tau) in
+            plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
+        {
             aux[a] = tau * theta[p];
         }
         aux
     }
 
-    pub(super) fn asimov_data(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+    /// Expected main and auxiliary data at one point.
+    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<BinnedData, SessionError> {
         let plan = &self.plan;
         length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-        let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
-        let (main, aux) = expected.split_at(plan.n_bins);
-        check_data(plan, main, aux).map_err(|error| match error {
+        let mut main = self.evaluate_points(of, parameters, request)?.expected;
+        let aux = main.split_off(plan.n_bins());
+        Ok(BinnedData { main, aux })
+    }
+
+    pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        let expected = self.expected(parameters, of)?;
+        check_data(&self.plan, &expected.main, &expected.aux).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
                 index,
@@ -165,6 +175,6 @@ impl CpuSession {
             },
             other => other,
         })?;
-        Ok(BinnedData { main: main.to_vec(), aux: aux.to_vec() }.into())
+        Ok(of.with(expected))
     }
 }

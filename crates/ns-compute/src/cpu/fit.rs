@@ -1,8 +1,8 @@
 //! Fits of one task, one after the other.
 
 use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, SessionError, Start,
-    TaskOutcome,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Seen, SessionError,
+    Start, TaskOutcome,
 };
 
 use super::{CpuSession, put, take};
@@ -13,13 +13,13 @@ use crate::task::{FitDomain, check_data, needed, start_of};
 impl CpuSession {
     /// The data of a task, with their constants; `None` means the observed ones.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
-        match data {
-            Data::Observed => Ok(None),
-            Data::Binned(binned) => {
+        match &data.seen {
+            Seen::Observed => Ok(None),
+            Seen::Given(binned) => {
                 check_data(&self.plan, &binned.main, &binned.aux)?;
                 Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
             }
-            _ => Err(SessionError::ForeignData {
+            Seen::Drawn(_) => Err(SessionError::ForeignData {
                 remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",
             }),
         }
@@ -60,7 +60,7 @@ impl CpuSession {
         } else if !needed(request, earlier) {
             Err(FitFailure::NotNeeded)
         } else {
-            let start = start_of(&self.plan.table, requests, earlier.len(), earlier);
+            let start = start_of(&self.plan.structure.table, requests, earlier.len(), earlier);
             self.run_fit(request, start, data, wanted, control, worker, drawn)
         })
     }
@@ -95,7 +95,7 @@ impl CpuSession {
         worker: &mut Worker,
         drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
-        let domain = FitDomain::new(&self.plan.table, request);
+        let domain = FitDomain::new(&self.plan.structure.table, request);
         let mut start = start;
         domain.place(request, &mut start);
         let problem = self.problem(domain, data, drawn, control);

@@ -27,14 +27,16 @@ struct Held {
 
 impl Held {
     fn of(plan: &Plan) -> Self {
-        let (n, bins, cells, terms) = (plan.n_parameters(), plan.n_bins, plan.n_cells, plan.norm_block.len());
-        let wide = if n <= DENSE_LIMIT { Curvature::numbers(&plan.wide) } else { 0 };
+        let (n, bins, cells, terms) =
+            (plan.n_parameters(), plan.n_bins(), plan.structure.n_cells, plan.structure.norm_block.len());
+        let wide = if n <= DENSE_LIMIT { Curvature::numbers(&plan.structure.wide) } else { 0 };
         // Vectors by parameter, by term of normsys, by cell and by bin, as one fit has them, and eight at a time.
-        let single = 25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.layout) + wide;
-        let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + bins * bins / 2 + plan.n_aux);
-        let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux);
+        let single =
+            25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.structure.layout) + wide;
+        let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + bins * bins / 2 + plan.n_aux());
+        let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux());
         Self {
-            plan: plan.hist_slope.len() + plan.hist_curve.len() + 10 * terms + cells,
+            plan: plan.numbers.hist_slope.len() + plan.numbers.hist_curve.len() + 10 * terms + cells,
             thread: single + eight + toys,
         }
     }
@@ -123,8 +125,8 @@ impl CpuSession {
         let numbers = of(request.nll, 3)
             + of(request.gradient, n)
             + of(request.hessian, n * n)
-            + of(request.expected, plan.n_bins + plan.n_aux)
-            + of(request.samples, plan.n_cells);
+            + of(request.expected, plan.n_bins() + plan.n_aux())
+            + of(request.samples, plan.structure.n_cells);
         let needed = 8 * (numbers * points) as u64;
         if needed <= room {
             return Ok(());

@@ -33,7 +33,7 @@ pub struct CpuSession {
     pub(crate) level: Level,
     threads: usize,
     pub(crate) memory_limit: Option<u64>,
-    pub(crate) pool: Option<Pool>,
+    pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
 }
@@ -53,7 +53,7 @@ impl CpuSession {
     /// As [`CpuSession::open`].
     pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
         let plan = Plan::compile(model, execution)?;
-        let smooth = if plan.has_kinks {
+        let smooth = if plan.structure.has_kinks {
             let twin = Model { interpolation: model.interpolation.smooth(), ..model.clone() };
             Some(Arc::new(Plan::compile(&twin, execution)?))
         } else {
@@ -97,7 +97,7 @@ impl CpuSession {
         session.memory_for_batches()?;
         if threads > 1 {
             // The calling thread works too.
-            session.pool = Some(Pool::new(threads - 1)?);
+            session.pool = Some(Pool::of(threads - 1)?);
         }
         Ok(session)
     }
@@ -119,7 +119,7 @@ impl CpuSession {
     /// Start values, bounds and fixed flags.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn table(&self) -> &ParameterTable {
-        &self.plan.table
+        &self.plan.structure.table
     }
 
     /// The compiled model.
@@ -146,7 +146,7 @@ impl Session for CpuSession {
     }
 
     fn parameters(&self) -> &ParameterTable {
-        &self.plan.table
+        &self.plan.structure.table
     }
 
     fn fit_batch(
@@ -185,7 +185,7 @@ impl Session for CpuSession {
                 chunk.push(unit);
             }
             let places: Vec<OnceLock<Vec<TaskOutcome>>> = chunk.iter().map(|_| OnceLock::new()).collect();
-            Pool::each(self.pool.as_ref(), self.threads, chunk.len(), &|i| {
+            Pool::each(self.pool.as_deref(), self.threads, chunk.len(), &|i| {
                 if let Some((unit, place)) = chunk.get(i).zip(places.get(i)) {
                     // No other thread has this number.
                     let _ = place.set(run(unit));
@@ -221,23 +221,23 @@ impl Session for CpuSession {
         self.variances_of(data, point, free, combinations)
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
-        self.asimov_data(parameters)
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.asimov_data(parameters, of)
     }
 
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
-        self.source(parameters, seed, hypothesis).map(Arc::new)
+        self.source(parameters, of, seed, hypothesis).map(Arc::new)
     }
 
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
-        Ok(match self.dataset(data)? {
-            None => self.observed.saturated_main + self.observed.saturated_constraint,
-            Some(own) => own.saturated_main + own.saturated_constraint,
-        })
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
+        let own = self.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.observed);
+        Ok(Some(data.saturated_main + data.saturated_constraint))
     }
 }

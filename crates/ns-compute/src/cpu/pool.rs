@@ -1,17 +1,22 @@
-//! The threads of a session. A fork takes along the thread that calls it and no other, so a forked process starts its own.
+//! The threads of sessions. All sessions with as many threads share them: a batch takes a set of threads that rests, and two
+//! batches at the same time have two sets, so that neither waits for the other. A fork takes along the thread that calls it and no
+//! other, so a forked process starts its own.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ns_core::{Device, SessionError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+/// The pools that sessions use now, one per number of threads.
+static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
+
 /// Threads in addition to the calling one.
 pub(crate) struct Pool {
     helpers: usize,
-    /// Of the process that used them last.
-    started: Mutex<Arc<Started>>,
+    /// Sets of threads that no batch uses.
+    resting: Mutex<Vec<Started>>,
 }
 
 /// Threads and the process that they belong to.
@@ -31,37 +36,43 @@ impl Drop for Started {
 }
 
 impl Started {
-    fn new(helpers: usize) -> Result<Arc<Self>, SessionError> {
+    fn new(helpers: usize) -> Result<Self, SessionError> {
         let built = ThreadPoolBuilder::new().num_threads(helpers).build();
         let threads = built.map_err(|error| SessionError::DeviceUnavailable {
             device: Device::Cpu,
             reason: error.to_string(),
             remedy: "Ask for fewer threads".into(),
         })?;
-        Ok(Arc::new(Self { process: std::process::id(), threads: ManuallyDrop::new(threads) }))
+        Ok(Self { process: std::process::id(), threads: ManuallyDrop::new(threads) })
     }
 }
 
 impl Pool {
-    /// Starts `helpers` threads.
+    /// The pool of `helpers` threads. The first session that asks for it starts them, and they end with the last one.
     ///
     /// # Errors
     /// If they cannot be started.
-    pub(crate) fn new(helpers: usize) -> Result<Self, SessionError> {
-        Ok(Self { helpers, started: Mutex::new(Started::new(helpers)?) })
+    pub(crate) fn of(helpers: usize) -> Result<Arc<Self>, SessionError> {
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        if let Some(pool) = pools.iter().filter_map(Weak::upgrade).find(|pool| pool.helpers == helpers) {
+            return Ok(pool);
+        }
+        let pool = Arc::new(Self { helpers, resting: Mutex::new(vec![Started::new(helpers)?]) });
+        pools.push(Arc::downgrade(&pool));
+        Ok(pool)
     }
 
     /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all have finished.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
-        match self.here() {
-            Some(started) => started.threads.in_place_scope(|scope| {
-                for _ in 0..helpers.min(self.helpers) {
-                    scope.spawn(|_| work());
-                }
-                work();
-            }),
-            None => work(),
-        }
+        let Some(started) = self.take() else { return work() };
+        started.threads.in_place_scope(|scope| {
+            for _ in 0..helpers.min(self.helpers) {
+                scope.spawn(|_| work());
+            }
+            work();
+        });
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner).push(started);
     }
 
     /// Calls `work` with every number below `count`, on the calling thread and others, `threads` at most. Each takes the next number
@@ -79,33 +90,57 @@ impl Pool {
         }
     }
 
-    /// The threads of this process: new ones after a fork. `None`: they cannot be started.
-    fn here(&self) -> Option<Arc<Started>> {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if started.process != std::process::id() {
-            *started = Started::new(self.helpers).ok()?;
-        }
-        Some(Arc::clone(&started))
+    /// Threads of this process that rest, or new ones. `None`: they cannot be started.
+    fn take(&self) -> Option<Started> {
+        let known = {
+            let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+            resting.retain(|started| started.process == std::process::id());
+            resting.pop()
+        };
+        known.or_else(|| Started::new(self.helpers).ok())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     /// A session that was opened before a fork hung in the child.
     #[test]
     fn threads_of_another_process_are_started_anew() {
-        let pool = Pool::new(2).unwrap();
-        let foreign = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        *pool.started.lock().unwrap() =
-            Arc::new(Started { process: std::process::id() + 1, threads: ManuallyDrop::new(foreign) });
+        let pool = Pool::of(2).unwrap();
+        let mut foreign = Started::new(1).unwrap();
+        foreign.process += 1;
+        *pool.resting.lock().unwrap() = vec![foreign];
         let calls = AtomicUsize::new(0);
         pool.help(2, &|| {
             calls.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(calls.into_inner(), 3);
-        assert_eq!(pool.started.lock().unwrap().process, std::process::id());
+        let resting = pool.resting.lock().unwrap();
+        assert_eq!(resting.iter().map(|set| set.process).collect::<Vec<_>>(), [std::process::id()]);
+    }
+
+    #[test]
+    fn sessions_share_threads_and_batches_at_the_same_time_do_not_wait_for_each_other() {
+        let (one, other) = (Pool::of(3).unwrap(), Pool::of(3).unwrap());
+        assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &Pool::of(4).unwrap()));
+        let (calls, barrier) = (AtomicUsize::new(0), Barrier::new(4));
+        one.help(3, &|| {
+            if barrier.wait().is_leader() {
+                // It would never end if it waited for threads of the outer batch, which wait for it.
+                other.help(3, &|| {
+                    calls.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            barrier.wait();
+        });
+        assert_eq!(calls.into_inner(), 4);
+        assert_eq!(one.resting.lock().unwrap().len(), 2);
+        one.help(3, &|| {});
+        assert_eq!(one.resting.lock().unwrap().len(), 2);
     }
 }

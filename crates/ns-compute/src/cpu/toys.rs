@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use ns_core::random::{Normal, Poisson};
-use ns_core::{AuxiliarySource, Data, EvaluationRequest, SessionError, ToySource};
+use ns_core::{AuxiliarySource, BinnedData, Data, SessionError, ToySource};
 
 use super::CpuSession;
-use crate::task::length;
 
 impl CpuSession {
     /// The distributions of all data at `parameters`.
@@ -17,14 +16,12 @@ impl CpuSession {
     pub(super) fn source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<ToySource, SessionError> {
         let plan = &self.plan;
-        length("parameters", parameters.len(), plan.n_parameters())?;
-        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-        let expected = self.evaluate_points(&Data::Observed, parameters, request)?.expected;
-        let (main, aux) = expected.split_at(plan.n_bins);
+        let BinnedData { main, aux } = self.expected(parameters, of)?;
         // Equal means, as of symmetric models and of auxiliary data with one relative uncertainty, share a table.
         let mut known: HashMap<u64, Poisson> = HashMap::new();
         let mut poisson = |what, index, mean: f64| match known.entry(mean.to_bits()) {
@@ -41,7 +38,7 @@ impl CpuSession {
         // Every auxiliary datum has one constraint term; the plan lists them by kind.
         let mut auxiliary = Vec::with_capacity(aux.len());
         let mut sigma = vec![None; aux.len()];
-        for (&a, &w) in plan.gaussian.aux.iter().zip(&plan.gaussian.inverse_sigma) {
+        for (&a, &w) in plan.structure.gaussian.aux.iter().zip(&plan.numbers.inverse_sigma) {
             sigma[a] = Some(1.0 / w);
         }
         for (a, (&mean, sigma)) in aux.iter().zip(sigma).enumerate() {

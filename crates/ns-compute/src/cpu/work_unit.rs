@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ns_core::{
-    AuxiliarySource, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Start,
+    AuxiliarySource, Control, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Seen, Start,
     TaskOutcome, ToySource,
 };
 
@@ -40,7 +40,7 @@ impl<'a> WorkUnit<'a> {
         task: &'a FitTask,
         most: u64,
     ) -> Box<dyn Iterator<Item = Self> + 'a> {
-        let Data::Drawn(drawn) = &task.data else {
+        let Seen::Drawn(drawn) = &task.data.seen else {
             return Box::new(std::iter::once(Self { task, toys: None }));
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
@@ -108,11 +108,11 @@ impl CpuSession {
         let mut worker = take(&self.workers, plan);
         let fitters = requests.iter().map(|request| {
             // Devices try all sides of kinks, as the search on the CPU does.
-            let sides = any_code && plan.has_kinks && request.search == Search::Standard;
+            let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
             if request.search != Search::Local && !sides {
                 return None;
             }
-            let domain = FitDomain::new(&plan.table, request);
+            let domain = FitDomain::new(&plan.structure.table, request);
             let mut point = match &request.start {
                 Start::At(point) => point.to_vec(),
                 _ => source.parameters.clone(),
@@ -166,7 +166,7 @@ impl CpuSession {
     fn draw(&self, toys: &UnitToys<'_>) -> Vec<Dataset> {
         let plan = &self.plan;
         let mut data: Vec<Dataset> = toys.range.clone().map(|_| Dataset::empty(plan)).collect();
-        let (mut main, mut aux) = (vec![0.0; plan.n_bins * WIDTH], vec![0.0; plan.n_aux * WIDTH]);
+        let (mut main, mut aux) = (vec![0.0; plan.n_bins() * WIDTH], vec![0.0; plan.n_aux() * WIDTH]);
         for (eight, first) in data.chunks_mut(WIDTH).zip(toys.range.clone().step_by(WIDTH)) {
             toys.source.draw_eight_into(first, &mut main, &mut aux);
             for (lane, toy) in eight.iter_mut().enumerate() {
@@ -196,12 +196,12 @@ impl CpuSession {
     ) {
         let plan = &self.plan;
         let Some(request) = requests.get(index) else { return };
-        let domain = FitDomain::new(&plan.table, request);
+        let domain = FitDomain::new(&plan.structure.table, request);
         let asked: Vec<bool> = outcomes.iter().map(|outcome| needed(request, &outcome.fits)).collect();
         let chosen = || asked.iter().zip(data).zip(outcomes.iter()).filter(|((asked, _), _)| **asked);
         let starts: Vec<Vec<f64>> = chosen()
             .map(|((_, _), outcome)| {
-                domain.begin(request, start_of(&plan.table, requests, index, &outcome.fits))
+                domain.begin(request, start_of(&plan.structure.table, requests, index, &outcome.fits))
             })
             .collect();
         let jobs: Vec<Toy<'_>> = chosen()
@@ -221,7 +221,7 @@ impl CpuSession {
                 outcome.fits.push(Err(FitFailure::NotNeeded));
                 continue;
             }
-            let start = || start_of(&plan.table, requests, index, &outcome.fits);
+            let start = || start_of(&plan.structure.table, requests, index, &outcome.fits);
             let fit = match ends.next().filter(|_| !cut_short) {
                 Some(end) => self.settle_end(request, fitter, end, &start, data, wanted, control, worker),
                 None => Err(FitFailure::Cancelled),
@@ -272,7 +272,7 @@ impl CpuSession {
         if control.is_cancelled() {
             return Err(FitFailure::Cancelled);
         }
-        let domain = FitDomain::new(&self.plan.table, request);
+        let domain = FitDomain::new(&self.plan.structure.table, request);
         let search = if further.is_empty() { Search::Local } else { Search::Standard };
         let mut start = start.to_vec();
         for &(p, value) in &request.fixed {

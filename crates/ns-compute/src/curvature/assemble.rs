@@ -62,8 +62,8 @@ isa_fn! {
 #[inline(always)]
 fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) {
     norm_ratios::<M>(plan, point.theta, |p| point.side[p], scratch);
-    if plan.has_kinks && plan.histosys.has_kink() {
-        for &p in &plan.hist_params {
+    if plan.structure.has_kinks && plan.structure.histosys.has_kink() {
+        for &p in &plan.structure.hist_params {
             if point.theta[p] == 0.0 {
                 scratch.curved_first[p] = point.side[p];
             }
@@ -94,7 +94,7 @@ fn derivatives_body<M: MulAdd>(
     m.local_block.fill(0.0);
     for (position, &index) in component.blocks.iter().enumerate() {
         let index = index as usize;
-        let block = &plan.blocks[index];
+        let block = &plan.structure.blocks[index];
         let shared = component.shared[position];
         let kind = scalar_derivatives(plan, index, block, point.theta, point.active, scratch);
         for lane in 0..block.n_lanes {
@@ -166,22 +166,22 @@ fn first_order<M: MulAdd>(
         }
     }
     let curved = block.hist_curved - block.hist.0;
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
         let p = p as usize;
         if !point.active[p] {
             continue;
         }
-        let place = rank[plan.hist_slot[block.hist.0 + i] as usize] as usize;
+        let place = rank[plan.structure.hist_slot[block.hist.0 + i] as usize] as usize;
         let column = columns[place] as usize;
         let row = column * bins + first_bin;
         let (first, second) = (M::V4::splat(scratch.curved_first[p]), scratch.curved_second[p]);
         let (mut sum, mut curve) = (M::V4::splat(0.0), M::V4::splat(0.0));
         for lane in 0..block.n_lanes {
             let at = lane * LANES;
-            let mut slope = M::V4::load(&plan.hist_slope[block.slope + i * stride + at..]);
+            let mut slope = M::V4::load(&plan.numbers.hist_slope[block.slope + i * stride + at..]);
             let weight = M::V4::load(&scratch.weight[block.cell + at..]);
             if i < curved {
-                let a = M::V4::load(&plan.hist_curve[block.curve + i * stride + at..]);
+                let a = M::V4::load(&plan.numbers.hist_curve[block.curve + i * stride + at..]);
                 slope = first.mul_add(a, slope);
                 curve = weight.mul_add(a, curve);
             }
@@ -326,7 +326,7 @@ fn binwise_rows(
     let component = &layout.components[k];
     let (bins, width, first_bin) =
         (component.padded_bins(), component.width, layout.block_bin[index] as usize);
-    let list = &plan.binwise_first[block.binwise.0..block.binwise.1];
+    let list = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
     let n = scratch.scale[index];
     for (i, &first) in list.iter().enumerate() {
         for b in 0..block.n_bins {
@@ -421,13 +421,14 @@ fn mixed(
     }
     let stride = block.n_lanes * LANES;
     let curved = block.hist_curved - block.hist.0;
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
         if point.active[p as usize] {
-            let mut slope = plan.hist_slope[block.slope + i * stride + b];
+            let mut slope = plan.numbers.hist_slope[block.slope + i * stride + b];
             if i < curved {
-                slope += scratch.curved_first[p as usize] * plan.hist_curve[block.curve + i * stride + b];
+                slope +=
+                    scratch.curved_first[p as usize] * plan.numbers.hist_curve[block.curve + i * stride + b];
             }
-            let place = rank[plan.hist_slot[block.hist.0 + i] as usize] as usize;
+            let place = rank[plan.structure.hist_slot[block.hist.0 + i] as usize] as usize;
             add(columns[place] as usize, residual * n * slope);
         }
     }
@@ -504,10 +505,10 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     diagonal.fill(0.0);
-    for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+    for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
         diagonal[p] += w * w;
     }
-    for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
+    for (&p, &a) in plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux) {
         diagonal[p] += point.data.aux[a] / (point.theta[p] * point.theta[p]);
     }
     for (p, &place) in layout.place.iter().enumerate() {

@@ -32,15 +32,15 @@ pub(super) fn scalar_derivatives(
         array[..n_slots].fill(0.0);
     }
     let factors = || {
-        plan.factor_param[block.factor.0..block.factor.1]
+        plan.structure.factor_param[block.factor.0..block.factor.1]
             .iter()
-            .zip(&plan.factor_slot[block.factor.0..block.factor.1])
+            .zip(&plan.structure.factor_slot[block.factor.0..block.factor.1])
             .map(|(&p, &slot)| (p as usize, slot as usize))
     };
     let norms = || {
-        plan.norm_of_block[block.norm.0..block.norm.1]
+        plan.structure.norm_of_block[block.norm.0..block.norm.1]
             .iter()
-            .zip(&plan.norm_slot[block.norm.0..block.norm.1])
+            .zip(&plan.structure.norm_slot[block.norm.0..block.norm.1])
             .map(|(&term, &slot)| (term as usize, slot as usize))
     };
     let zero = |p: usize| theta[p].abs() < TINY;
@@ -63,7 +63,7 @@ pub(super) fn scalar_derivatives(
             relative[slot] += q;
             second[slot] -= n * q * q;
         }
-        for (slot, &p) in plan.block_params[block.params.0..block.params.1].iter().enumerate() {
+        for (slot, &p) in plan.structure.block_params[block.params.0..block.params.1].iter().enumerate() {
             if !active[p as usize] {
                 relative[slot] = 0.0;
                 second[slot] = 0.0;
@@ -86,18 +86,18 @@ pub(super) fn scalar_derivatives(
     for (term, slot) in norms() {
         let kappa = scratch.kappa[term];
         if scratch.degenerate && kappa.abs() < TINY {
-            let p = plan.block_params[block.params.0 + slot] as usize;
+            let p = plan.structure.block_params[block.params.0 + slot] as usize;
             let (derivative, curve) = kappa_derivatives(plan, term, theta[p], kappa);
             vanish(slot, derivative, curve);
         } else {
             // Exponentials are never zero; their product is in `norm` as a whole.
-            if !plan.normsys.is_exponential() {
+            if !plan.structure.normsys.is_exponential() {
                 rest *= kappa;
             }
             relative[slot] += scratch.ratio[term];
         }
     }
-    if plan.normsys.is_exponential() {
+    if plan.structure.normsys.is_exponential() {
         rest *= scratch.norm[index];
     }
     for (p, slot) in factors() {
@@ -108,7 +108,7 @@ pub(super) fn scalar_derivatives(
             relative[slot] += 1.0 / theta[p];
         }
     }
-    let free = |slot: usize| active[plan.block_params[block.params.0 + slot] as usize];
+    let free = |slot: usize| active[plan.structure.block_params[block.params.0 + slot] as usize];
     match met {
         1 => {
             let (slot, derivative, curve) = vanishing[0];

@@ -14,8 +14,8 @@ use super::session::GpuSession;
 use crate::cpu::{put, take};
 use crate::eval::Dataset;
 use crate::lanes::jacobian;
-use crate::optimise::{EDM_TOLERANCE, classify};
-use crate::plan::Plan;
+use crate::optimise::classify;
+use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::shared_constants::{CONVERGED, FEWEST};
 use crate::task::FitDomain;
 
@@ -140,14 +140,15 @@ impl GpuSession {
         let terms = worker.evaluate(&problem, theta, 0.0);
         worker.gradient(&problem, theta);
         let here = data.saturated_main + data.saturated_constraint;
-        let there = if sample.drawn { returned.outcome.saturated + plan.gaussian.constant } else { here };
+        let there =
+            if sample.drawn { returned.outcome.saturated + plan.numbers.gaussian_constant } else { here };
         let nll = returned.outcome.value + there;
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
         // A parameter on its kink moves to the side that falls, if any does, with the slope of that side.
         classify(&mut worker, &problem, theta);
-        let on_kink = |p: usize| plan.kinked[p] && theta[p] == 0.0;
+        let on_kink = |p: usize| plan.structure.kinked[p] && theta[p] == 0.0;
         let falling: Vec<f64> =
             (0..n).map(|p| if on_kink(p) { worker.slope[p] } else { slopes[p] }).collect();
         let lambda = worker.scratch.lambda.clone();
@@ -200,10 +201,10 @@ fn diagonal_edm(
     rests: &dyn Fn(usize) -> bool,
 ) -> f64 {
     let mut curvature = vec![0.0; theta.len()];
-    for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+    for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
         curvature[p] = w * w;
     }
-    for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
+    for (&p, &a) in plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux) {
         curvature[p] = data.aux[a] / (theta[p] * theta[p]);
     }
     let weight = |(&n, &lambda): (&f64, &f64)| {

@@ -18,7 +18,8 @@ use super::offset::Offset;
 use super::session::GpuSession;
 use super::shape::RESERVED;
 use crate::eval::Dataset;
-use crate::optimise::{DENSE_LIMIT, EDM_TOLERANCE, NEAR_KINK, Problem, Worker, fit};
+use crate::optimise::{DENSE_LIMIT, NEAR_KINK, Problem, Worker, fit};
+use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 use crate::task::FitDomain;
 
@@ -115,7 +116,7 @@ impl GpuSession {
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
-            let kinked = x.abs() < NEAR_KINK && self.cpu.plan.kinked[p];
+            let kinked = x.abs() < NEAR_KINK && self.cpu.plan.structure.kinked[p];
             x <= domain.lower[p] || x >= domain.upper[p] || kinked
         };
         fit.converged()
@@ -179,7 +180,8 @@ impl GpuSession {
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
-            let crosses = self.cpu.plan.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
+            let crosses =
+                self.cpu.plan.structure.kinked[p] && ((to > 0.0) != (*x > 0.0) || to.abs() < NEAR_KINK);
             let inside = to > domain.lower[p] && to < domain.upper[p];
             (*step == 0.0 || (inside && !crosses)).then_some(to)
         };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use ns_core::{BinnedData, Control, Data, FitTask, OutcomeParts, SessionError, TaskOutcome};
+use ns_core::{BinnedData, Control, FitTask, OutcomeParts, Seen, SessionError, TaskOutcome};
 
 use super::backend::{Backend, Buffer};
 use super::batch::{LaunchResults, Launcher};
@@ -31,12 +31,12 @@ impl<'a> Sets<'a> {
     fn new(observed: &'a Dataset, tasks: &'a [FitTask]) -> Self {
         let mut known: HashMap<*const BinnedData, usize> = HashMap::new();
         let mut own = Vec::new();
-        let places = tasks.iter().map(|task| match &task.data {
-            Data::Binned(binned) => Some(*known.entry(Arc::as_ptr(binned)).or_insert_with(|| {
+        let places = tasks.iter().map(|task| match &task.data.seen {
+            Seen::Given(binned) => Some(*known.entry(Arc::as_ptr(binned)).or_insert_with(|| {
                 own.push((binned.as_ref(), OnceLock::new()));
                 own.len() - 1
             })),
-            _ => None,
+            Seen::Observed | Seen::Drawn(_) => None,
         });
         let places = places.collect();
         Self { observed, places, own }

@@ -8,41 +8,7 @@ use std::fmt::Write;
 use ns_core::{HistosysCode, NormsysCode};
 
 use super::layout;
-use crate::shared_constants;
-
-/// A constant in C++.
-pub(crate) trait Literal {
-    /// Its declaration.
-    fn declare(&self, name: &str) -> String;
-}
-
-macro_rules! literals {
-    ($($kind:ty: $form:literal;)*) => {
-        $(impl Literal for $kind {
-            fn declare(&self, name: &str) -> String {
-                format!($form, name, self)
-            }
-        })*
-    };
-}
-
-literals! {
-    usize: "constexpr int {} = {};";
-    i32: "constexpr int {} = {};";
-    i64: "constexpr int {} = {};";
-    u8: "constexpr int {} = {};";
-    u32: "constexpr uint32_t {} = {:#x}u;";
-    u64: "constexpr uint64_t {} = {:#x}ull;";
-    f64: "constexpr double {} = {:?};";
-}
-
-/// A list in C++ initialises an array: `const double terms[8] = NS_TERMS;` lets a compiler put its numbers into instructions.
-impl<const N: usize> Literal for [f64; N] {
-    fn declare(&self, name: &str) -> String {
-        let numbers: Vec<String> = self.iter().map(|number| format!("{number:?}")).collect();
-        format!("#define NS_{name} {{{}}}", numbers.join(", "))
-    }
-}
+use crate::shared_constants::{self, Literal};
 
 /// Numbers of the samplers, which `ns-core` declares.
 fn of_samplers() -> Vec<String> {

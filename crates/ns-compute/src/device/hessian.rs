@@ -34,7 +34,7 @@ impl HessianPlacement {
             return None;
         }
         let evaluation = shape::place_in_slab(on_device);
-        let (n, bins, width) = (plan.n_parameters(), plan.n_bins, on_device.n_reacting as usize);
+        let (n, bins, width) = (plan.n_parameters(), plan.n_bins(), on_device.n_reacting as usize);
         let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
         let (factors, wide) = (on_device.n_factors as usize, blocks * width);
         let row = n.next_multiple_of(TILE);
@@ -71,7 +71,7 @@ impl HessianPlacement {
 /// used twice for one kind in a block. This holds for every workspace.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
-    for &p in &plan.block_params {
+    for &p in &plan.structure.block_params {
         if let Some(scalar) = scalar.get_mut(p as usize) {
             *scalar = true;
         }
@@ -82,15 +82,15 @@ fn is_regular(plan: &Plan) -> bool {
         sorted.windows(2).all(|pair| pair[0] != pair[1])
     };
     let regular = |block: &Block| {
-        let scalings = &plan.binwise_first[block.binwise.0..block.binwise.1];
+        let scalings = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
         let mut scaling = scalings.iter().flat_map(|&first| first as usize..first as usize + block.n_bins);
         scaling.all(|p| !scalar[p])
             && once(scalings)
-            && once(&plan.hist_param[block.hist.0..block.hist.1])
-            && once(&plan.factor_param[block.factor.0..block.factor.1])
-            && once(&plan.norm_slot[block.norm.0..block.norm.1])
+            && once(&plan.structure.hist_param[block.hist.0..block.hist.1])
+            && once(&plan.structure.factor_param[block.factor.0..block.factor.1])
+            && once(&plan.structure.norm_slot[block.norm.0..block.norm.1])
     };
-    plan.blocks.iter().all(regular)
+    plan.structure.blocks.iter().all(regular)
 }
 
 /// Sets of data on the device: main counts, then auxiliary data.
@@ -150,7 +150,7 @@ impl GpuSession {
             slab: slab.at(),
             slab_stride: placement.slab as u64,
             data: sets.data,
-            data_stride: if alone { 0 } else { (plan.n_bins + plan.n_aux) as u64 },
+            data_stride: if alone { 0 } else { (plan.n_bins() + plan.n_aux()) as u64 },
             data_of: if alone { Offset::NULL } else { data_of.at() },
             points: points.at(),
             gradients: made.gradients.at(),

@@ -198,7 +198,7 @@ impl Session for MultiGpuSession {
             Some(first) => first as &dyn Session,
             None => &self.cpu,
         };
-        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &other)
+        in_parts((tasks, self.cpu.plan.structure.has_kinks), wanted, control, sink, &make, &other)
     }
 
     fn evaluate(
@@ -217,20 +217,21 @@ impl Session for MultiGpuSession {
         }
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
-        self.cpu.asimov(parameters)
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters, of)
     }
 
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
-        self.cpu.toy_source(parameters, seed, hypothesis)
+        self.cpu.toy_source(parameters, of, seed, hypothesis)
     }
 
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
         self.cpu.saturated_nll(data)
     }
 

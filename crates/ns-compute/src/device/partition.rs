@@ -2,7 +2,7 @@
 //! are those of the whole batch.
 
 use ns_core::{
-    Control, Data, FitTask, Observer, OutcomeParts, Search, Session, SessionError, Sink, TaskOutcome,
+    Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
 };
 
 /// Kinds of tasks that are run together.
@@ -24,11 +24,11 @@ impl TaskKind {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
         let searches = task.fits.iter().any(|request| !local(request.search));
-        match task.data {
-            Data::Drawn(_) if releases || searches => Self::DrawnLeft,
-            Data::Drawn(_) => Self::Drawn,
-            _ if releases => Self::GivenLeft,
-            _ => Self::Given,
+        match task.data.seen {
+            Seen::Drawn(_) if releases || searches => Self::DrawnLeft,
+            Seen::Drawn(_) => Self::Drawn,
+            Seen::Observed | Seen::Given(_) if releases => Self::GivenLeft,
+            Seen::Observed | Seen::Given(_) => Self::Given,
         }
     }
 }

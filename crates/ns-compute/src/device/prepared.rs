@@ -123,7 +123,7 @@ impl GpuSession {
             .map(|fitter| DeviceFitKind::new(&self.backend, fitter, plan.n_bins(), true));
         let kinds = kinds.collect::<Result<Vec<DeviceFitKind>, SessionError>>()?;
         let size = kinds.iter().fold(Size::default(), |size, kind| size.max(kind.size));
-        let domains = requests.iter().map(|request| FitDomain::new(&plan.table, request)).collect();
+        let domains = requests.iter().map(|request| FitDomain::new(&plan.structure.table, request)).collect();
         Ok(Some(Shared { fitters, kinds, domains, size }))
     }
 }

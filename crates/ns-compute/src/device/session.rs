@@ -101,12 +101,12 @@ impl GpuSession {
     /// The metric of fits of given data: at the model's suggested values, so that it depends on no batch.
     fn prepare_given_kind(&self) -> Result<Option<DeviceFitKind>, SessionError> {
         let plan = &self.cpu.plan;
-        let domain = FitDomain::new(&plan.table, &FitRequest::default());
+        let domain = FitDomain::new(&plan.structure.table, &FitRequest::default());
         let mut worker = take(&self.cpu.workers, plan);
         let fitter = ToyFitter::new(
             self.cpu.level,
             plan,
-            &plan.table.init,
+            &plan.structure.table.init,
             &self.cpu.observed.aux,
             (domain.lower, domain.upper, &domain.fixed),
             false,
@@ -117,14 +117,14 @@ impl GpuSession {
         // Fits of given data make no search unless requested, so that they could stay on a ridge.
         let fitter = fitter.filter(|fitter| !fitter.has_ridge());
         fitter
-            .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.has_kinks))
+            .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks))
             .transpose()
     }
 
     /// Whether a fit on the device also starts from further points. In models with kinks this has to be requested, as on
     /// the CPU.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
-        !self.cpu.plan.has_kinks || request.search != Search::Local
+        !self.cpu.plan.structure.has_kinks || request.search != Search::Local
     }
 
     /// A kernel, `in_shared` or `in_global`, whose arrays fit: for a whole fit of this size, or an evaluation.
@@ -200,7 +200,7 @@ impl GpuSession {
         let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
         let pieces = extra + blocks.len();
-        Pool::each(self.cpu.pool.as_ref(), threads, pieces, &|number| {
+        Pool::each(self.cpu.pool.as_deref(), threads, pieces, &|number| {
             let Some(number) = number.checked_sub(extra) else { return other(number) };
             // No other thread has this number.
             let Some(places) = blocks.get(number) else { return };
@@ -272,7 +272,7 @@ impl Session for GpuSession {
             }
             TaskKind::DrawnLeft | TaskKind::GivenLeft => Ok(TasksDone { done: 0, left: now.len() }),
         };
-        in_parts((tasks, self.cpu.plan.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
+        in_parts((tasks, self.cpu.plan.structure.has_kinks), wanted, control, sink, &make, &|_| &self.cpu)
     }
 
     fn evaluate(
@@ -284,25 +284,26 @@ impl Session for GpuSession {
         self.evaluate_points(data, points, request)
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
-        self.cpu.asimov(parameters)
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters, of)
     }
 
     fn toy_source(
         &self,
         parameters: &[f64],
+        of: &Data,
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
         if let Some(known) = self.sources.find(|known| is_of(known, parameters, seed, hypothesis)) {
             return Ok(known);
         }
-        let made = self.cpu.toy_source(parameters, seed, hypothesis)?;
+        let made = self.cpu.toy_source(parameters, of, seed, hypothesis)?;
         self.sources.keep(&made);
         Ok(made)
     }
 
-    fn saturated_nll(&self, data: &Data) -> Result<f64, SessionError> {
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
         self.cpu.saturated_nll(data)
     }
 

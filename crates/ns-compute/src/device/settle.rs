@@ -173,7 +173,7 @@ impl<'a> Settling<'a> {
                     own += 1;
                     Ok(returned.describe(
                         &domain,
-                        &self.cpu.plan.kinked,
+                        &self.cpu.plan.structure.kinked,
                         saturated.unwrap_or(returned.outcome.saturated),
                     ))
                 }
@@ -201,7 +201,7 @@ impl<'a> Settling<'a> {
 
     /// The search that the CPU makes after a fit of given data. In models with kinks the device has tried all sides.
     fn to_search(&self, request: &FitRequest) -> Search {
-        let done = self.cpu.plan.has_kinks && request.search == Search::Standard;
+        let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ns_core::{Control, Data, Drawn, FitTask, OutcomeParts, SessionError, TaskOutcome};
+use ns_core::{Control, Drawn, FitTask, OutcomeParts, Seen, SessionError, TaskOutcome};
 
 use super::backend::{Buffer, Kernel, Shape};
 use super::batch::{Help, LaunchResults, Launcher, Slot, ToyRange};
@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
     /// Prepares a task; `None` if it is left to the CPU.
     fn prepare_task(&self, number: usize) -> Result<Option<Arc<TaskInProgress<'a>>>, SessionError> {
         let Some(task) = self.tasks.get(number) else { return Ok(None) };
-        let Data::Drawn(drawn) = &task.data else { return Ok(None) };
+        let Seen::Drawn(drawn) = &task.data.seen else { return Ok(None) };
         let prepared = self.session.prepare(&drawn.source, &task.fits)?;
         let Some((shared, _)) = &prepared.on_device else { return Ok(None) };
         let (shared, launcher) = (Arc::clone(shared), self.session.launcher(shared.size)?);
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
         let Chunk { slot, current, items, toys, samples } = chunk;
         let (session, task) = (self.session, current.task);
         let results = slot.wait()?;
-        let constant = session.cpu.plan.gaussian.constant;
+        let constant = session.cpu.plan.numbers.gaussian_constant;
         let own = AtomicU64::new(0);
         let placement = session.covers(self.wanted);
         let settling = Settling {

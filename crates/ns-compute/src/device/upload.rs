@@ -48,15 +48,17 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
     let mut reactions = vec![Reactions::default(); plan.n_parameters()];
     let mut out = layout::Plan {
         n_params: plan.n_parameters() as i32,
-        n_bins: plan.n_bins as i32,
-        n_aux: plan.n_aux as i32,
-        n_blocks: plan.blocks.len() as i32,
-        histosys: plan.histosys as i32,
-        normsys: plan.normsys.code as i32,
+        n_bins: plan.n_bins() as i32,
+        n_aux: plan.n_aux() as i32,
+        n_blocks: plan.structure.blocks.len() as i32,
+        histosys: plan.structure.histosys as i32,
+        normsys: plan.structure.normsys.code as i32,
         ..layout::Plan::default()
     };
-    let mut order: Vec<usize> = (0..plan.blocks.len()).collect();
-    order.sort_by_key(|&b| std::cmp::Reverse(plan.blocks[b].hist.1 - plan.blocks[b].hist.0));
+    let mut order: Vec<usize> = (0..plan.structure.blocks.len()).collect();
+    order.sort_by_key(|&b| {
+        std::cmp::Reverse(plan.structure.blocks[b].hist.1 - plan.structure.blocks[b].hist.0)
+    });
     let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out);
     norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out);
     let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
@@ -86,16 +88,16 @@ fn cells(
     let mut all = Vec::with_capacity(order.len());
     let (mut cell_block, mut cell_factor, mut nominal) = (Vec::new(), Vec::new(), Vec::new());
     let mut templates: Vec<Vec<Template>> = Vec::new();
-    let mut bins: Vec<Vec<[i32; 2]>> = vec![Vec::new(); plan.n_bins];
+    let mut bins: Vec<Vec<[i32; 2]>> = vec![Vec::new(); plan.n_bins()];
     let (mut factor_param, mut binwise_first) = (Vec::new(), Vec::new());
-    for (index, block) in order.iter().map(|&b| &plan.blocks[b]).enumerate() {
+    for (index, block) in order.iter().map(|&b| &plan.structure.blocks[b]).enumerate() {
         let first = cell_block.len();
-        let scaling = &plan.binwise_first[block.binwise.0..block.binwise.1];
+        let scaling = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
         for b in 0..block.n_bins {
             let cell = cell_block.len();
             cell_block.push(index);
             bins[block.bin + b].push([cell as i32, index as i32]);
-            nominal.push(plan.nominal[block.cell + b]);
+            nominal.push(plan.numbers.nominal[block.cell + b]);
             cell_factor.push(match scaling {
                 [] => NO_FACTOR,
                 [first] => (*first as usize + b) as i32,
@@ -113,7 +115,7 @@ fn cells(
             templates.push(of_cell);
         }
         let (scalars, scalings) = (factor_param.len(), binwise_first.len());
-        for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+        for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
             reactions[p as usize].factor.push(factor_param.len());
             factor_param.push(p as usize);
         }
@@ -146,11 +148,11 @@ fn templates_of(plan: &Plan, block: &Block, b: usize) -> Vec<Template> {
         let curved = block.hist.0 + i < block.hist_curved;
         Template {
             param: param as usize,
-            slope: plan.hist_slope[block.slope + i * stride + b],
-            curve: if curved { plan.hist_curve[block.curve + i * stride + b] } else { 0.0 },
+            slope: plan.numbers.hist_slope[block.slope + i * stride + b],
+            curve: if curved { plan.numbers.hist_curve[block.curve + i * stride + b] } else { 0.0 },
         }
     };
-    let all = plan.hist_param[block.hist.0..block.hist.1].iter().enumerate().map(of_term);
+    let all = plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate().map(of_term);
     all.filter(|template| template.slope != 0.0 || template.curve != 0.0).collect()
 }
 
@@ -191,11 +193,11 @@ fn norms(
         place_of_block[block] = place;
     }
     let (mut terms, mut params, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         let first = terms.len();
         for term in run.start..run.end {
             // Padding points behind the last block.
-            let Some(&block) = place_of_block.get(plan.norm_block[term] as usize) else { break };
+            let Some(&block) = place_of_block.get(plan.structure.norm_block[term] as usize) else { break };
             terms.push(term);
             params.push(run.param);
             blocks.push(block);
@@ -216,12 +218,12 @@ fn norms(
     }
     let pairs =
         |a: &[f64], b: &[f64]| -> Vec<[f64; 2]> { terms.iter().map(|&term| [a[term], b[term]]).collect() };
-    let c = &plan.norm_coefficients;
+    let c = &plan.numbers.norm_coefficients;
     let coefficients = [pairs(&c[5], &c[4]), pairs(&c[3], &c[2]), pairs(&c[1], &c[0])].concat();
     out.n_terms = terms.len() as i32;
     out.norm_param = arena.put_indices(params);
     out.norm_coefficient = arena.put(&coefficients);
-    out.norm_rate = arena.put(&pairs(&plan.norm_rate_hi, &plan.norm_rate_lo));
+    out.norm_rate = arena.put(&pairs(&plan.numbers.norm_rate_hi, &plan.numbers.norm_rate_lo));
     out.norm_block = arena.put_indices(blocks);
     out.norm_place = arena.put_indices(places);
 }
@@ -231,26 +233,28 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
     let mut kind = vec![[UNCONSTRAINED, 0]; n];
     let (mut scale, mut width) = (vec![0.0; n], vec![0.0; n]);
-    let gaussian = &plan.gaussian;
-    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&gaussian.inverse_sigma) {
+    let gaussian = &plan.structure.gaussian;
+    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&plan.numbers.inverse_sigma) {
         (kind[p], scale[p], width[p]) = ([GAUSSIAN, a as i32], w, 1.0 / w);
     }
-    let poisson = &plan.poisson;
-    for ((&p, &a), &tau) in poisson.param.iter().zip(&poisson.aux).zip(&poisson.tau) {
+    let poisson = &plan.structure.poisson;
+    for ((&p, &a), &tau) in poisson.param.iter().zip(&poisson.aux).zip(&plan.numbers.tau) {
         (kind[p], scale[p], width[p]) = ([POISSON, a as i32], tau, 1.0 / tau.sqrt());
     }
     let side = |pick: &dyn Fn(usize) -> f64| -> Vec<f64> {
-        (0..n).map(|p| if plan.table.fixed[p] { plan.table.init[p] } else { pick(p) }).collect()
+        (0..n)
+            .map(|p| if plan.structure.table.fixed[p] { plan.structure.table.init[p] } else { pick(p) })
+            .collect()
     };
     out.constraint = arena.put(&kind);
     out.constraint_scale = arena.put(&scale);
-    out.lower = arena.put(&side(&|p| plan.table.bounds[p].0));
-    out.upper = arena.put(&side(&|p| plan.table.bounds[p].1));
+    out.lower = arena.put(&side(&|p| plan.structure.table.bounds[p].0));
+    out.upper = arena.put(&side(&|p| plan.structure.table.bounds[p].1));
     out.width = arena.put(&width);
-    out.strongly_nonlinear = i32::from(plan.strongly_nonlinear);
-    out.edm_tolerance = plan.edm_tolerance;
-    out.kinked = if plan.has_kinks {
-        arena.put_indices(plan.kinked.iter().map(|&k| usize::from(k)))
+    out.strongly_nonlinear = i32::from(plan.policy.strongly_nonlinear);
+    out.edm_tolerance = plan.policy.edm_tolerance;
+    out.kinked = if plan.structure.has_kinks {
+        arena.put_indices(plan.structure.kinked.iter().map(|&k| usize::from(k)))
     } else {
         Offset::NULL
     };

@@ -15,21 +15,21 @@ isa_fn! {
 
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
-    for &p in &plan.hist_params {
-        let curved = histosys::curved(plan.histosys, M::V1::splat(theta[p]));
+    for &p in &plan.structure.hist_params {
+        let curved = histosys::curved(plan.structure.histosys, M::V1::splat(theta[p]));
         curved.f.store(&mut scratch.curved[p..]);
         curved.first.store(&mut scratch.curved_first[p..]);
         curved.second.store(&mut scratch.curved_second[p..]);
     }
-    if plan.normsys.is_exponential() {
+    if plan.structure.normsys.is_exponential() {
         norm_logarithms::<M>(plan, theta, scratch);
     } else {
         norm_products::<M>(plan, theta, scratch);
     }
     scratch.lambda.fill(0.0);
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         let mut scale = scratch.norm[index];
-        for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+        for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
             scale *= theta[p as usize];
         }
         scratch.scale[index] = scale;
@@ -51,7 +51,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
     for k in 0..6 {
-        c[k] = V::load(&plan.norm_coefficients[k][i..]);
+        c[k] = V::load(&plan.numbers.norm_coefficients[k][i..]);
     }
     c
 }
@@ -59,16 +59,16 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
 /// Product of factors per block; each run of terms shares one branch.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
-    let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.norm_coefficients[k][..]);
+    let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.numbers.norm_coefficients[k][..]);
     let (kappa, rate) = (&mut scratch.kappa[..], &mut scratch.kappa_first[..]);
     // Bounds of all loads and stores of the polynomials, checked once per run.
     let n = kappa.len();
     assert!(rate.len() == n && coefficients.iter().all(|c| c.len() == n));
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         let alpha = theta[run.param];
         assert!(run.end <= n);
         let mut i = run.start;
-        if plan.normsys.is_polynomial(alpha) {
+        if plan.structure.normsys.is_polynomial(alpha) {
             let alpha = M::V8::splat(alpha);
             while i + TERM_LANES <= run.end {
                 // Value and slope in one pass: the coefficients are most of what this loop reads.
@@ -82,17 +82,17 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 i += TERM_LANES;
             }
         } else {
-            let rates = if alpha > 0.0 { &plan.norm_rate_hi } else { &plan.norm_rate_lo };
+            let rates = if alpha > 0.0 { &plan.numbers.norm_rate_hi } else { &plan.numbers.norm_rate_lo };
             let size = M::V8::splat(alpha.abs());
             while i + TERM_LANES <= run.end {
-                let factors = plan.normsys.beyond.value::<M>(size, M::V8::load(&rates[i..]));
+                let factors = plan.structure.normsys.beyond.value::<M>(size, M::V8::load(&rates[i..]));
                 factors.store(&mut kappa[i..]);
                 i += TERM_LANES;
             }
         }
     }
-    for (index, block) in plan.blocks.iter().enumerate() {
-        let terms = &plan.norm_of_block[block.norm.0..block.norm.1];
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
+        let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
         // Four chains: one would wait for each product.
         let mut parts = [1.0; 4];
         let whole = terms.len() / 4 * 4;
@@ -116,11 +116,11 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.norm.fill(0.0);
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         let alpha = theta[run.param];
-        let log = if alpha >= 0.0 { &plan.norm_rate_hi } else { &plan.norm_rate_lo };
+        let log = if alpha >= 0.0 { &plan.numbers.norm_rate_hi } else { &plan.numbers.norm_rate_lo };
         for i in run.start..run.end {
-            scratch.norm[plan.norm_block[i] as usize] += alpha.abs() * log[i];
+            scratch.norm[plan.structure.norm_block[i] as usize] += alpha.abs() * log[i];
         }
     }
     for x in &mut scratch.norm {
@@ -132,7 +132,7 @@ fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch)
 /// Product of the per-bin factors of one block.
 #[inline(always)]
 fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
-    let factors = &plan.binwise_first[block.binwise.0..block.binwise.1];
+    let factors = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
     let Some((&first, others)) = factors.split_first() else { return };
     let cells = &mut scratch.binwise[block.cell..block.cell + block.n_bins];
     let values = &theta[first as usize..first as usize + block.n_bins];
@@ -165,15 +165,16 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     let mut sum = [[V::splat(0.0); N]; T];
     let mut curve_sum = [[V::splat(0.0); N]; T];
     for v in 0..N {
-        sum[0][v] = V::load(&plan.nominal[cell + v * width..]);
+        sum[0][v] = V::load(&plan.numbers.nominal[cell + v * width..]);
     }
     let curved = block.hist_curved - block.hist.0;
-    let params = &plan.hist_param[block.hist.0..block.hist.1];
-    let (slopes, curves, f) = (&plan.hist_slope[..], &plan.hist_curve[..], &scratch.curved[..]);
+    let params = &plan.structure.hist_param[block.hist.0..block.hist.1];
+    let (slopes, curves, f) =
+        (&plan.numbers.hist_slope[..], &plan.numbers.hist_curve[..], &scratch.curved[..]);
     // Bounds of all loads below, checked once.
     assert!(block.slope + params.len() * stride <= slopes.len() && offset + N * width <= stride);
     assert!(block.curve + curved * stride <= curves.len() && curved <= params.len());
-    assert!(theta.len() == plan.table.init.len() && f.len() == theta.len());
+    assert!(theta.len() == plan.structure.table.init.len() && f.len() == theta.len());
     let (mut s, mut a) = (block.slope + offset, block.curve + offset);
     let (curved_params, linear_params) = params.split_at(curved);
     let mut several = curved_params.chunks_exact(T);
@@ -244,9 +245,9 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     side: impl Fn(usize) -> f64,
     scratch: &mut Scratch,
 ) {
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         let alpha = theta[run.param];
-        let polynomial = plan.normsys.is_polynomial(alpha);
+        let polynomial = plan.structure.normsys.is_polynomial(alpha);
         let sign = M::V8::splat(if alpha == 0.0 { side(run.param) } else { alpha.signum() });
         for i in (run.start..run.end).step_by(TERM_LANES) {
             let kappa = M::V8::load(&scratch.kappa[i..]);
@@ -255,8 +256,11 @@ pub(crate) fn norm_ratios<M: MulAdd>(
                 let curve = second(M::V8::splat(alpha), coefficients(plan, i));
                 (M::V8::load(&scratch.kappa_first[i..]).mul(inverse), curve.mul(inverse))
             } else {
-                let (hi, lo) = (M::V8::load(&plan.norm_rate_hi[i..]), M::V8::load(&plan.norm_rate_lo[i..]));
-                plan.normsys.beyond.relative(signed_rate(sign, hi, lo), kappa)
+                let (hi, lo) = (
+                    M::V8::load(&plan.numbers.norm_rate_hi[i..]),
+                    M::V8::load(&plan.numbers.norm_rate_lo[i..]),
+                );
+                plan.structure.normsys.beyond.relative(signed_rate(sign, hi, lo), kappa)
             };
             first.store(&mut scratch.ratio[i..]);
             second.store(&mut scratch.ratio_second[i..]);
@@ -267,12 +271,15 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 /// First and second derivative of the normsys factor `kappa`, not relative to it: for factors too small to divide by.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
     type V = <Separate as MulAdd>::V1;
-    let (first, second) = if plan.normsys.is_polynomial(alpha) {
-        let c = plan.norm_coefficients.each_ref().map(|c| V::splat(c[term]));
+    let (first, second) = if plan.structure.normsys.is_polynomial(alpha) {
+        let c = plan.numbers.norm_coefficients.each_ref().map(|c| V::splat(c[term]));
         (value_and_slope(V::splat(alpha), c).1, second(V::splat(alpha), c))
     } else {
-        let (hi, lo) = (V::splat(plan.norm_rate_hi[term]), V::splat(plan.norm_rate_lo[term]));
-        plan.normsys.beyond.derivatives(signed_rate(V::splat(alpha).sign(), hi, lo), V::splat(kappa))
+        let (hi, lo) = (V::splat(plan.numbers.norm_rate_hi[term]), V::splat(plan.numbers.norm_rate_lo[term]));
+        plan.structure
+            .normsys
+            .beyond
+            .derivatives(signed_rate(V::splat(alpha).sign(), hi, lo), V::splat(kappa))
     };
     (first.sum(), second.sum())
 }

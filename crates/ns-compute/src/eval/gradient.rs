@@ -16,10 +16,10 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     scratch.gradient.fill(0.0);
-    for &p in &plan.hist_params {
+    for &p in &plan.structure.hist_params {
         scratch.unsummed[p] = Unsummed::default();
     }
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         let total = weights::<M>(block, scratch);
         scratch.block_sum[index] = total * scratch.scale[index];
         factors(plan, index, block, theta, total, scratch);
@@ -40,7 +40,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
     } else {
         norms::<M>(plan, theta, scratch);
     }
-    if plan.has_kinks {
+    if plan.structure.has_kinks {
         jumps(plan, theta, scratch);
     }
     constraints(plan, theta, data, &mut scratch.gradient);
@@ -63,7 +63,7 @@ fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
 /// normfactor and lumi: the product without the factor itself, never a division.
 #[inline(always)]
 fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
-    let list = &plan.factor_param[block.factor.0..block.factor.1];
+    let list = &plan.structure.factor_param[block.factor.0..block.factor.1];
     for (i, &p) in list.iter().enumerate() {
         let mut others = scratch.norm[index] * total;
         for (j, &q) in list.iter().enumerate() {
@@ -78,7 +78,7 @@ fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, 
 /// shapesys, staterror, shapefactor: bin by bin, again without the factor itself.
 #[inline(always)]
 fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
-    let list = &plan.binwise_first[block.binwise.0..block.binwise.1];
+    let list = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
     let scale = scratch.scale[index];
     let slopes = &scratch.slope[block.bin..block.bin + block.n_bins];
     let additive = &scratch.additive[block.cell..block.cell + block.n_bins];
@@ -114,14 +114,15 @@ fn templates<V: Vector, const L: usize, const N: usize>(
     for v in 0..N {
         weight[v] = V::load(&scratch.weight[block.cell + offset + v * width..]).mul(scale);
     }
-    let params = &plan.hist_param[block.hist.0..block.hist.1];
+    let params = &plan.structure.hist_param[block.hist.0..block.hist.1];
     let (curved_params, linear_params) = params.split_at(block.hist_curved - block.hist.0);
-    let (slopes, curves, first) = (&plan.hist_slope[..], &plan.hist_curve[..], &scratch.curved_first[..]);
+    let (slopes, curves, first) =
+        (&plan.numbers.hist_slope[..], &plan.numbers.hist_curve[..], &scratch.curved_first[..]);
     let sums = &mut scratch.unsummed[..];
     // Bounds of all loads below, checked once.
     assert!(block.slope + params.len() * stride <= slopes.len() && offset + N * width <= stride);
     assert!(block.curve + curved_params.len() * stride <= curves.len() && width <= 2 * LANES);
-    assert!(first.len() == plan.table.init.len() && sums.len() == first.len());
+    assert!(first.len() == plan.structure.table.init.len() && sums.len() == first.len());
     let (mut s, mut a) = (block.slope + offset, block.curve + offset);
     for &p in curved_params {
         // SAFETY: parameter indices are below the number of parameters (`compile::check`), the templates
@@ -157,7 +158,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
 /// Adds the sums over bins to the gradient.
 #[inline(always)]
 fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
-    let mut groups = plan.hist_params.chunks_exact(4);
+    let mut groups = plan.structure.hist_params.chunks_exact(4);
     for group in groups.by_ref() {
         let mut four = [M::V8::splat(0.0); 4];
         let mut sums = [0.0; 4];
@@ -178,13 +179,14 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
-    let (rate_hi, rate_lo, blocks) = (&plan.norm_rate_hi[..], &plan.norm_rate_lo[..], &plan.norm_block[..]);
+    let (rate_hi, rate_lo, blocks) =
+        (&plan.numbers.norm_rate_hi[..], &plan.numbers.norm_rate_lo[..], &plan.structure.norm_block[..]);
     // Bounds of all loads below, checked once per run.
     let n = kappa.len();
     assert!(rate.len() == n && rate_hi.len() == n && rate_lo.len() == n && blocks.len() == n);
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         let alpha = theta[run.param];
-        let polynomial = plan.normsys.is_polynomial(alpha);
+        let polynomial = plan.structure.normsys.is_polynomial(alpha);
         let sign = M::V8::splat(if alpha == 0.0 { 0.0 } else { alpha.signum() });
         let mut sum = M::V8::splat(0.0);
         assert!(run.end <= n);
@@ -202,7 +204,7 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                     M::V8::load_at(rate, i).mul(M::V8::load_at(kappa, i).reciprocal())
                 } else {
                     let rate = signed_rate(sign, M::V8::load_at(rate_hi, i), M::V8::load_at(rate_lo, i));
-                    plan.normsys.beyond.relative(rate, M::V8::load_at(kappa, i)).0
+                    plan.structure.normsys.beyond.relative(rate, M::V8::load_at(kappa, i)).0
                 };
                 sum = sums.mul_add(ratio, sum);
             }
@@ -216,11 +218,11 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let mut total = vec_of_totals(plan, scratch);
-    for (index, block) in plan.blocks.iter().enumerate() {
-        for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
+        for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
             total[index] *= theta[p as usize];
         }
-        let terms = &plan.norm_of_block[block.norm.0..block.norm.1];
+        let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
         for (i, &term) in terms.iter().enumerate() {
             let mut others = total[index];
             for (j, &other) in terms.iter().enumerate() {
@@ -228,7 +230,8 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                     others *= scratch.kappa[other as usize];
                 }
             }
-            let p = plan.block_params[block.params.0 + plan.norm_slot[block.norm.0 + i] as usize];
+            let p = plan.structure.block_params
+                [block.params.0 + plan.structure.norm_slot[block.norm.0 + i] as usize];
             let kappa = scratch.kappa[term as usize];
             let (first, _) = super::kappa_derivatives(plan, term as usize, theta[p as usize], kappa);
             scratch.gradient[p as usize] += others * first;
@@ -238,7 +241,8 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 
 /// `sum_b r_b g_b D_b` per block. Allocates: the degenerate case is rare.
 fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
-    plan.blocks
+    plan.structure
+        .blocks
         .iter()
         .map(|block| {
             let cells = block.cell..block.cell + block.n_bins;
@@ -251,23 +255,23 @@ fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
 #[inline(always)]
 fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.jump.fill(0.0);
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         let stride = block.n_lanes * LANES;
-        for (i, &p) in plan.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
+        for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
             let p = p as usize;
-            if theta[p] == 0.0 && plan.histosys.has_kink() {
-                let a = &plan.hist_curve[block.curve + i * stride..][..block.n_bins];
+            if theta[p] == 0.0 && plan.structure.histosys.has_kink() {
+                let a = &plan.numbers.hist_curve[block.curve + i * stride..][..block.n_bins];
                 let w = &scratch.weight[block.cell..][..block.n_bins];
                 let sum: f64 = a.iter().zip(w).map(|(a, w)| a * w).sum();
                 scratch.jump[p] += scratch.scale[index] * sum;
             }
         }
     }
-    if plan.normsys.has_kink() {
-        for run in plan.norm_runs.iter().filter(|run| theta[run.param] == 0.0) {
+    if plan.structure.normsys.has_kink() {
+        for run in plan.structure.norm_runs.iter().filter(|run| theta[run.param] == 0.0) {
             for i in run.start..run.end {
-                let half = 0.5 * (plan.norm_rate_hi[i] + plan.norm_rate_lo[i]);
-                scratch.jump[run.param] += half * scratch.block_sum[plan.norm_block[i] as usize];
+                let half = 0.5 * (plan.numbers.norm_rate_hi[i] + plan.numbers.norm_rate_lo[i]);
+                scratch.jump[run.param] += half * scratch.block_sum[plan.structure.norm_block[i] as usize];
             }
         }
     }
@@ -276,11 +280,19 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 /// Adds the constraint terms.
 #[inline(always)]
 fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64]) {
-    for ((&p, &a), &w) in plan.gaussian.param.iter().zip(&plan.gaussian.aux).zip(&plan.gaussian.inverse_sigma)
+    for ((&p, &a), &w) in plan
+        .structure
+        .gaussian
+        .param
+        .iter()
+        .zip(&plan.structure.gaussian.aux)
+        .zip(&plan.numbers.inverse_sigma)
     {
         gradient[p] += (theta[p] - data.aux[a]) * w * w;
     }
-    for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
+    for ((&p, &a), &tau) in
+        plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
+    {
         let n = data.aux[a];
         gradient[p] += if n > 0.0 { (tau * theta[p] - n) / theta[p] } else { tau };
     }

@@ -19,9 +19,9 @@ impl Tangent {
     /// Memory for any direction of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
-            lambda: vec![0.0; plan.n_bins + LANES],
-            additive: vec![0.0; plan.n_cells],
-            slope: vec![0.0; plan.n_bins + LANES],
+            lambda: vec![0.0; plan.n_bins() + LANES],
+            additive: vec![0.0; plan.structure.n_cells],
+            slope: vec![0.0; plan.n_bins() + LANES],
         }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn hessian_vector(
     out.fill(0.0);
     tangent.lambda.fill(0.0);
     let mut scalars = Scalars { value: Vec::new(), rate: Vec::new() };
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         load_scalars(plan, index, block, theta, v, scratch, &mut scalars);
         let (n, dn) = scalars.product(None);
         for b in 0..block.n_bins {
@@ -75,10 +75,10 @@ pub(crate) fn hessian_vector(
             tangent.lambda[block.bin + b] += da * n * g + d * dn * g + d * n * dg;
         }
     }
-    for b in 0..plan.n_bins {
+    for b in 0..plan.n_bins() {
         tangent.slope[b] = scratch.curvature[b] * tangent.lambda[b];
     }
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         load_scalars(plan, index, block, theta, v, scratch, &mut scalars);
         let (n, dn) = scalars.product(None);
         // Sum over bins of r g D and its derivative along v.
@@ -95,7 +95,9 @@ pub(crate) fn hessian_vector(
                 let bend = scratch.curved_second[p] * v[p] * a;
                 out[p] += (dw * n + w * dn) * slope + w * n * bend;
             });
-            for (i, &first) in plan.binwise_first[block.binwise.0..block.binwise.1].iter().enumerate() {
+            for (i, &first) in
+                plan.structure.binwise_first[block.binwise.0..block.binwise.1].iter().enumerate()
+            {
                 let (rest, drest) = binwise(plan, block, theta, v, b, Some(i));
                 out[first as usize + b] +=
                     dr * d * n * rest + r * dd * n * rest + r * d * dn * rest + r * d * n * drest;
@@ -103,10 +105,10 @@ pub(crate) fn hessian_vector(
         }
         scatter_scalars(plan, index, block, theta, v, scratch, &scalars, total, dtotal, out);
     }
-    for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+    for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
         out[p] += w * w * v[p];
     }
-    for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
+    for (&p, &a) in plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux) {
         out[p] += data.aux[a] / (theta[p] * theta[p]) * v[p];
     }
 }
@@ -115,9 +117,9 @@ pub(crate) fn hessian_vector(
 fn for_templates(plan: &Plan, block: &Block, b: usize, mut each: impl FnMut(usize, f64, f64)) {
     let stride = block.n_lanes * LANES;
     let curved = block.hist_curved - block.hist.0;
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
-        let a = if i < curved { plan.hist_curve[block.curve + i * stride + b] } else { 0.0 };
-        each(p as usize, plan.hist_slope[block.slope + i * stride + b], a);
+    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+        let a = if i < curved { plan.numbers.hist_curve[block.curve + i * stride + b] } else { 0.0 };
+        each(p as usize, plan.numbers.hist_slope[block.slope + i * stride + b], a);
     }
 }
 
@@ -131,7 +133,7 @@ fn binwise(
     skip: Option<usize>,
 ) -> (f64, f64) {
     let (mut value, mut rate) = (1.0, 0.0);
-    for (i, &first) in plan.binwise_first[block.binwise.0..block.binwise.1].iter().enumerate() {
+    for (i, &first) in plan.structure.binwise_first[block.binwise.0..block.binwise.1].iter().enumerate() {
         if Some(i) != skip {
             let p = first as usize + b;
             rate = rate * theta[p] + value * v[p];
@@ -152,9 +154,9 @@ fn load_scalars(
 ) {
     scalars.value.clear();
     scalars.rate.clear();
-    if plan.normsys.is_exponential() {
+    if plan.structure.normsys.is_exponential() {
         // One exponential for the whole block; its logarithm is linear on each side.
-        let rate: f64 = plan.norm_of_block[block.norm.0..block.norm.1]
+        let rate: f64 = plan.structure.norm_of_block[block.norm.0..block.norm.1]
             .iter()
             .enumerate()
             .map(|(i, &t)| scratch.ratio[t as usize] * v[norm_param(plan, block, i)])
@@ -162,21 +164,21 @@ fn load_scalars(
         scalars.value.push(scratch.norm[index]);
         scalars.rate.push(scratch.norm[index] * rate);
     } else {
-        for (i, &t) in plan.norm_of_block[block.norm.0..block.norm.1].iter().enumerate() {
+        for (i, &t) in plan.structure.norm_of_block[block.norm.0..block.norm.1].iter().enumerate() {
             let p = norm_param(plan, block, i);
             let kappa = scratch.kappa[t as usize];
             scalars.value.push(kappa);
             scalars.rate.push(super::kappa_derivatives(plan, t as usize, theta[p], kappa).0 * v[p]);
         }
     }
-    for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+    for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
         scalars.value.push(theta[p as usize]);
         scalars.rate.push(v[p as usize]);
     }
 }
 
 fn norm_param(plan: &Plan, block: &Block, i: usize) -> usize {
-    plan.block_params[block.params.0 + plan.norm_slot[block.norm.0 + i] as usize] as usize
+    plan.structure.block_params[block.params.0 + plan.structure.norm_slot[block.norm.0 + i] as usize] as usize
 }
 
 /// Adds the rows of normsys, normfactor and lumi.
@@ -194,17 +196,17 @@ fn scatter_scalars(
 ) {
     let norms = block.norm.1 - block.norm.0;
     let mut position = 0;
-    if plan.normsys.is_exponential() {
+    if plan.structure.normsys.is_exponential() {
         let (n, dn) = scalars.product(None);
         let _ = index;
         for i in 0..norms {
-            let ratio = scratch.ratio[plan.norm_of_block[block.norm.0 + i] as usize];
+            let ratio = scratch.ratio[plan.structure.norm_of_block[block.norm.0 + i] as usize];
             out[norm_param(plan, block, i)] += ratio * (dtotal * n + total * dn);
         }
         position = 1;
     } else {
         for i in 0..norms {
-            let term = plan.norm_of_block[block.norm.0 + i] as usize;
+            let term = plan.structure.norm_of_block[block.norm.0 + i] as usize;
             let p = norm_param(plan, block, i);
             let (rest, drest) = scalars.product(Some(position));
             let (first, second) = super::kappa_derivatives(plan, term, theta[p], scratch.kappa[term]);
@@ -212,7 +214,7 @@ fn scatter_scalars(
             position += 1;
         }
     }
-    for &p in &plan.factor_param[block.factor.0..block.factor.1] {
+    for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
         let (rest, drest) = scalars.product(Some(position));
         out[p as usize] += dtotal * rest + total * drest;
         position += 1;

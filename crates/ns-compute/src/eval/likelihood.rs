@@ -30,8 +30,8 @@ impl Dataset {
     /// Memory for data that are filled in later.
     pub(crate) fn empty(plan: &Plan) -> Self {
         Self {
-            main: vec![0.0; plan.n_bins],
-            aux: vec![0.0; plan.n_aux],
+            main: vec![0.0; plan.n_bins()],
+            aux: vec![0.0; plan.n_aux()],
             saturated_main: 0.0,
             saturated_constraint: 0.0,
         }
@@ -40,8 +40,8 @@ impl Dataset {
     /// Computes the constants.
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
-        self.saturated_constraint =
-            plan.gaussian.constant + plan.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>();
+        self.saturated_constraint = plan.numbers.gaussian_constant
+            + plan.structure.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>();
     }
 }
 
@@ -79,8 +79,8 @@ fn body<M: MulAdd>(
     floor: f64,
     scratch: &mut Scratch,
 ) -> Likelihood {
-    let lambdas = &scratch.lambda[..plan.n_bins];
-    let (slopes, curvatures) = (&mut scratch.slope[..plan.n_bins], &mut scratch.curvature[..plan.n_bins]);
+    let lambdas = &scratch.lambda[..plan.n_bins()];
+    let (slopes, curvatures) = (&mut scratch.slope[..plan.n_bins()], &mut scratch.curvature[..plan.n_bins()]);
     let (mut main, mut scale, mut forbidden) = (0.0, 0.0, false);
     if floor > 0.0 {
         for (b, &n) in data.main.iter().enumerate() {
@@ -91,9 +91,9 @@ fn body<M: MulAdd>(
             curvatures[b] = curvature;
         }
     } else {
-        let counts = &data.main[..plan.n_bins];
-        let terms = &mut scratch.terms[..plan.n_bins];
-        for b in 0..plan.n_bins {
+        let counts = &data.main[..plan.n_bins()];
+        let terms = &mut scratch.terms[..plan.n_bins()];
+        for b in 0..plan.n_bins() {
             let (lambda, n) = (lambdas[b], counts[b]);
             let term = term::<M>(lambda, n);
             forbidden |= term.is_impossible || lambda.is_nan();
@@ -109,7 +109,9 @@ fn body<M: MulAdd>(
         }
     }
     let mut constraint = 0.5 * squared_pulls(plan, theta, data);
-    for ((&p, &a), &tau) in plan.poisson.param.iter().zip(&plan.poisson.aux).zip(&plan.poisson.tau) {
+    for ((&p, &a), &tau) in
+        plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
+    {
         let (lambda, n) = (tau * theta[p], data.aux[a]);
         let term = term::<M>(lambda, n);
         forbidden |= term.is_impossible;
@@ -126,8 +128,8 @@ fn body<M: MulAdd>(
 /// Sum of the squared pulls of the Gaussian terms.
 #[inline(always)]
 fn squared_pulls(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
-    let gaussian = &plan.gaussian;
-    let (params, aux, weights) = (&gaussian.param[..], &gaussian.aux[..], &gaussian.inverse_sigma[..]);
+    let gaussian = &plan.structure.gaussian;
+    let (params, aux, weights) = (&gaussian.param[..], &gaussian.aux[..], &plan.numbers.inverse_sigma[..]);
     let square = |p: usize, a: usize, w: f64| {
         let pull = (data.aux[a] - theta[p]) * w;
         pull * pull

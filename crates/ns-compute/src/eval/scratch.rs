@@ -58,11 +58,11 @@ impl Scratch {
     /// Memory for any point of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
-        let terms = plan.norm_block.len();
-        let blocks = plan.blocks.len() + 1;
-        let bins = plan.n_bins + LANES;
-        let slots = plan.blocks.iter().map(|b| b.params.1 - b.params.0).max().unwrap_or(0);
-        let lanes = plan.blocks.iter().map(|b| b.n_lanes * LANES).max().unwrap_or(0);
+        let terms = plan.structure.norm_block.len();
+        let blocks = plan.structure.blocks.len() + 1;
+        let bins = plan.n_bins() + LANES;
+        let slots = plan.structure.blocks.iter().map(|b| b.params.1 - b.params.0).max().unwrap_or(0);
+        let lanes = plan.structure.blocks.iter().map(|b| b.n_lanes * LANES).max().unwrap_or(0);
         let mut scratch = Self {
             curved: vec![0.0; n],
             curved_first: vec![0.0; n],
@@ -73,9 +73,9 @@ impl Scratch {
             ratio_second: vec![0.0; terms],
             norm: vec![1.0; blocks],
             scale: vec![1.0; blocks],
-            additive: vec![0.0; plan.n_cells],
-            binwise: vec![0.0; plan.n_cells],
-            weight: vec![0.0; plan.n_cells],
+            additive: vec![0.0; plan.structure.n_cells],
+            binwise: vec![0.0; plan.structure.n_cells],
+            weight: vec![0.0; plan.structure.n_cells],
             lambda: vec![0.0; bins],
             terms: vec![0.0; bins],
             slope: vec![0.0; bins],
@@ -89,7 +89,7 @@ impl Scratch {
             jump: vec![0.0; n],
         };
         // Blocks without per-bin factors keep these ones for good.
-        for block in &plan.blocks {
+        for block in &plan.structure.blocks {
             scratch.binwise[block.cell..block.cell + block.n_bins].fill(1.0);
         }
         scratch

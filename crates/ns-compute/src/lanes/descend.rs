@@ -2,9 +2,9 @@
 //!
 //! Steps are `-H g` with limited-memory BFGS corrections of the Gauss-Newton metric (see `metric`), shortened
 //! at bounds and until the function falls. The stop: the EDM at most 1e-12, measured with the corrected metric, the
-//! step that it implies taken, and again at most 1e-12 there; less where that metric may be a bad approximation
-//! (`Plan::edm_tolerance`). Difficult fits (a step that cannot be accepted, too many iterations, a factor near
-//! zero) are left to the scalar optimiser.
+//! step that it implies taken, and again at most 1e-12 there; less where that metric may be far from the truth
+//! (`SearchPolicy::edm_tolerance`). What does not behave (a step that cannot be accepted, too many iterations, a factor near
+//! zero) is left to the scalar optimiser.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,7 +34,7 @@ impl DescentMemory {
         Self {
             group: Group::new(plan),
             scratch: Scratch::new(plan),
-            solver: Solver::new(metric, plan.n_bins),
+            solver: Solver::new(metric, plan.n_bins()),
         }
     }
 }
@@ -196,7 +196,7 @@ pub(super) fn descend(
             if !lane.busy {
                 continue;
             }
-            let tolerance = kind.plan.edm_tolerance;
+            let tolerance = kind.plan.policy.edm_tolerance;
             let certain = lane.edm <= SURELY * tolerance || lane.edm.max(lane.last_edm) <= tolerance;
             let converged = certain && lane.trials == 0 && !lost[l];
             let beaten = lane.trials == 0

@@ -113,20 +113,20 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
         moves[p] = width[p].is_some();
     }
     let mut samples: Vec<Sample> =
-        plan.blocks.iter().map(|_| Sample { weight: 0.0, logarithms: Vec::new() }).collect();
-    for run in plan.norm_runs.iter().filter(|run| moves[run.param]) {
+        plan.structure.blocks.iter().map(|_| Sample { weight: 0.0, logarithms: Vec::new() }).collect();
+    for run in plan.structure.norm_runs.iter().filter(|run| moves[run.param]) {
         for i in run.start..run.end {
             // Padding points behind the last block.
-            if let Some(sample) = samples.get_mut(plan.norm_block[i] as usize) {
-                let logarithm = 0.5 * (plan.norm_rate_hi[i] - plan.norm_rate_lo[i]);
+            if let Some(sample) = samples.get_mut(plan.structure.norm_block[i] as usize) {
+                let logarithm = 0.5 * (plan.numbers.norm_rate_hi[i] - plan.numbers.norm_rate_lo[i]);
                 if logarithm.is_finite() {
                     sample.logarithms.push((run.param, logarithm));
                 }
             }
         }
     }
-    for (sample, block) in samples.iter_mut().zip(&plan.blocks) {
-        let share = |b: usize| plan.nominal[block.cell + b].powi(2) / lambda[block.bin + b].max(1.0);
+    for (sample, block) in samples.iter_mut().zip(&plan.structure.blocks) {
+        let share = |b: usize| plan.numbers.nominal[block.cell + b].powi(2) / lambda[block.bin + b].max(1.0);
         let known: f64 = (0..block.n_bins).map(share).sum();
         let steepness: f64 = sample.logarithms.iter().map(|(_, x)| x * x).sum();
         sample.weight = known.sqrt() / (1.0 + steepness * known);

@@ -20,24 +20,24 @@ isa_fn! {
 
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) {
-    assert!(theta.len() == plan.n_parameters() * WIDTH && main.len() == plan.n_bins * WIDTH);
-    for &p in &plan.hist_params {
-        let curved = histosys::curved(plan.histosys, at::<M::V8>(theta, p));
+    assert!(theta.len() == plan.n_parameters() * WIDTH && main.len() == plan.n_bins() * WIDTH);
+    for &p in &plan.structure.hist_params {
+        let curved = histosys::curved(plan.structure.histosys, at::<M::V8>(theta, p));
         put(&mut scratch.curved, p, curved.f);
         put(&mut scratch.curved_first, p, curved.first);
     }
     norms::<M>(plan, theta, scratch);
     scratch.lambda.fill(0.0);
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         forward::<M>(plan, index, block, theta, scratch);
     }
     counts::<M>(plan, main, scratch);
     scratch.gradient.fill(0.0);
     scratch.reaction.fill(0.0);
-    for (index, block) in plan.blocks.iter().enumerate() {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
         backward::<M>(plan, index, block, theta, scratch);
     }
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         norm_gradient::<M>(plan, run, scratch);
     }
     constraints::<M>(plan, theta, aux, scratch);
@@ -59,31 +59,32 @@ pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
-    let (zero, inside) = (splat(0.0), splat(plan.normsys.inside));
-    let n_blocks = plan.blocks.len();
+    let (zero, inside) = (splat(0.0), splat(plan.structure.normsys.inside));
+    let n_blocks = plan.structure.blocks.len();
     for i in 0..n_blocks {
         put(&mut scratch.norm, i, splat(1.0));
     }
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         let alpha: M::V8 = at(theta, run.param);
-        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !plan.normsys.is_polynomial(*a));
+        let far =
+            theta[run.param * WIDTH..][..WIDTH].iter().any(|a| !plan.structure.normsys.is_polynomial(*a));
         let size = alpha.abs();
         let sign = alpha.sign();
         for i in run.start..run.end {
-            let block = plan.norm_block[i] as usize;
+            let block = plan.structure.norm_block[i] as usize;
             if block >= n_blocks {
                 break; // padding
             }
             let mut c = [zero; 6];
             for k in 0..6 {
-                c[k] = splat(plan.norm_coefficients[k][i]);
+                c[k] = splat(plan.numbers.norm_coefficients[k][i]);
             }
             let (mut value, first) = value_and_slope(alpha, c);
             let mut ratio = first.mul(value.reciprocal());
             if far {
-                let (hi, lo) = (splat(plan.norm_rate_hi[i]), splat(plan.norm_rate_lo[i]));
-                let beyond = plan.normsys.beyond.value::<M>(size, alpha.below(zero, lo, hi));
-                let (slope, _) = plan.normsys.beyond.relative(signed_rate(sign, hi, lo), beyond);
+                let (hi, lo) = (splat(plan.numbers.norm_rate_hi[i]), splat(plan.numbers.norm_rate_lo[i]));
+                let beyond = plan.structure.normsys.beyond.value::<M>(size, alpha.below(zero, lo, hi));
+                let (slope, _) = plan.structure.normsys.beyond.relative(signed_rate(sign, hi, lo), beyond);
                 value = size.below(inside, value, beyond);
                 ratio = size.below(inside, ratio, slope);
             }
@@ -106,7 +107,7 @@ fn factors<M: MulAdd>(plan: &Plan, block: &Block, leave_out: usize, theta: &[f64
     let mut product = from;
     for k in block.factor.0..block.factor.1 {
         if k != leave_out {
-            product = product.mul(at(theta, plan.factor_param[k] as usize));
+            product = product.mul(at(theta, plan.structure.factor_param[k] as usize));
         }
     }
     product
@@ -119,7 +120,7 @@ fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], s
     for b in 0..block.n_bins {
         let mut product = M::V8::splat(1.0);
         for k in block.binwise.0..block.binwise.1 {
-            product = product.mul(at(theta, plan.binwise_first[k] as usize + b));
+            product = product.mul(at(theta, plan.structure.binwise_first[k] as usize + b));
         }
         put(&mut scratch.binwise, block.cell + b, product);
     }
@@ -156,17 +157,17 @@ fn additive<M: MulAdd, const N: usize>(
     let stride = block.n_lanes * LANES;
     let mut sum = [M::V8::splat(0.0); N];
     for v in 0..N {
-        sum[v] = M::V8::splat(plan.nominal[block.cell + b + v]);
+        sum[v] = M::V8::splat(plan.numbers.nominal[block.cell + b + v]);
     }
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
         let alpha: M::V8 = at(theta, p as usize);
-        let slope = &plan.hist_slope[block.slope + i * stride + b..][..N];
+        let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
         for v in 0..N {
             sum[v] = alpha.mul_add(M::V8::splat(slope[v]), sum[v]);
         }
         if block.hist.0 + i < block.hist_curved {
             let f: M::V8 = at(&scratch.curved, p as usize);
-            let curve = &plan.hist_curve[block.curve + i * stride + b..][..N];
+            let curve = &plan.numbers.hist_curve[block.curve + i * stride + b..][..N];
             for v in 0..N {
                 sum[v] = f.mul_add(M::V8::splat(curve[v]), sum[v]);
             }
@@ -181,7 +182,7 @@ fn additive<M: MulAdd, const N: usize>(
 /// Poisson terms of the main bins with their derivatives; sets value and noise.
 #[inline(always)]
 fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
-    let size = plan.n_bins * WIDTH;
+    let size = plan.n_bins() * WIDTH;
     let (lambdas, main) = (&scratch.lambda[..size], &main[..size]);
     let (terms, slopes) = (&mut scratch.term[..size], &mut scratch.slope[..size]);
     let weights = &mut scratch.weight[..size];
@@ -197,7 +198,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
         weights[i] = few / (positive * positive);
     }
     let (mut value, mut noise) = (M::V8::splat(0.0), M::V8::splat(0.0));
-    for b in 0..plan.n_bins {
+    for b in 0..plan.n_bins() {
         let term: M::V8 = at(terms, b);
         value = value.add(term);
         noise = noise.add(term.abs()).add(at::<M::V8>(lambdas, b).sub(at(main, b)).abs());
@@ -223,10 +224,10 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
             let mut others = yields;
             for j in block.binwise.0..block.binwise.1 {
                 if j != k {
-                    others = others.mul(at(theta, plan.binwise_first[j] as usize + b));
+                    others = others.mul(at(theta, plan.structure.binwise_first[j] as usize + b));
                 }
             }
-            let p = plan.binwise_first[k] as usize + b;
+            let p = plan.structure.binwise_first[k] as usize + b;
             let sum: M::V8 = at(&scratch.gradient, p);
             put(&mut scratch.gradient, p, slope.mul_add(others, sum));
             let sum: M::V8 = at(&scratch.reaction, p);
@@ -234,7 +235,7 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
         }
     }
     for k in block.factor.0..block.factor.1 {
-        let p = plan.factor_param[k] as usize;
+        let p = plan.structure.factor_param[k] as usize;
         let others = factors::<M>(plan, block, k, theta, norm);
         let sum: M::V8 = at(&scratch.gradient, p);
         put(&mut scratch.gradient, p, others.mul_add(total, sum));
@@ -270,14 +271,14 @@ fn templates<M: MulAdd, const N: usize>(
         let slope: M::V8 = at(&scratch.slope, block.bin + b + v);
         weight[v] = slope.mul(at(&scratch.binwise, block.cell + b + v)).mul(scale);
     }
-    for (i, &p) in plan.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
         let mut sum: M::V8 = at(&scratch.gradient, p as usize);
-        let slope = &plan.hist_slope[block.slope + i * stride + b..][..N];
+        let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
         for v in 0..N {
             sum = weight[v].mul_add(M::V8::splat(slope[v]), sum);
         }
         if block.hist.0 + i < block.hist_curved {
-            let curve = &plan.hist_curve[block.curve + i * stride + b..][..N];
+            let curve = &plan.numbers.hist_curve[block.curve + i * stride + b..][..N];
             let mut curve_sum = M::V8::splat(0.0);
             for v in 0..N {
                 curve_sum = weight[v].mul_add(M::V8::splat(curve[v]), curve_sum);
@@ -294,8 +295,8 @@ fn templates<M: MulAdd, const N: usize>(
 fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     let mut sum: M::V8 = at(&scratch.gradient, run.param);
     for i in run.start..run.end {
-        let block = plan.norm_block[i] as usize;
-        if block >= plan.blocks.len() {
+        let block = plan.structure.norm_block[i] as usize;
+        if block >= plan.structure.blocks.len() {
             break;
         }
         sum = at::<M::V8>(&scratch.norm, block).mul_add(at(&scratch.ratio, i), sum);
@@ -308,16 +309,16 @@ fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
 fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
     let half = M::V8::splat(0.5);
     let mut constraint = M::V8::splat(0.0);
-    let gaussian = &plan.gaussian;
-    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&gaussian.inverse_sigma) {
+    let gaussian = &plan.structure.gaussian;
+    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&plan.numbers.inverse_sigma) {
         let w = M::V8::splat(w);
         let pull = at::<M::V8>(theta, p).sub(at(aux, a)).mul(w);
         constraint = pull.mul(pull).mul_add(half, constraint);
         let sum: M::V8 = at(&scratch.gradient, p);
         put(&mut scratch.gradient, p, pull.mul_add(w, sum));
     }
-    let poisson = &plan.poisson;
-    for (i, ((&p, &a), &tau)) in poisson.param.iter().zip(&poisson.aux).zip(&poisson.tau).enumerate() {
+    let poisson = &plan.structure.poisson;
+    for (i, ((&p, &a), &tau)) in poisson.param.iter().zip(&poisson.aux).zip(&plan.numbers.tau).enumerate() {
         put(&mut scratch.rate, i, at::<M::V8>(theta, p).mul(M::V8::splat(tau)));
         put(&mut scratch.count, i, at::<M::V8>(aux, a));
     }
@@ -331,7 +332,7 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
     }
     let mut noise = M::V8::load(&scratch.noise);
     let zero = M::V8::splat(0.0);
-    for (i, (&p, &tau)) in poisson.param.iter().zip(&poisson.tau).enumerate() {
+    for (i, (&p, &tau)) in poisson.param.iter().zip(&plan.numbers.tau).enumerate() {
         let (rate, count): (M::V8, M::V8) = (at(rates, i), at(counts, i));
         constraint = constraint.add(at(terms, i));
         noise = noise.add(rate.sub(count).abs());

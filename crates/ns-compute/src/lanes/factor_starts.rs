@@ -25,14 +25,14 @@ pub(super) fn factor_starts(
     memory: &mut DescentMemory,
 ) -> Vec<Vec<f64>> {
     let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
-    let mut factors: Vec<usize> = kind.plan.factor_param.iter().map(|&p| p as usize).collect();
+    let mut factors: Vec<usize> = kind.plan.structure.factor_param.iter().map(|&p| p as usize).collect();
     factors.sort_unstable();
     factors.dedup();
     factors.retain(|p| kind.width[*p].is_none() && kind.metric.free.contains(p));
     factors.truncate(MOST_FACTORS);
     let mut found = Vec::new();
     for p in factors {
-        let usual = if common.point[p] > 0.0 { common.point[p] } else { kind.plan.table.init[p] };
+        let usual = if common.point[p] > 0.0 { common.point[p] } else { kind.plan.structure.table.init[p] };
         for place in PLACES {
             let to = (place * usual).clamp(lower[p], upper[p]);
             let mut start = common.point.to_vec();

@@ -48,10 +48,10 @@ impl Group {
     /// Memory for eight fits of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters() * WIDTH;
-        let bins = plan.n_bins * WIDTH;
+        let bins = plan.n_bins() * WIDTH;
         Self {
             main: vec![0.0; bins],
-            aux: vec![0.0; plan.n_aux * WIDTH],
+            aux: vec![0.0; plan.n_aux() * WIDTH],
             theta: vec![0.0; n],
             slope: vec![0.0; n],
             weight: vec![1.0; bins],

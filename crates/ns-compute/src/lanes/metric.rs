@@ -68,13 +68,13 @@ impl Metric {
         fixed: &[bool],
         jacobian: &[f64],
     ) -> Option<Self> {
-        let (n, n_bins) = (plan.n_parameters(), plan.n_bins);
+        let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let mut stiffness = vec![0.0; n];
         let mut count = vec![None; n];
-        for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+        for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
             stiffness[p] = w * w;
         }
-        for (&p, &a) in plan.poisson.param.iter().zip(&plan.poisson.aux) {
+        for (&p, &a) in plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux) {
             stiffness[p] = aux[a].max(FEWEST) / (theta[p] * theta[p]).max(f64::MIN_POSITIVE);
             count[p] = Some(a);
         }
@@ -141,15 +141,15 @@ impl Metric {
 /// Which parameters are per-bin factors and nothing else.
 fn pure_factors(plan: &Plan) -> Vec<bool> {
     let mut factors = vec![false; plan.n_parameters()];
-    for block in &plan.blocks {
-        for &first in &plan.binwise_first[block.binwise.0..block.binwise.1] {
+    for block in &plan.structure.blocks {
+        for &first in &plan.structure.binwise_first[block.binwise.0..block.binwise.1] {
             factors[first as usize..first as usize + block.n_bins].fill(true);
         }
     }
-    for &p in plan.hist_param.iter().chain(&plan.factor_param) {
+    for &p in plan.structure.hist_param.iter().chain(&plan.structure.factor_param) {
         factors[p as usize] = false;
     }
-    for run in &plan.norm_runs {
+    for run in &plan.structure.norm_runs {
         factors[run.param] = false;
     }
     factors

@@ -41,15 +41,15 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Memory for any point of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
-        let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins * WIDTH);
-        let rates = plan.poisson.param.len() * WIDTH;
+        let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
+        let rates = plan.structure.poisson.param.len() * WIDTH;
         Self {
             curved: vec![0.0; n],
             curved_first: vec![0.0; n],
-            ratio: vec![0.0; plan.norm_block.len() * WIDTH],
-            norm: vec![1.0; plan.blocks.len() * WIDTH],
-            additive: vec![0.0; plan.n_cells * WIDTH],
-            binwise: vec![1.0; plan.n_cells * WIDTH],
+            ratio: vec![0.0; plan.structure.norm_block.len() * WIDTH],
+            norm: vec![1.0; plan.structure.blocks.len() * WIDTH],
+            additive: vec![0.0; plan.structure.n_cells * WIDTH],
+            binwise: vec![1.0; plan.structure.n_cells * WIDTH],
             lambda: vec![0.0; bins],
             term: vec![0.0; bins],
             slope: vec![0.0; bins],

@@ -52,7 +52,7 @@ impl FurtherStarts<'_> {
             search.from(&starts, memory);
             open.retain(|&i| search.several_minima[i]);
         }
-        if kind.plan.strongly_nonlinear {
+        if kind.plan.policy.strongly_nonlinear {
             search.flip(self.nonlinear, converged, memory);
         }
         search.lower()

@@ -81,7 +81,7 @@ impl Starts {
             second: [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(few..SCATTERED.1)).collect(),
             others: own().chain(scattered(0..SCATTERED.0)).collect(),
         };
-        if kind.plan.strongly_nonlinear {
+        if kind.plan.policy.strongly_nonlinear {
             starts.first.append(&mut starts.second);
             starts.second.extend(scattered(SCATTERED.1..SCATTERED_IF_NONLINEAR));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
@@ -100,7 +100,7 @@ impl Starts {
 fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
     for _ in 0..MOST_HALVINGS {
         forward(kind.level, kind.plan, start, scratch);
-        if scratch.lambda.iter().take(kind.plan.n_bins).all(|lambda| *lambda > 0.0) {
+        if scratch.lambda.iter().take(kind.plan.n_bins()).all(|lambda| *lambda > 0.0) {
             break;
         }
         for (x, at) in start.iter_mut().zip(point) {

@@ -92,7 +92,7 @@ fn compare_with_single_points(seed: u64, model: &Model) -> usize {
             let data: Data = ns_core::BinnedData { main: mains[l].clone(), aux: auxes[l].clone() }.into();
             let request = EvaluationRequest { nll: true, gradient: true, ..Default::default() };
             let want = session.evaluate(&data, &points[l], request).unwrap();
-            let saturated = session.saturated_nll(&data).unwrap();
+            let saturated = session.saturated_nll(&data).unwrap().unwrap();
             let name = format!("seed {seed}, {}, {}, lane {l}", model.interpolation, level.name());
             if !want.nll[0].is_finite() {
                 assert!(!scratch.value[l].is_finite(), "{name}: {}", scratch.value[l]);
@@ -157,13 +157,13 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
             // Free factors without effect stay where they are.
             let fixed: Vec<bool> = (model.parameters.iter().enumerate())
                 .map(|(p, parameter)| {
-                    let row = &rows[p * plan.n_bins..(p + 1) * plan.n_bins];
+                    let row = &rows[p * plan.n_bins()..(p + 1) * plan.n_bins()];
                     matches!(parameter.constraint, Constraint::None) && row.iter().all(|x| *x == 0.0)
                 })
                 .collect();
             let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows) else { continue };
             let mut barrier = vec![false; start.len()];
-            plan.poisson.param.iter().for_each(|&p| barrier[p] = true);
+            plan.structure.poisson.param.iter().for_each(|&p| barrier[p] = true);
             let bounds = Bounds {
                 lower: model.parameters.iter().map(|p| p.bounds.0).collect(),
                 upper: model.parameters.iter().map(|p| p.bounds.1).collect(),
@@ -295,7 +295,7 @@ fn a_bent_parameter_is_flipped_to_its_other_minimum_and_a_straight_one_is_not() 
 fn flips_lead_toys_to_their_lowest_minimum() {
     let model = nonlinear::model();
     let session = CpuSession::open(&model, &Execution::default()).unwrap();
-    assert!(session.plan().strongly_nonlinear);
+    assert!(session.plan().policy.strongly_nonlinear);
     let missed = nonlinear::missed(&session, &session);
     assert!(missed.above.len() * 100 <= missed.toys, "{} missed: {:?}", missed.above.len(), missed.above);
 }
@@ -354,7 +354,7 @@ fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
 #[test]
 fn only_products_of_free_factors_need_a_smaller_edm() {
     let tolerance =
-        |model: &Model| CpuSession::open(model, &Execution::default()).unwrap().plan().edm_tolerance;
+        |model: &Model| CpuSession::open(model, &Execution::default()).unwrap().plan().policy.edm_tolerance;
     let mut model = product_model();
     assert!(tolerance(&model) < 1.1e-18);
     model.parameters[1].fixed = true;

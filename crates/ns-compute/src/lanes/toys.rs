@@ -59,9 +59,9 @@ pub(crate) enum ToyEnd {
 
 /// Whether lanes have the interpolations of a model: not those with kinks, and no exponential one.
 pub(crate) fn suit_lanes(plan: &Plan) -> bool {
-    let smooth = !plan.histosys.has_kink() || plan.hist_curve.is_empty();
-    let exponential = !plan.normsys.is_smooth_at_zero() && !plan.norm_runs.is_empty();
-    !plan.has_kinks && smooth && !exponential
+    let smooth = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
+    let exponential = !plan.structure.normsys.is_smooth_at_zero() && !plan.structure.norm_runs.is_empty();
+    !plan.structure.has_kinks && smooth && !exponential
 }
 
 impl ToyFitter {
@@ -88,23 +88,26 @@ impl ToyFitter {
         let metric = Metric::new(plan, point, aux, fixed, &rows)?;
         let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
-        for &p in &plan.poisson.param {
+        for &p in &plan.structure.poisson.param {
             barrier[p] = true;
         }
-        let flipped = if plan.has_kinks { &plan.asymmetric } else { &plan.nonlinear };
+        let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
         let nonlinear = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
-        for (&p, &w) in plan.gaussian.param.iter().zip(&plan.gaussian.inverse_sigma) {
+        for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
             width[p] = Some(1.0 / w);
         }
-        for (&p, &tau) in plan.poisson.param.iter().zip(&plan.poisson.tau) {
+        for (&p, &tau) in plan.structure.poisson.param.iter().zip(&plan.numbers.tau) {
             width[p] = Some(1.0 / tau.sqrt());
         }
         let bounds = Bounds { lower, upper, barrier };
         // The Jacobian has left the expectations at `point` in `scratch`.
-        let directions =
-            if plan.has_kinks { Vec::new() } else { directions(plan, &scratch.lambda, &metric.free, &width) };
-        let expected = scratch.lambda.iter().copied().take(plan.n_bins).collect::<Vec<f64>>();
+        let directions = if plan.structure.has_kinks {
+            Vec::new()
+        } else {
+            directions(plan, &scratch.lambda, &metric.free, &width)
+        };
+        let expected = scratch.lambda.iter().copied().take(plan.n_bins()).collect::<Vec<f64>>();
         let mut fitter = Self {
             metric,
             bounds,

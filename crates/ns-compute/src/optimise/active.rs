@@ -17,7 +17,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
         worker.side[p] = 0.0;
         let mut slope = worker.scratch.gradient[p];
         let mut active = !problem.fixed[p];
-        if active && problem.plan.kinked[p] {
+        if active && problem.plan.structure.kinked[p] {
             if theta[p] == 0.0 {
                 let jump = worker.scratch.jump[p];
                 let (right, left) = (slope + jump, slope - jump);
@@ -46,7 +46,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     }
     // A Poisson constraint is a logarithmic barrier: after a step that nearly reaches zero it would take
     // dozens of doublings to come back.
-    for (&p, &a) in problem.plan.poisson.param.iter().zip(&problem.plan.poisson.aux) {
+    for (&p, &a) in problem.plan.structure.poisson.param.iter().zip(&problem.plan.structure.poisson.aux) {
         if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {
             worker.box_lower[p] = worker.box_lower[p].max(0.1 * theta[p]);
         }

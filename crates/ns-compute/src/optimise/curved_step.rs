@@ -31,7 +31,7 @@ pub(super) fn curve_step(
     target: f64,
 ) -> Option<Likelihood> {
     let (plan, level) = (problem.plan, problem.level);
-    let n_bins = plan.n_bins;
+    let n_bins = plan.n_bins();
     let mut trial = std::mem::take(&mut worker.trial);
     let mut goal = std::mem::take(&mut worker.goal);
     let mut along = std::mem::take(&mut worker.along);
@@ -76,11 +76,12 @@ pub(super) fn curve_step(
             exactness: 0.0,
             damping: DAMPING,
         };
-        assemble(level, plan, &plan.layout, point, &mut worker.scratch, &mut worker.curvature);
-        if !matches!(factor(level, &plan.layout, &mut worker.curvature), Factored::Positive { .. }) {
+        assemble(level, plan, &plan.structure.layout, point, &mut worker.scratch, &mut worker.curvature);
+        if !matches!(factor(level, &plan.structure.layout, &mut worker.curvature), Factored::Positive { .. })
+        {
             break;
         }
-        solve(level, &plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+        solve(level, &plan.structure.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
         for p in 0..theta.len() {
             if worker.active[p] {
                 trial[p] = (trial[p] + worker.newton[p]).clamp(worker.box_lower[p], worker.box_upper[p]);

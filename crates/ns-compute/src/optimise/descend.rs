@@ -14,10 +14,8 @@ use super::step::step;
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
+use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{BELOW_SATURATED, EDM_MARGIN, LOWER_BY};
-
-/// The certificate: estimated distance to the minimum, in NLL units.
-pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 
 /// Above this the step that the certificate has computed is worth taking: 1e-12 alone leaves 1.4e-6 of an
 /// uncertainty open, which differences between fits would show.
@@ -105,7 +103,7 @@ pub(crate) fn descend(
         }
     }
     let value = worker.evaluate(problem, &theta, 0.0).value();
-    let curvature = &worker.scratch.curvature[..problem.plan.n_bins];
+    let curvature = &worker.scratch.curvature[..problem.plan.n_bins()];
     if !value.is_finite() || !curvature.iter().all(|c| c.abs() < MOST_CURVATURE) {
         // The relaxed likelihood is finite everywhere and pulls empty bins up.
         let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode::from(true));
@@ -175,8 +173,15 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     exactness,
                     damping,
                 };
-                assemble(level, plan, &plan.layout, point, &mut worker.scratch, &mut worker.curvature);
-                match factor(level, &plan.layout, &mut worker.curvature) {
+                assemble(
+                    level,
+                    plan,
+                    &plan.structure.layout,
+                    point,
+                    &mut worker.scratch,
+                    &mut worker.curvature,
+                );
+                match factor(level, &plan.structure.layout, &mut worker.curvature) {
                     Factored::Positive { flat: found } => {
                         flat = found;
                         break;
@@ -223,7 +228,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             break;
         }
         if floor > 0.0
-            && worker.scratch.lambda[..plan.n_bins]
+            && worker.scratch.lambda[..plan.n_bins()]
                 .iter()
                 .zip(&problem.data.main)
                 .all(|(&l, &n)| n <= 0.0 || l > 0.0)
@@ -388,7 +393,13 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
         // The frozen pivot makes the solution for a unit force along p the direction itself.
         worker.unit.fill(0.0);
         worker.unit[p] = 1.0;
-        solve(problem.level, &problem.plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+        solve(
+            problem.level,
+            &problem.plan.structure.layout,
+            &mut worker.curvature,
+            &worker.unit,
+            &mut worker.newton,
+        );
         worker.unit.fill(0.0);
         let own = worker.newton[p];
         if own == 0.0 || !own.is_finite() {
@@ -396,7 +407,7 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
         }
         let slope: f64 = (0..n).map(|q| worker.slope[q] * worker.newton[q] / own).sum();
         let reach = 1.0 + theta[p].abs();
-        let expected: f64 = worker.scratch.lambda[..problem.plan.n_bins].iter().map(|l| l.abs()).sum();
+        let expected: f64 = worker.scratch.lambda[..problem.plan.n_bins()].iter().map(|l| l.abs()).sum();
         if slope.abs() * reach <= 1e-9 + 64.0 * f64::EPSILON * expected {
             continue;
         }
@@ -445,6 +456,7 @@ fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailu
     }
     let parameter = problem
         .plan
+        .structure
         .poisson
         .param
         .iter()

@@ -22,16 +22,17 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     worker.evaluate(problem, theta, 0.0);
     worker.gradient(problem, theta);
     let whole = worker.whole_hessian(problem, theta);
-    let result = plan.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
-        let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
-        // A diagonal element that cancels to nearly zero must not enlarge its direction.
-        let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
-        let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
-        let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;
-        let values = (0..n).map(|k| eigen.S()[k]).collect();
-        let vectors = (0..n * n).map(|kp| eigen.U()[(kp % n, kp / n)] / scale[kp % n]).collect();
-        Some(Spectrum { values, vectors, scale })
-    });
+    let result =
+        plan.structure.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
+            let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
+            // A diagonal element that cancels to nearly zero must not enlarge its direction.
+            let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
+            let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
+            let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;
+            let values = (0..n).map(|k| eigen.S()[k]).collect();
+            let vectors = (0..n * n).map(|kp| eigen.U()[(kp % n, kp / n)] / scale[kp % n]).collect();
+            Some(Spectrum { values, vectors, scale })
+        });
     worker.flat = Some(whole);
     result
 }

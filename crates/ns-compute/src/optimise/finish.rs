@@ -7,13 +7,14 @@ use ns_core::{
 };
 
 use super::active::{classify, inactive};
-use super::descend::{Descent, EDM_TOLERANCE, Mode, descend};
+use super::descend::{Descent, Mode, descend};
 use super::escape::spectrum;
 use super::search::search;
 use super::{Problem, Worker};
 use crate::curvature::{
     Curvature, Factored, Point, assemble_until, covariance, factor, factor_until, solve, variances,
 };
+use crate::plan::EDM_TOLERANCE;
 use crate::stop::Stop;
 
 /// Models up to this size take their uncertainties from the full covariance, which is equally fast.
@@ -164,8 +165,9 @@ fn without_effect(
 
 /// The point with all parameters that are next to their kink on it; `None` if there are none.
 fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
-    let is_near =
-        |p: usize, x: f64| problem.plan.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK;
+    let is_near = |p: usize, x: f64| {
+        problem.plan.structure.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
+    };
     let near = theta.iter().enumerate().any(|(p, &x)| is_near(p, x));
     near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
 }
@@ -215,7 +217,7 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
         n_iterations: best.iterations,
         n_evaluations: 0,
         inactive,
-        empty_bins: worker.scratch.lambda[..problem.plan.n_bins]
+        empty_bins: worker.scratch.lambda[..problem.plan.n_bins()]
             .iter()
             .enumerate()
             .filter(|&(_, &l)| l <= 0.0)
@@ -241,17 +243,17 @@ fn uncertainties(
     for p in 0..n {
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
             worker.side[p] = 0.0;
-            let on_kink = plan.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
-            if on_kink && plan.nonlinearity.amount[p] > LEAST_DIFFERENCE {
+            let on_kink = plan.structure.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
+            if on_kink && plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE {
                 two_sides.push(p);
             }
         }
     }
     let dense = wanted.covariance || n <= DENSE_LIMIT;
-    let mut wide = dense.then(|| worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide)));
+    let mut wide = dense.then(|| worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.structure.wide)));
     let (layout, curvature) = match &mut wide {
-        Some(wide) => (&plan.wide, wide),
-        None => (&plan.layout, &mut worker.curvature),
+        Some(wide) => (&plan.structure.wide, wide),
+        None => (&plan.structure.layout, &mut worker.curvature),
     };
     let point = Point {
         theta: &outcome.parameters,
@@ -396,7 +398,7 @@ fn flat_directions(
     let mut whole = worker.whole_hessian(problem, theta);
     // A pivot that vanishes depends on the order of elimination: all that this one and that of the nested order find count.
     let mut found = pivots.to_vec();
-    if let Factored::Positive { flat } = factor(problem.level, &plan.flat, &mut whole) {
+    if let Factored::Positive { flat } = factor(problem.level, &plan.structure.flat, &mut whole) {
         found.extend(flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)));
     }
     worker.flat = Some(whole);

@@ -77,7 +77,7 @@ pub(super) fn direction(level: Level, plan: &Plan, worker: &mut Worker) {
         *q = -slope;
     }
     memory.before(&mut worker.unit);
-    solve(level, &plan.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
+    solve(level, &plan.structure.layout, &mut worker.curvature, &worker.unit, &mut worker.newton);
     memory.after(&mut worker.newton);
     worker.unit.fill(0.0);
     worker.memory = memory;

@@ -17,7 +17,6 @@ mod worker;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use active::classify;
-pub(crate) use descend::EDM_TOLERANCE;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use finish::NEAR_KINK;
 pub(crate) use finish::{DENSE_LIMIT, fit};

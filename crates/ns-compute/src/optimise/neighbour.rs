@@ -31,7 +31,7 @@ pub(super) fn approach(
     start: &[f64],
     metric: &Covariance,
 ) -> Result<Descent, Vec<f64>> {
-    let (n, tolerance) = (start.len(), problem.plan.edm_tolerance);
+    let (n, tolerance) = (start.len(), problem.plan.policy.edm_tolerance);
     let mut theta: Vec<f64> = start.to_vec();
     for p in 0..n {
         if !problem.fixed[p] {

@@ -47,7 +47,13 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
                 worker.unit[p] = 1.0;
                 let from = worker.columns.len();
                 worker.columns.resize(from + n, 0.0);
-                solve(level, &plan.layout, &mut worker.curvature, &worker.unit, &mut worker.columns[from..]);
+                solve(
+                    level,
+                    &plan.structure.layout,
+                    &mut worker.curvature,
+                    &worker.unit,
+                    &mut worker.columns[from..],
+                );
                 worker.unit[p] = 0.0;
                 known.push(p);
             }

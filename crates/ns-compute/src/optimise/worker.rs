@@ -74,7 +74,7 @@ impl Worker {
         let vector = || vec![0.0; n];
         Self {
             scratch: Scratch::new(plan),
-            curvature: Curvature::new(&plan.layout),
+            curvature: Curvature::new(&plan.structure.layout),
             wide: None,
             flat: None,
             trial: vector(),
@@ -109,17 +109,17 @@ impl Worker {
             physical: false,
             cancel: None,
         };
-        let theta = &plan.table.init;
+        let theta = &plan.structure.table.init;
         self.evaluate(&problem, theta, 0.0);
         self.gradient(&problem, theta);
         self.active.fill(true);
         self.side.fill(0.0);
         let point =
             Point { theta, data, active: &self.active, side: &self.side, exactness: 0.0, damping: 0.0 };
-        assemble(level, plan, &plan.layout, point, &mut self.scratch, &mut self.curvature);
+        assemble(level, plan, &plan.structure.layout, point, &mut self.scratch, &mut self.curvature);
         if theta.len() <= super::finish::DENSE_LIMIT {
-            let mut wide = self.wide.take().unwrap_or_else(|| Curvature::new(&plan.wide));
-            assemble(level, plan, &plan.wide, point, &mut self.scratch, &mut wide);
+            let mut wide = self.wide.take().unwrap_or_else(|| Curvature::new(&plan.structure.wide));
+            assemble(level, plan, &plan.structure.wide, point, &mut self.scratch, &mut wide);
             self.wide = Some(wide);
         }
     }
@@ -134,7 +134,7 @@ impl Worker {
     /// The exact Hessian over the active parameters, in one piece, at the point of the last `evaluate`.
     /// The caller must put it back into `flat`.
     pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
-        let layout = &problem.plan.flat;
+        let layout = &problem.plan.structure.flat;
         let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));
         let point = Point {
             theta,

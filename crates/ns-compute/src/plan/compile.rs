@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use ns_core::{Channel, Constraint, Device, Effect, Execution, Model, ParameterTable, Sample, SessionError};
 
-use super::nonlinearity::Nonlinearity;
-use super::{Block, GaussianTerms, Incidence, LANES, Layout, NormRun, Plan, PoissonTerms, TERM_LANES};
-use crate::optimise::EDM_TOLERANCE;
+use super::incidence::Incidence;
+use super::structure::Constraints;
+use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::terms::normsys::normsys;
 
 /// One normsys before the terms are sorted by parameter.
@@ -29,47 +29,40 @@ impl Plan {
         check(model, execution)?;
         let n = model.parameters.len();
         let mut plan = Self {
-            table: ParameterTable {
-                init: model.parameters.iter().map(|p| p.init).collect(),
-                bounds: model.parameters.iter().map(|p| p.bounds).collect(),
-                fixed: model.parameters.iter().map(|p| p.fixed).collect(),
+            structure: Structure {
+                table: ParameterTable {
+                    init: model.parameters.iter().map(|p| p.init).collect(),
+                    bounds: model.parameters.iter().map(|p| p.bounds).collect(),
+                    fixed: model.parameters.iter().map(|p| p.fixed).collect(),
+                },
+                n_bins: model.n_bins(),
+                n_aux: model.observed.aux.len(),
+                normsys: normsys(model.interpolation.normsys),
+                histosys: model.interpolation.histosys,
+                blocks: Vec::new(),
+                n_cells: 0,
+                hist_param: Vec::new(),
+                hist_slot: Vec::new(),
+                hist_params: Vec::new(),
+                norm_runs: Vec::new(),
+                norm_block: Vec::new(),
+                norm_of_block: Vec::new(),
+                norm_slot: Vec::new(),
+                factor_param: Vec::new(),
+                factor_slot: Vec::new(),
+                binwise_first: Vec::new(),
+                block_params: Vec::new(),
+                gaussian: Constraints::default(),
+                poisson: Constraints::default(),
+                constrained: model.parameters.iter().map(|p| p.constraint.aux().is_some()).collect(),
+                kinked: vec![false; n],
+                has_kinks: false,
+                layout: Layout::default(),
+                wide: Layout::default(),
+                flat: Layout::default(),
             },
-            n_bins: model.n_bins(),
-            n_aux: model.observed.aux.len(),
-            normsys: normsys(model.interpolation.normsys),
-            histosys: model.interpolation.histosys,
-            blocks: Vec::new(),
-            n_cells: 0,
-            nominal: Vec::new(),
-            hist_param: Vec::new(),
-            hist_slot: Vec::new(),
-            hist_slope: Vec::new(),
-            hist_curve: Vec::new(),
-            hist_params: Vec::new(),
-            norm_runs: Vec::new(),
-            norm_block: Vec::new(),
-            norm_coefficients: Default::default(),
-            norm_rate_hi: Vec::new(),
-            norm_rate_lo: Vec::new(),
-            norm_of_block: Vec::new(),
-            norm_slot: Vec::new(),
-            factor_param: Vec::new(),
-            factor_slot: Vec::new(),
-            binwise_first: Vec::new(),
-            block_params: Vec::new(),
-            gaussian: GaussianTerms::default(),
-            poisson: PoissonTerms::default(),
-            constrained: model.parameters.iter().map(|p| p.constraint.aux().is_some()).collect(),
-            kinked: vec![false; n],
-            has_kinks: false,
-            asymmetric: vec![false; n],
-            nonlinear: vec![false; n],
-            nonlinearity: Nonlinearity::default(),
-            strongly_nonlinear: false,
-            edm_tolerance: if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE },
-            layout: Layout::default(),
-            wide: Layout::default(),
-            flat: Layout::default(),
+            numbers: Numbers::default(),
+            policy: SearchPolicy::new(model),
         };
         let mut norms = Vec::new();
         for channel in &model.channels {
@@ -79,23 +72,21 @@ impl Plan {
         }
         plan.add_normsys(norms);
         plan.add_constraints(model);
-        let mut used = plan.hist_param.iter().map(|&p| p as usize).collect::<Vec<_>>();
-        used.sort_unstable();
-        used.dedup();
-        plan.hist_params = used;
-        plan.has_kinks = plan.kinked.iter().any(|&k| k);
-        plan.nonlinearity = Nonlinearity::new(model);
-        plan.nonlinear = (0..n).map(|p| plan.nonlinearity.is_nonlinear(p)).collect();
-        plan.strongly_nonlinear = plan.nonlinearity.is_strong();
-        let incidence = Incidence::new(&plan);
-        plan.layout = Layout::nested(&plan, &incidence);
-        plan.wide = Layout::wide(&plan, &incidence);
-        plan.flat = Layout::flat(&plan, &incidence);
+        let structure = &mut plan.structure;
+        structure.hist_params = structure.hist_param.iter().map(|&p| p as usize).collect();
+        structure.hist_params.sort_unstable();
+        structure.hist_params.dedup();
+        structure.has_kinks = structure.kinked.iter().any(|&k| k);
+        let incidence = Incidence::new(structure);
+        structure.layout = Layout::nested(structure, &incidence);
+        structure.wide = Layout::wide(structure, &incidence);
+        structure.flat = Layout::flat(structure, &incidence);
         Ok(plan)
     }
 
     fn add_block(&mut self, channel: &Channel, sample: &Sample, norms: &mut Vec<NormTerm>) {
-        let (nb, index) = (channel.n_bins, self.blocks.len());
+        let Self { structure, numbers, policy } = self;
+        let (nb, index) = (channel.n_bins, structure.blocks.len());
         let n_lanes = nb.div_ceil(LANES);
         let padded = n_lanes * LANES;
         let mut slots: HashMap<usize, u32> = HashMap::new();
@@ -106,11 +97,12 @@ impl Plan {
                 (params.len() - 1) as u32
             })
         };
-        let cell = self.nominal.len();
-        self.nominal.extend_from_slice(&sample.nominal);
-        self.nominal.resize(cell + padded, 0.0);
-        let (hist, slope, curve) = (self.hist_param.len(), self.hist_slope.len(), self.hist_curve.len());
-        let (factor, binwise) = (self.factor_param.len(), self.binwise_first.len());
+        let cell = numbers.nominal.len();
+        numbers.nominal.extend_from_slice(&sample.nominal);
+        numbers.nominal.resize(cell + padded, 0.0);
+        let (hist, slope, curve) =
+            (structure.hist_param.len(), numbers.hist_slope.len(), numbers.hist_curve.len());
+        let (factor, binwise) = (structure.factor_param.len(), structure.binwise_first.len());
 
         // Asymmetric templates first, then those with S alone; templates equal to the nominal vanish.
         let mut symmetric = Vec::new();
@@ -122,21 +114,21 @@ impl Plan {
                         .map(|b| 0.5 * ((hi[b] - sample.nominal[b]) + (lo[b] - sample.nominal[b])))
                         .collect();
                     if a.iter().any(|&x| x != 0.0) {
-                        self.kinked[modifier.first] |= self.histosys.has_kink();
-                        self.asymmetric[modifier.first] = true;
-                        self.hist_param.push(modifier.first as u32);
-                        self.hist_slot.push(slot(modifier.first));
-                        push_padded(&mut self.hist_slope, &s, padded);
-                        push_padded(&mut self.hist_curve, &a, padded);
+                        structure.kinked[modifier.first] |= structure.histosys.has_kink();
+                        policy.asymmetric[modifier.first] = true;
+                        structure.hist_param.push(modifier.first as u32);
+                        structure.hist_slot.push(slot(modifier.first));
+                        push_padded(&mut numbers.hist_slope, &s, padded);
+                        push_padded(&mut numbers.hist_curve, &a, padded);
                     } else if s.iter().any(|&x| x != 0.0) {
                         symmetric.push((modifier.first, s));
                     }
                 }
                 Effect::NormSys { lo, hi } => {
                     if *lo != 1.0 || *hi != 1.0 {
-                        let asymmetric = self.normsys.is_asymmetric(*lo, *hi);
-                        self.kinked[modifier.first] |= asymmetric && self.normsys.has_kink();
-                        self.asymmetric[modifier.first] |= asymmetric;
+                        let asymmetric = structure.normsys.is_asymmetric(*lo, *hi);
+                        structure.kinked[modifier.first] |= asymmetric && structure.normsys.has_kink();
+                        policy.asymmetric[modifier.first] |= asymmetric;
                         norms.push(NormTerm {
                             param: modifier.first,
                             block: index,
@@ -147,113 +139,97 @@ impl Plan {
                     }
                 }
                 Effect::NormFactor | Effect::Lumi => {
-                    self.factor_param.push(modifier.first as u32);
-                    self.factor_slot.push(slot(modifier.first));
+                    structure.factor_param.push(modifier.first as u32);
+                    structure.factor_slot.push(slot(modifier.first));
                 }
                 Effect::ShapeSys | Effect::StatError | Effect::ShapeFactor => {
-                    self.binwise_first.push(modifier.first as u32);
+                    structure.binwise_first.push(modifier.first as u32);
                 }
             }
         }
-        let hist_curved = self.hist_param.len();
+        let hist_curved = structure.hist_param.len();
         for (param, s) in symmetric {
-            self.hist_param.push(param as u32);
-            self.hist_slot.push(slot(param));
-            push_padded(&mut self.hist_slope, &s, padded);
+            structure.hist_param.push(param as u32);
+            structure.hist_slot.push(slot(param));
+            push_padded(&mut numbers.hist_slope, &s, padded);
         }
-        let start = self.block_params.len();
-        self.block_params.extend_from_slice(&params);
-        self.n_cells = self.nominal.len();
-        self.blocks.push(Block {
+        let start = structure.block_params.len();
+        structure.block_params.extend_from_slice(&params);
+        structure.n_cells = numbers.nominal.len();
+        structure.blocks.push(Block {
             cell,
             bin: channel.first_bin,
             n_bins: nb,
             n_lanes,
-            hist: (hist, self.hist_param.len()),
+            hist: (hist, structure.hist_param.len()),
             hist_curved,
             slope,
             curve,
             norm: (0, 0),
-            factor: (factor, self.factor_param.len()),
-            binwise: (binwise, self.binwise_first.len()),
-            params: (start, self.block_params.len()),
+            factor: (factor, structure.factor_param.len()),
+            binwise: (binwise, structure.binwise_first.len()),
+            params: (start, structure.block_params.len()),
         });
     }
 
     /// Sorts normsys terms by parameter, so that a whole run shares one alpha and one
     /// branch of the interpolation, and lists them again by block.
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
+        let Self { structure, numbers, .. } = self;
         terms.sort_by_key(|t| (t.param, t.block));
-        let dummy = self.blocks.len() as u32;
-        let mut by_block: Vec<Vec<(u32, u32)>> = vec![Vec::new(); self.blocks.len()];
+        let dummy = structure.blocks.len() as u32;
+        let mut by_block: Vec<Vec<(u32, u32)>> = vec![Vec::new(); structure.blocks.len()];
         for run in terms.chunk_by(|a, b| a.param == b.param) {
-            let start = self.norm_block.len();
+            let start = structure.norm_block.len();
             for term in run {
-                by_block[term.block].push((self.norm_block.len() as u32, term.slot));
-                self.norm_block.push(term.block as u32);
-                let coefficients = (self.normsys.coefficients)(term.lo, term.hi);
-                for (array, c) in self.norm_coefficients.iter_mut().zip(coefficients) {
+                by_block[term.block].push((structure.norm_block.len() as u32, term.slot));
+                structure.norm_block.push(term.block as u32);
+                let coefficients = (structure.normsys.coefficients)(term.lo, term.hi);
+                for (array, c) in numbers.norm_coefficients.iter_mut().zip(coefficients) {
                     array.push(c);
                 }
-                self.norm_rate_hi.push(self.normsys.beyond.rate(term.hi));
-                self.norm_rate_lo.push(self.normsys.beyond.rate(term.lo));
+                numbers.norm_rate_hi.push(structure.normsys.beyond.rate(term.hi));
+                numbers.norm_rate_lo.push(structure.normsys.beyond.rate(term.lo));
             }
-            let end = self.norm_block.len();
+            let end = structure.norm_block.len();
             let padded = start + (end - start).div_ceil(TERM_LANES) * TERM_LANES;
-            self.norm_block.resize(padded, dummy);
-            for array in &mut self.norm_coefficients {
+            structure.norm_block.resize(padded, dummy);
+            for array in &mut numbers.norm_coefficients {
                 array.resize(padded, 0.0);
             }
-            self.norm_rate_hi.resize(padded, 0.0);
-            self.norm_rate_lo.resize(padded, 0.0);
-            self.norm_runs.push(NormRun { param: run[0].param, start, end: padded });
+            numbers.norm_rate_hi.resize(padded, 0.0);
+            numbers.norm_rate_lo.resize(padded, 0.0);
+            structure.norm_runs.push(NormRun { param: run[0].param, start, end: padded });
         }
-        for (block, list) in self.blocks.iter_mut().zip(&by_block) {
-            let start = self.norm_of_block.len();
+        for (block, list) in structure.blocks.iter_mut().zip(&by_block) {
+            let start = structure.norm_of_block.len();
             for &(term, slot) in list {
-                self.norm_of_block.push(term);
-                self.norm_slot.push(slot);
+                structure.norm_of_block.push(term);
+                structure.norm_slot.push(slot);
             }
-            block.norm = (start, self.norm_of_block.len());
+            block.norm = (start, structure.norm_of_block.len());
         }
     }
 
     fn add_constraints(&mut self, model: &Model) {
+        let Self { structure, numbers, .. } = self;
         for (index, parameter) in model.parameters.iter().enumerate() {
             match parameter.constraint {
                 Constraint::None => {}
                 Constraint::Gaussian { sigma, aux } => {
-                    self.gaussian.param.push(index);
-                    self.gaussian.aux.push(aux);
-                    self.gaussian.inverse_sigma.push(1.0 / sigma);
-                    self.gaussian.constant += (sigma * (2.0 * std::f64::consts::PI).sqrt()).ln();
+                    structure.gaussian.param.push(index);
+                    structure.gaussian.aux.push(aux);
+                    numbers.inverse_sigma.push(1.0 / sigma);
+                    numbers.gaussian_constant += (sigma * (2.0 * std::f64::consts::PI).sqrt()).ln();
                 }
                 Constraint::Poisson { tau, aux } => {
-                    self.poisson.param.push(index);
-                    self.poisson.aux.push(aux);
-                    self.poisson.tau.push(tau);
+                    structure.poisson.param.push(index);
+                    structure.poisson.aux.push(aux);
+                    numbers.tau.push(tau);
                 }
             }
         }
     }
-}
-
-/// The EDM of a certificate where free factors multiply each other: the slope by one goes with the other, which may be a
-/// thousandth of what it was where the metric was taken. The EDM is then a millionth of what it should be.
-const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
-
-/// Whether some sample has two factors that nothing constrains.
-fn multiplies_free_factors(model: &Model) -> bool {
-    let is_free = |index: usize| {
-        model.parameters.get(index).is_some_and(|p| !p.fixed && matches!(p.constraint, Constraint::None))
-    };
-    let multiplies = |sample: &Sample| {
-        let factors = sample.modifiers.iter().filter(|modifier| {
-            matches!(modifier.effect, Effect::NormFactor | Effect::ShapeFactor) && is_free(modifier.first)
-        });
-        factors.count() > 1
-    };
-    model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
 fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {

@@ -9,23 +9,25 @@ impl Plan {
     /// Number of parameters that the model does not fix.
     #[must_use]
     pub fn n_free(&self) -> usize {
-        self.table.fixed.iter().filter(|fixed| !**fixed).count()
+        self.structure.table.fixed.iter().filter(|fixed| !**fixed).count()
     }
 
     /// Floating-point operations of one value of `-ln L` with its gradient, all parameters free; a fused
     /// multiply-add is two.
     #[must_use]
     pub fn operations(&self) -> u64 {
-        let mut count = self.normsys.operations * self.norm_of_block.len() + ELEMENTARY * self.blocks.len();
-        for block in &self.blocks {
+        let mut count = self.structure.normsys.operations * self.structure.norm_of_block.len()
+            + ELEMENTARY * self.structure.blocks.len();
+        for block in &self.structure.blocks {
             let terms = |(from, to): (usize, usize)| to - from;
             // A template is read for the yields and for the gradient.
             let templates = terms(block.hist) + (block.hist_curved - block.hist.0);
             let of_a_bin = 4 * templates + 4 * terms(block.binwise) + 7;
             count += of_a_bin * block.n_bins + 3 * terms(block.factor);
         }
-        count += (ELEMENTARY + 8) * self.n_bins;
-        count += 6 * self.gaussian.param.len() + (ELEMENTARY + 8) * self.poisson.param.len();
+        count += (ELEMENTARY + 8) * self.n_bins();
+        count +=
+            6 * self.structure.gaussian.param.len() + (ELEMENTARY + 8) * self.structure.poisson.param.len();
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 }

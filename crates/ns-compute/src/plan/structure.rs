@@ -1,377 +1,98 @@
-//! Which parameters meet in which bins: the sparsity of the curvature.
+//! Which parameter acts where: indices, blocks, and the order of elimination.
 //!
-//! Three levels, eliminated in this order. *Local* parameters scale one single
-//! bin (most shapesys and staterror gammas): they only meet the parameters of that
-//! bin. *Dense* parameters act on whole channels; channels that share one belong to
-//! the same *component*. *Border* parameters act on so many channels that they
-//! would tie every component together (a POI, a luminosity); they come last.
-//! The border is chosen by counting the multiplications of each choice.
+//! A *block* is one sample in one channel. Its per-bin arrays are padded to a
+//! multiple of [`LANES`](super::LANES) with zeros, so that kernels never need a remainder loop;
+//! padded lanes contribute exactly zero.
 
-use super::Plan;
+use ns_core::{HistosysCode, ParameterTable};
 
-/// Marks "nowhere".
-const NONE: u32 = u32::MAX;
+use super::Layout;
+use crate::terms::normsys::Normsys;
 
-/// Where one parameter sits in the curvature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CurvatureSlot {
-    /// Acts on no bin at all; only its constraint curves.
-    Isolated,
-    /// A local row of a component.
-    Local { component: u32, row: u32 },
-    /// A dense column of a component.
-    Dense { component: u32, column: u32 },
-    /// A border column of every component.
-    Border { column: u32 },
-}
-
-/// Whether a block belongs to the samples of its channel that share one local per-bin factor.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Shared {
-    pub(crate) member: bool,
-    /// The last of them.
-    pub(crate) last: bool,
-    /// Parameter of the factor in the channel's first bin.
-    pub(crate) first: u32,
-}
-
-/// Channels that share dense parameters.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Component {
-    /// Blocks, channel after channel; in each channel those that share a local factor come first.
-    pub(crate) blocks: Vec<u32>,
-    /// For each of them, whether it is one of those.
-    pub(crate) shared: Vec<Shared>,
-    /// Number of bins.
+/// One sample in one channel. Ranges index the plan's arrays.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    /// First padded cell (nominal yields and all per-cell scratch).
+    pub(crate) cell: usize,
+    /// First bin of the channel among all main bins.
+    pub(crate) bin: usize,
+    /// Bins of the channel.
     pub(crate) n_bins: usize,
-    /// Global index of each bin.
-    pub(crate) bins: Vec<u32>,
-    /// Dense parameters, by column.
-    pub(crate) dense: Vec<u32>,
-    /// Local parameters, grouped by bin.
-    pub(crate) local: Vec<u32>,
-    /// First local row of each bin; one more entry than bins.
-    pub(crate) local_start: Vec<u32>,
-    /// Bin of each local parameter, within the component.
-    pub(crate) local_bin: Vec<u32>,
-    /// Columns of its matrix: dense, then border, padded to a multiple of 16.
-    pub(crate) width: usize,
-    /// The part of `width` that is used.
-    pub(crate) columns: usize,
+    /// Bins divided by `LANES`, rounded up.
+    pub(crate) n_lanes: usize,
+    /// histosys terms; those up to `hist_curved` have an asymmetric part.
+    pub(crate) hist: (usize, usize),
+    /// End of the asymmetric histosys terms.
+    pub(crate) hist_curved: usize,
+    /// Offset of the first symmetric template in `Numbers::hist_slope`.
+    pub(crate) slope: usize,
+    /// Offset of the first asymmetric template in `Numbers::hist_curve`.
+    pub(crate) curve: usize,
+    /// normsys terms, as positions into `Structure::norm_of_block`.
+    pub(crate) norm: (usize, usize),
+    /// Scalar factors (normfactor, lumi).
+    pub(crate) factor: (usize, usize),
+    /// Per-bin factors (shapesys, staterror, shapefactor).
+    pub(crate) binwise: (usize, usize),
+    /// Distinct scalar parameters of the block, in `Structure::block_params`.
+    pub(crate) params: (usize, usize),
 }
 
-/// Order of elimination of the parameters.
+/// normsys terms of one parameter: consecutive, padded to [`TERM_LANES`](super::TERM_LANES).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NormRun {
+    pub(crate) param: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Constraint terms of one kind: the parameter and the auxiliary datum of each.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Layout {
-    pub(crate) components: Vec<Component>,
-    pub(crate) border: Vec<u32>,
-    pub(crate) isolated: Vec<u32>,
-    pub(crate) place: Vec<CurvatureSlot>,
-    /// First bin of each block within its component.
-    pub(crate) block_bin: Vec<u32>,
-    /// For each block's parameter list (`Block::params`): its slots in the order of their columns...
-    pub(crate) slots: Vec<u32>,
-    /// ... and those columns.
-    pub(crate) columns: Vec<u32>,
-    /// The position of each slot in `slots`, relative to its block.
-    pub(crate) rank: Vec<u32>,
+pub(crate) struct Constraints {
+    pub(crate) param: Vec<usize>,
+    pub(crate) aux: Vec<usize>,
 }
 
-/// The properties of a model on which the choice of a layout depends.
-pub(crate) struct Incidence {
-    /// Channel of each block.
-    channel: Vec<usize>,
-    n_channels: usize,
-    /// First bin and number of bins per channel.
-    bins: Vec<(usize, usize)>,
-    /// Channels of each parameter, sorted.
-    channels: Vec<Vec<u32>>,
-    /// The one bin of a local parameter.
-    only_bin: Vec<Option<usize>>,
-}
-
-impl Incidence {
-    /// Reads it off the blocks of `plan`.
-    pub(crate) fn new(plan: &Plan) -> Self {
-        let n = plan.n_parameters();
-        let mut this = Self {
-            channel: Vec::new(),
-            n_channels: 0,
-            bins: Vec::new(),
-            channels: vec![Vec::new(); n],
-            only_bin: vec![None; n],
-        };
-        let mut scalar = vec![false; n];
-        let mut several = vec![false; n];
-        for block in &plan.blocks {
-            if this.bins.last().is_none_or(|&(first, _)| first != block.bin) {
-                this.bins.push((block.bin, block.n_bins));
-                this.n_channels += 1;
-            }
-            let channel = this.n_channels - 1;
-            this.channel.push(channel);
-            let mut touch = |p: usize| {
-                if this.channels[p].last() != Some(&(channel as u32)) {
-                    this.channels[p].push(channel as u32);
-                }
-            };
-            for &p in &plan.block_params[block.params.0..block.params.1] {
-                scalar[p as usize] = true;
-                touch(p as usize);
-            }
-            for &first in &plan.binwise_first[block.binwise.0..block.binwise.1] {
-                for b in 0..block.n_bins {
-                    let p = first as usize + b;
-                    touch(p);
-                    match this.only_bin[p] {
-                        None => this.only_bin[p] = Some(block.bin + b),
-                        Some(bin) if bin != block.bin + b => several[p] = true,
-                        Some(_) => {}
-                    }
-                }
-            }
-        }
-        for p in 0..n {
-            if scalar[p] || several[p] {
-                this.only_bin[p] = None;
-            }
-        }
-        this
-    }
-
-    /// Groups channels that share a parameter touching at most `limit` channels.
-    fn groups(&self, limit: usize) -> Vec<usize> {
-        let mut parent: Vec<usize> = (0..self.n_channels).collect();
-        fn root(parent: &mut [usize], mut i: usize) -> usize {
-            while parent[i] != i {
-                parent[i] = parent[parent[i]];
-                i = parent[i];
-            }
-            i
-        }
-        for (p, channels) in self.channels.iter().enumerate() {
-            if self.only_bin[p].is_none() && channels.len() <= limit {
-                for pair in channels.windows(2) {
-                    let (a, b) = (root(&mut parent, pair[0] as usize), root(&mut parent, pair[1] as usize));
-                    parent[a.max(b)] = a.min(b);
-                }
-            }
-        }
-        (0..self.n_channels).map(|c| root(&mut parent, c)).collect()
-    }
-
-    /// Multiplications of one factorisation if parameters on more than `limit` channels
-    /// go to the border.
-    fn cost(&self, limit: usize) -> f64 {
-        let groups = self.groups(limit);
-        let mut dense = vec![0.0; self.n_channels];
-        let mut rows = vec![0.0; self.n_channels];
-        let mut border = 0.0;
-        for (p, channels) in self.channels.iter().enumerate() {
-            match (channels.first(), self.only_bin[p]) {
-                (None, _) => {}
-                (Some(&c), Some(_)) => rows[groups[c as usize]] += 1.0,
-                (Some(_), None) if channels.len() > limit => border += 1.0,
-                (Some(&c), None) => dense[groups[c as usize]] += 1.0,
-            }
-        }
-        let mut total: f64 = border * border * border / 6.0;
-        for c in 0..self.n_channels {
-            rows[groups[c]] += self.bins[c].1 as f64;
-        }
-        for c in 0..self.n_channels {
-            if groups[c] == c {
-                let width: f64 = dense[c] + border;
-                // Products of rows, partial elimination, and moving the border block about.
-                total += rows[c] * width * width / 2.0
-                    + (width.powi(3) - border.powi(3)) / 6.0
-                    + 8.0 * border * border
-                    + 4096.0;
-            }
-        }
-        total
-    }
-}
-
-impl Layout {
-    /// Everything dense in one component, columns in parameter order.
-    pub(crate) fn flat(plan: &Plan, incidence: &Incidence) -> Self {
-        Self::build(plan, incidence, usize::MAX, false)
-    }
-
-    /// Local parameters first, everything else dense, no border.
-    pub(crate) fn wide(plan: &Plan, incidence: &Incidence) -> Self {
-        Self::build(plan, incidence, usize::MAX, true)
-    }
-
-    /// The cheapest nested order.
-    pub(crate) fn nested(plan: &Plan, incidence: &Incidence) -> Self {
-        let mut limits: Vec<usize> = incidence.channels.iter().map(Vec::len).collect();
-        limits.sort_unstable();
-        limits.dedup();
-        // Many distinct counts: a thinned list is good enough.
-        let step = limits.len().div_ceil(48).max(1);
-        let best = limits
-            .iter()
-            .copied()
-            .step_by(step)
-            .chain([usize::MAX])
-            .filter(|&l| l > 0)
-            .map(|l| (incidence.cost(l), l))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map_or(usize::MAX, |(_, l)| l);
-        Self::build(plan, incidence, best, true)
-    }
-
-    fn build(plan: &Plan, incidence: &Incidence, limit: usize, locals: bool) -> Self {
-        let n = plan.n_parameters();
-        let groups = if locals { incidence.groups(limit) } else { vec![0; incidence.n_channels] };
-        let mut component_of = vec![NONE; incidence.n_channels];
-        let mut layout = Self { place: vec![CurvatureSlot::Isolated; n], ..Self::default() };
-        let mut bin_in_component = vec![0u32; plan.n_bins];
-        for c in 0..incidence.n_channels {
-            let root = groups[c];
-            if component_of[root] == NONE {
-                component_of[root] = layout.components.len() as u32;
-                layout.components.push(Component::default());
-            }
-            component_of[c] = component_of[root];
-            let component = &mut layout.components[component_of[c] as usize];
-            let (first, count) = incidence.bins[c];
-            for b in first..first + count {
-                bin_in_component[b] = component.n_bins as u32;
-                component.bins.push(b as u32);
-                component.n_bins += 1;
-            }
-        }
-        for (index, block) in plan.blocks.iter().enumerate() {
-            layout.block_bin.push(bin_in_component.get(block.bin).copied().unwrap_or(0));
-            layout.components[component_of[incidence.channel[index]] as usize].blocks.push(index as u32);
-        }
-        let mut local: Vec<Vec<(u32, u32)>> = vec![Vec::new(); layout.components.len()];
-        for p in 0..n {
-            let channels = &incidence.channels[p];
-            let Some(&first) = channels.first() else {
-                if locals {
-                    layout.isolated.push(p as u32);
-                    continue;
-                }
-                // The flat layout keeps every parameter, so that columns are parameters.
-                if let Some(component) = layout.components.first_mut() {
-                    layout.place[p] =
-                        CurvatureSlot::Dense { component: 0, column: component.dense.len() as u32 };
-                    component.dense.push(p as u32);
-                }
-                continue;
-            };
-            let k = component_of[first as usize];
-            match incidence.only_bin[p] {
-                Some(bin) if locals => local[k as usize].push((bin_in_component[bin], p as u32)),
-                _ if locals && channels.len() > limit => {
-                    layout.place[p] = CurvatureSlot::Border { column: layout.border.len() as u32 };
-                    layout.border.push(p as u32);
-                }
-                _ => {
-                    let component = &mut layout.components[k as usize];
-                    layout.place[p] =
-                        CurvatureSlot::Dense { component: k, column: component.dense.len() as u32 };
-                    component.dense.push(p as u32);
-                }
-            }
-        }
-        for (k, component) in layout.components.iter_mut().enumerate() {
-            local[k].sort_unstable();
-            component.local_start.push(0);
-            let mut next = local[k].iter().peekable();
-            for bin in 0..component.n_bins as u32 {
-                while let Some(&(_, p)) = next.next_if(|&&(b, _)| b == bin) {
-                    layout.place[p as usize] =
-                        CurvatureSlot::Local { component: k as u32, row: component.local.len() as u32 };
-                    component.local.push(p);
-                    component.local_bin.push(bin);
-                }
-                component.local_start.push(component.local.len() as u32);
-            }
-            component.columns = component.dense.len() + layout.border.len();
-            component.width = component.columns.div_ceil(16).max(1) * 16;
-        }
-        layout.sort_slots(plan);
-        layout.share_factors(plan);
-        layout
-    }
-
-    /// Puts the blocks of each channel whose single per-bin factor is one and the same local
-    /// parameter set (a staterror, as a rule) first.
-    fn share_factors(&mut self, plan: &Plan) {
-        let place = &self.place;
-        for component in &mut self.components {
-            let mut blocks = Vec::with_capacity(component.blocks.len());
-            let mut shared = Vec::with_capacity(component.blocks.len());
-            for channel in
-                component.blocks.chunk_by(|&a, &b| plan.blocks[a as usize].bin == plan.blocks[b as usize].bin)
-            {
-                let single = |index: u32| {
-                    let block = &plan.blocks[index as usize];
-                    let first = match plan.binwise_first[block.binwise.0..block.binwise.1] {
-                        [first] => first,
-                        _ => return None,
-                    };
-                    let local = (0..block.n_bins)
-                        .all(|b| matches!(place[first as usize + b], CurvatureSlot::Local { .. }));
-                    local.then_some(first)
-                };
-                let first = channel.iter().find_map(|&index| single(index));
-                let (with, without): (Vec<u32>, Vec<u32>) =
-                    channel.iter().partition(|&&index| first.is_some() && single(index) == first);
-                for (i, &index) in with.iter().enumerate() {
-                    blocks.push(index);
-                    shared.push(Shared {
-                        member: true,
-                        last: i + 1 == with.len(),
-                        first: first.unwrap_or(0),
-                    });
-                }
-                for index in without {
-                    blocks.push(index);
-                    shared.push(Shared::default());
-                }
-            }
-            component.blocks = blocks;
-            component.shared = shared;
-        }
-    }
-
-    /// Column of a parameter in the matrix of `component` (border columns follow the dense ones).
-    pub(crate) fn column(&self, component: usize, param: usize) -> Option<usize> {
-        match self.place[param] {
-            CurvatureSlot::Dense { column, .. } => Some(column as usize),
-            CurvatureSlot::Border { column } => {
-                Some(self.components[component].dense.len() + column as usize)
-            }
-            CurvatureSlot::Local { .. } | CurvatureSlot::Isolated => None,
-        }
-    }
-
-    /// Sorts the parameters of every block by column, so that updates fill the upper triangle.
-    fn sort_slots(&mut self, plan: &Plan) {
-        let total = plan.block_params.len();
-        (self.slots, self.columns, self.rank) = (vec![0; total], vec![0; total], vec![0; total]);
-        for k in 0..self.components.len() {
-            for i in 0..self.components[k].blocks.len() {
-                let block = &plan.blocks[self.components[k].blocks[i] as usize];
-                let (start, end) = block.params;
-                let mut order: Vec<(usize, u32)> = plan.block_params[start..end]
-                    .iter()
-                    .enumerate()
-                    .map(|(slot, &p)| (self.column(k, p as usize).unwrap_or(0), slot as u32))
-                    .collect();
-                order.sort_unstable();
-                for (rank, (column, slot)) in order.into_iter().enumerate() {
-                    self.slots[start + rank] = slot;
-                    self.columns[start + rank] = column as u32;
-                    self.rank[start + slot as usize] = rank as u32;
-                }
-            }
-        }
-    }
+/// The part of a compiled model that stays when its numbers are replaced.
+#[derive(Debug, Clone)]
+pub(crate) struct Structure {
+    pub(crate) table: ParameterTable,
+    pub(crate) n_bins: usize,
+    pub(crate) n_aux: usize,
+    pub(crate) normsys: &'static Normsys,
+    pub(crate) histosys: HistosysCode,
+    pub(crate) blocks: Vec<Block>,
+    /// Number of padded cells over all blocks.
+    pub(crate) n_cells: usize,
+    pub(crate) hist_param: Vec<u32>,
+    /// Position of each histosys term's parameter within its block's list.
+    pub(crate) hist_slot: Vec<u32>,
+    /// Parameters used by some histosys.
+    pub(crate) hist_params: Vec<usize>,
+    pub(crate) norm_runs: Vec<NormRun>,
+    /// Block of each (padded) normsys term; padding points at the dummy block.
+    pub(crate) norm_block: Vec<u32>,
+    /// normsys terms grouped by block (indices into the padded terms).
+    pub(crate) norm_of_block: Vec<u32>,
+    /// Position of each of those terms' parameter within the block's list.
+    pub(crate) norm_slot: Vec<u32>,
+    pub(crate) factor_param: Vec<u32>,
+    pub(crate) factor_slot: Vec<u32>,
+    /// Parameter of the channel's first bin, per per-bin factor.
+    pub(crate) binwise_first: Vec<u32>,
+    pub(crate) block_params: Vec<u32>,
+    pub(crate) gaussian: Constraints,
+    pub(crate) poisson: Constraints,
+    /// Parameters with an auxiliary measurement.
+    pub(crate) constrained: Vec<bool>,
+    /// Parameters whose likelihood has a kink at 0.
+    pub(crate) kinked: Vec<bool>,
+    /// Some parameter has one.
+    pub(crate) has_kinks: bool,
+    /// Order of elimination.
+    pub(crate) layout: Layout,
+    /// Local parameters eliminated, no border: for the covariance of models of moderate size.
+    pub(crate) wide: Layout,
+    /// Everything dense, columns are parameters: for whole Hessians and flat directions.
+    pub(crate) flat: Layout,
 }

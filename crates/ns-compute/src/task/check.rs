@@ -1,13 +1,13 @@
 //! What a session refuses: data, tasks and points that do not belong to the model.
 
-use ns_core::{Data, FitTask, SessionError, Start};
+use ns_core::{FitTask, Seen, SessionError, Start};
 
 use crate::plan::Plan;
 
 /// Refuses data for which the likelihood is not defined.
 pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
-    length("main data", main.len(), plan.n_bins)?;
-    length("auxiliary data", aux.len(), plan.n_aux)?;
+    length("main data", main.len(), plan.n_bins())?;
+    length("auxiliary data", aux.len(), plan.n_aux())?;
     let bad = |what, values: &[f64], wrong: &dyn Fn(f64) -> bool, remedy| {
         values.iter().position(|&x| wrong(x)).map_or(Ok(()), |index| {
             Err(SessionError::BadNumber { what, index, value: values[index], remedy })
@@ -15,7 +15,7 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     };
     bad("main data", main, &|x| !x.is_finite() || x < 0.0, "counts are finite and not negative")?;
     bad("auxiliary data", aux, &|x| !x.is_finite(), "auxiliary data are finite")?;
-    for &a in &plan.poisson.aux {
+    for &a in &plan.structure.poisson.aux {
         if aux[a] < 0.0 {
             return Err(SessionError::BadNumber {
                 what: "auxiliary data",
@@ -34,13 +34,13 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     let index = |index: usize| {
         if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
     };
-    match &task.data {
-        Data::Binned(data) => check_data(plan, &data.main, &data.aux)?,
-        Data::Drawn(drawn) => {
-            length("main data of the toys' source", drawn.source.main.len(), plan.n_bins)?;
-            length("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux)?;
+    match &task.data.seen {
+        Seen::Given(data) => check_data(plan, &data.main, &data.aux)?,
+        Seen::Drawn(drawn) => {
+            length("main data of the toys' source", drawn.source.main.len(), plan.n_bins())?;
+            length("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux())?;
         }
-        _ => {}
+        Seen::Observed => {}
     }
     for (number, request) in task.fits.iter().enumerate() {
         // Sessions that run on a device look these up without a further check.

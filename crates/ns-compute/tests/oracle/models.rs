@@ -166,7 +166,7 @@ pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
 /// the CPU alone. `session` is one of `model`.
 pub(super) fn hold_idle(model: &mut Model, session: &dyn Session, point: &[f64]) {
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-    let slopes = session.evaluate(&Data::Observed, point, request).unwrap().gradient;
+    let slopes = session.evaluate(&Data::observed(), point, request).unwrap().gradient;
     for (parameter, slope) in model.parameters.iter_mut().zip(slopes) {
         parameter.fixed = matches!(parameter.constraint, Constraint::None) && slope == 0.0;
     }

@@ -88,11 +88,11 @@ pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
     const TOYS: u64 = 400;
     let mut point = vec![AT; NONLINEAR_BINS + 1];
     point[0] = 1.0;
-    let source = session.toy_source(&point, 5, 0).unwrap();
+    let source = session.toy_source(&point, &Data::observed(), 5, 0).unwrap();
     let request =
         FitRequest { start: Start::At(point.into()), search: Search::Local, ..FitRequest::default() };
     let drawn = Drawn { source: Arc::clone(&source), toys: 0..TOYS };
-    let tasks = [FitTask { data: Data::Drawn(drawn), fits: vec![request] }];
+    let tasks = [FitTask { data: drawn.into(), fits: vec![request] }];
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     assert_eq!(outcomes.len() as u64, TOYS);

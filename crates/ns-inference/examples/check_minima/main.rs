@@ -50,7 +50,7 @@ struct Row {
 
 fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<FitOutcome>, Box<dyn Error>> {
     let request = FitRequest { start, search, ..FitRequest::default() };
-    let task = FitTask { data: Data::Observed, fits: vec![request] };
+    let task = FitTask { data: Data::observed(), fits: vec![request] };
     let mut out: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut out)?;
     let fit = out.pop().and_then(|mut outcome| outcome.fits.pop());
@@ -90,7 +90,7 @@ fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dy
     let mut seconds = [0.0; 3];
     let mut found = [f64::INFINITY; 3];
     let mut points: [Vec<f64>; 3] = Default::default();
-    let least = session.saturated_nll(&Data::Observed)? - 10.0;
+    let least = session.saturated_nll(&Data::observed())?.unwrap_or(f64::NEG_INFINITY) - 10.0;
     for (k, (search, name)) in SEARCHES.iter().enumerate() {
         if !made(name) {
             continue;

@@ -4,7 +4,8 @@ use std::error::Error;
 
 use ns_core::random::{Normal, Stream};
 use ns_core::{
-    Control, Data, EvaluationRequest, Execution, FitTask, Model, OutcomeParts, Search, Session, TaskOutcome,
+    Control, Data, EvaluationRequest, Execution, FitTask, Model, OutcomeParts, Search, Seen, Session,
+    TaskOutcome,
 };
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_inference::{
@@ -116,7 +117,7 @@ fn evaluate(
     let request =
         EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true, samples: false };
     for (point, parameters) in points {
-        let found = session.evaluate(&Data::Observed, parameters, request)?;
+        let found = session.evaluate(&Data::observed(), parameters, request)?;
         record.numbers(&format!("{engine}.{point}.nll"), &found.nll);
         record.numbers(&format!("{engine}.{point}.parts"), &[found.nll_main, found.nll_constraint].concat());
         record.numbers(&format!("{engine}.{point}.gradient"), &found.gradient);
@@ -150,7 +151,7 @@ fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
 fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let Some(task) = test.task(hypothesis, 0..SINGLE) else { continue };
-        let Data::Drawn(drawn) = &task.data else { continue };
+        let Seen::Drawn(drawn) = &task.data.seen else { continue };
         let given = |toy| FitTask { data: drawn.source.draw(toy).into(), fits: task.fits.clone() };
         fits(&format!("single.{hypothesis}"), session, &(0..SINGLE).map(given).collect::<Vec<_>>(), record)?;
         fits(&format!("lanes.{hypothesis}"), session, std::slice::from_ref(&task), record)?;

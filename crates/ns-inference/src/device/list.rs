@@ -3,7 +3,7 @@
 use ns_core::SessionError;
 use serde::Serialize;
 
-use crate::gpu_session;
+use super::gpu;
 
 /// One place where a session could run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,7 +41,7 @@ impl DeviceInfo {
     }
 
     fn missing(name: &str, error: &SessionError) -> Self {
-        let (reason, remedy) = gpu_session::reason_and_remedy(error);
+        let (reason, remedy) = gpu::reason_and_remedy(error);
         Self {
             name: name.to_owned(),
             available: false,
@@ -59,7 +59,7 @@ impl DeviceInfo {
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];
-    match gpu_session::cuda_gpus() {
+    match gpu::cuda_gpus() {
         Err(error) => list.push(DeviceInfo::missing("cuda", &error)),
         Ok(gpus) => list.extend(gpus.into_iter().map(|gpu| DeviceInfo {
             memory: Some(gpu.memory),
@@ -68,13 +68,13 @@ pub fn devices() -> Vec<DeviceInfo> {
             ..DeviceInfo::there(format!("cuda:{}", gpu.index), describe_gpu(&gpu))
         })),
     }
-    list.push(DeviceInfo::missing("metal", &gpu_session::no_metal()));
-    list.push(DeviceInfo::missing("vulkan", &gpu_session::no_vulkan()));
+    list.push(DeviceInfo::missing("metal", &gpu::no_metal()));
+    list.push(DeviceInfo::missing("vulkan", &gpu::no_vulkan()));
     list
 }
 
 /// A GPU in one line.
-fn describe_gpu(gpu: &gpu_session::GpuDescription) -> String {
+fn describe_gpu(gpu: &gpu::GpuDescription) -> String {
     format!(
         "{}, {:.0} GiB, compute capability {}.{}, driver for CUDA {}.{}, f64",
         gpu.name,

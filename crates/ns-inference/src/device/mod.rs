@@ -3,6 +3,7 @@
 mod auto;
 mod check;
 mod costs;
+mod gpu;
 mod list;
 mod work;
 
@@ -17,7 +18,7 @@ pub use check::{Compared, GpuCheck};
 pub use list::{DeviceInfo, devices};
 pub use work::Work;
 
-use crate::gpu_session::{self, cuda_session, metal_session};
+use gpu::{cuda_session, metal_session};
 
 /// A session, and why its device was chosen.
 pub struct Opened {
@@ -38,8 +39,8 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
         Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
         Device::Cuda(_) | Device::CudaAll => cuda_session(model, execution),
         Device::Metal => metal_session(model, execution),
-        Device::Vulkan => Err(gpu_session::no_vulkan()),
-        device => Err(gpu_session::unknown(device)),
+        Device::Vulkan => Err(gpu::no_vulkan()),
+        device => Err(gpu::unknown(device)),
     }
 }
 
@@ -80,7 +81,7 @@ pub fn resolve<S>(
 #[must_use]
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
     let size = ModelSize::of(cpu.plan());
-    auto::choose(&size, work, execution.resolved_threads(), gpu_session::is_warm(), gpu_session::best_gpu)
+    auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
 /// What `auto` takes for each piece of work in a new process, with predictions for a GPU even where its
@@ -88,7 +89,7 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu.plan());
-    let found = gpu_session::best_gpu();
+    let found = gpu::best_gpu();
     let weigh = |work: &Work| auto::weigh(&size, *work, execution.resolved_threads(), found.clone());
     jobs.iter().map(weigh).collect()
 }

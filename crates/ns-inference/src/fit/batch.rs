@@ -1,14 +1,12 @@
 //! Fits of many data sets with one model.
 
-use std::sync::Arc;
-
 use ns_core::{
-    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Session,
+    BinnedData, Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Session,
     TaskOutcome,
 };
 
-use super::{FitOptions, diagnosis};
-use crate::InferenceError;
+use super::FitOptions;
+use crate::{InferenceError, diagnosis};
 
 /// Fits of many data sets, in their order.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +82,7 @@ pub fn fit_batch_within(
     let tasks: Vec<FitTask> = datasets
         .into_iter()
         .zip(requests.iter().cycle())
-        .map(|(data, request)| FitTask { data: Data::Binned(Arc::new(data)), fits: vec![request.clone()] })
+        .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()] })
         .collect();
     let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());

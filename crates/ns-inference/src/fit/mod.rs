@@ -1,7 +1,6 @@
 //! Maximum-likelihood fit of one or many data sets.
 
 mod batch;
-pub(crate) mod diagnosis;
 mod options;
 mod result;
 
@@ -17,7 +16,7 @@ use ns_core::{
 };
 
 use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
-use crate::{InferenceError, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index};
 
 /// How often a lower minimum met on the way may restart a fit.
 const MAX_RESTARTS: usize = 20;
@@ -266,10 +265,7 @@ pub(crate) fn pulls(
     values: &[f64],
     is_fixed: impl Fn(usize) -> bool,
 ) -> Vec<Option<f64>> {
-    let aux = match data {
-        Data::Binned(data) => &data.aux,
-        _ => &model.observed.aux,
-    };
+    let aux = &data.counts(model).aux;
     let pull = |(i, (p, value)): (usize, (&ns_core::Parameter, &f64))| {
         let datum = aux.get(p.constraint.aux()?)?;
         let centre = match p.constraint {

@@ -6,9 +6,8 @@ use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Sta
 
 use serde::Deserialize;
 
-use super::diagnosis;
 use crate::options::{self, Point};
-use crate::{InferenceError, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index};
 
 /// The data that a fit uses.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -190,8 +189,8 @@ impl FitOptions {
     /// If Asimov data at a value are asked of a model without a parameter of interest.
     pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
         match &self.data {
-            FitData::Observed => Ok(Data::Observed),
-            FitData::Given(data) => Ok(Data::Binned(Arc::clone(data))),
+            FitData::Observed => Ok(Data::observed()),
+            FitData::Given(data) => Ok(Arc::clone(data).into()),
             FitData::Asimov { poi } => {
                 let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
                 if let Some(value) = *poi {
@@ -205,7 +204,9 @@ impl FitOptions {
                     }
                 }
                 let purpose = "the Asimov set cannot be made";
-                session.asimov(&point).map_err(|error| diagnosis::expectation(model, purpose, error))
+                session
+                    .asimov(&point, &Data::observed())
+                    .map_err(|error| diagnosis::expectation(model, purpose, error))
             }
         }
     }

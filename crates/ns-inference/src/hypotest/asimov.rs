@@ -9,7 +9,7 @@ use ns_core::{
 
 use super::profile::Profile;
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, minos};
 
@@ -39,7 +39,7 @@ pub(super) fn make(
     let poi = observed.parameter;
     let bounds = analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
     let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
-    let data = analysis.session.asimov(&point).map_err(|error| match error {
+    let data = analysis.session.asimov(&point, &analysis.data).map_err(|error| match error {
         SessionError::BadNumber { index, value, .. } => InferenceError::FitFailed {
             reason: format!(
                 "{} expects {} events; check for negative yields, or bounds that allow them",

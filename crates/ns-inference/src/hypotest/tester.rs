@@ -7,7 +7,7 @@ use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::{InferenceError, minos};
 
 /// Everything that does not depend on the tested value.

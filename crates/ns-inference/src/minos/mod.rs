@@ -13,8 +13,8 @@ use ns_core::{
 };
 use serde::Serialize;
 
+use crate::diagnosis::has_negative_yield;
 use crate::effort::{is_middling, is_small};
-use crate::fit::diagnosis::has_negative_yield;
 use side::{End, MAX_PROBES, Probe, Side};
 
 /// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:

@@ -6,7 +6,8 @@ use super::kind::kinds;
 use super::result::{RankedParameter, RankingResult, Side};
 use super::study::Study;
 use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
-use crate::fit::{diagnosis, pulls};
+use crate::diagnosis;
+use crate::fit::pulls;
 
 /// The result of a ranking.
 pub(super) fn assemble(

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Constraint, Data, FitRequest, FitTask, OutcomeParts, Start};
+use ns_core::{BinnedData, Constraint, FitRequest, FitTask, OutcomeParts, Start};
 
 use super::result::{Impacts, Shift, Side};
 use super::study::{Stop, Study};
@@ -19,10 +19,7 @@ pub(super) fn global(
     parameters: &[usize],
     impacts: &mut [Impacts],
 ) -> Result<(), Stop> {
-    let observed = match &study.analysis.data {
-        Data::Binned(data) => Arc::clone(data),
-        _ => Arc::new(study.analysis.model.observed.clone()),
-    };
+    let observed = study.analysis.data.counts(study.analysis.model).clone();
     let at_once = study.at_once();
     for (parameters, impacts) in parameters.chunks(at_once).zip(impacts.chunks_mut(at_once)) {
         chunk(study, &observed, parameters, impacts)?;
@@ -62,7 +59,7 @@ fn chunk(
                 metric: study.parent.covariance.clone(),
                 ..study.analysis.base.clone()
             };
-            tasks.push(FitTask { data: data.into(), fits: vec![request] });
+            tasks.push(FitTask { data: study.analysis.data.with(data), fits: vec![request] });
             jobs.push((k, side, moved.datum, moved.clipped));
         }
     }

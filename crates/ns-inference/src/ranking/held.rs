@@ -5,7 +5,7 @@ use ns_core::{FitFailure, FitTask, OutcomeParts};
 
 use super::result::Breakdown;
 use super::study::{Stop, Study};
-use crate::fit::diagnosis;
+use crate::diagnosis;
 
 /// Uncertainty of the target with some parameters held, or why there is none.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use ns_core::{
 use super::result::Shift;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
 
 /// How often a lower minimum met on the way may restart a ranking.

@@ -2,14 +2,14 @@
 
 use ns_core::Model;
 
-use super::{Part, Ran, Table};
+use super::{Part, RunInfo, Table};
 use crate::FitResult;
 use crate::present::{count, measurement, rounded, sign, signed, significant};
 
 impl FitResult {
     /// What people read of a fit of `model`.
     #[must_use]
-    pub fn parts(&self, model: &Model, ran: &Ran) -> Vec<Part> {
+    pub fn parts(&self, model: &Model, ran: &RunInfo) -> Vec<Part> {
         let poi = match self.poi_index.and_then(|i| self.parameter_names.get(i)) {
             Some(name) => format!("parameter of interest {name}"),
             None => "no parameter of interest".to_owned(),

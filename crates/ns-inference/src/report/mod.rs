@@ -71,7 +71,7 @@ impl Table {
 
 /// What ran and how long: the keys that all results have in common.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Ran {
+pub struct RunInfo {
     /// The device.
     pub device: Option<String>,
     /// Why it is this one, where `auto` chose.
@@ -86,7 +86,7 @@ pub struct Ran {
     pub wall_s: Option<f64>,
 }
 
-impl Ran {
+impl RunInfo {
     /// Work of the CPU that needed no session.
     #[must_use]
     pub fn without_session(started: Instant) -> Self {
@@ -142,7 +142,7 @@ impl Ran {
 }
 
 /// A result with everything that is shown of it. Serialises to its JSON: the keys of the result, then those of
-/// [`Ran`].
+/// [`RunInfo`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report<R: Serialize> {
     /// The result.
@@ -150,7 +150,7 @@ pub struct Report<R: Serialize> {
     pub result: R,
     /// What ran.
     #[serde(flatten)]
-    pub ran: Ran,
+    pub ran: RunInfo,
     /// What people read.
     #[serde(skip)]
     pub parts: Vec<Part>,

@@ -15,7 +15,7 @@ pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 use ns_core::{Control, FitFailure, FitOutcome, Model, OutcomeParts, Session};
 
 use crate::analysis::{Analysis, Fitted};
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::{InferenceError, minos};
 use axis::Scanned;
 use crossings::{Crossed, crossings};

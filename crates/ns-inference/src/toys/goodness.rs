@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{Control, Data, FitRequest, OutcomeParts, Search, Session, TaskOutcome, ToySource};
+use serde::Serialize;
 
 pub(crate) use super::options::check_number;
 pub(crate) use super::run::of_single_fits;
@@ -14,11 +15,29 @@ use super::stream::{Reader, Reading, Steps, ToySequence, Toys, stream, worth_rep
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
-use crate::goodness::GoodnessToys;
+use crate::diagnosis;
 
 /// Number of the hypothesis for the random numbers. It differs from those of tests and studies.
 const HYPOTHESIS: u8 = 3;
+
+/// Toys of a goodness of fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct GoodnessToys {
+    /// Toys run.
+    pub n_toys: u64,
+    /// Those with a fit that did not reach its certificate; left out.
+    pub n_nonconverged: u64,
+    /// Those with a fit that could not be made; left out.
+    pub n_error: u64,
+    /// Seed of the random numbers.
+    pub seed: u64,
+    /// Toys per second of wall time.
+    pub toys_per_s: Option<f64>,
+    /// True if the caller stopped the work; the toys done by then are counted.
+    #[serde(skip)]
+    pub interrupted: bool,
+}
 
 /// Counts toys drawn at `point` whose chi2 is not below `chi2`, fitted by `session`.
 pub(crate) fn count(
@@ -32,12 +51,13 @@ pub(crate) fn count(
     let started = Instant::now();
     let model = analysis.model;
     let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
-    let source = session.toy_source(point, seed, HYPOTHESIS).map_err(refused)?;
-    let asimov = session.asimov(point).map_err(refused)?;
+    let source = session.toy_source(point, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
+    let asimov = session.asimov(point, &analysis.data).map_err(refused)?;
     let (free, _) = free_request(analysis, &asimov, point)?;
     let base = FitRequest { metric: None, ..free.clone() };
-    let reader = ChiSquareReader { session, source: Arc::clone(&source), base };
-    let toys = Toys { source, fits: vec![free], wanted: OutcomeParts::default() };
+    let of = analysis.data.clone();
+    let reader = ChiSquareReader { session, of: of.clone(), source: Arc::clone(&source), base };
+    let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
     let mut steps = Steps { control, done: 0, total: usize::try_from(n_toys).unwrap_or(usize::MAX) };
     let mut above = 0;
     let mut counts =
@@ -68,6 +88,8 @@ pub(crate) fn count(
 /// fraction of a fit.
 struct ChiSquareReader<'a> {
     session: &'a dyn Session,
+    /// The data whose counts toys replace.
+    of: Data,
     source: Arc<ToySource>,
     base: FitRequest,
 }
@@ -87,9 +109,11 @@ impl Reader for ChiSquareReader<'_> {
                 return Reading::Again(vec![(0, again)]);
             }
         };
-        match self.session.saturated_nll(&Data::from(self.source.draw(index))) {
-            Ok(saturated) => Reading::Row((ToyStatus::Converged, (2.0 * (fit.nll - saturated)).max(0.0))),
-            Err(_) => Reading::Row((ToyStatus::Failed, f64::NAN)),
+        match self.session.saturated_nll(&self.of.with(self.source.draw(index))) {
+            Ok(Some(saturated)) => {
+                Reading::Row((ToyStatus::Converged, (2.0 * (fit.nll - saturated)).max(0.0)))
+            }
+            _ => Reading::Row((ToyStatus::Failed, f64::NAN)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The options of a run of toys.
 
-use ns_core::{BinnedData, Data, Model};
+use ns_core::Model;
 use serde::Deserialize;
 
 use super::{Shard, ToyOrigin};
@@ -32,7 +32,7 @@ pub struct HypotestToysOptions {
     /// each, and 24 more per toy of the alternative at the end. Without it any number of toys takes the same
     /// memory.
     pub expected_set: bool,
-    /// Toys handed to the device at a time; chosen by their speed if `None`. Results do not depend on it.
+    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
     pub batch: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ pub(super) fn origin(
     ToyOrigin {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         model_digest: model.digest(),
-        data_digest: digest(model, &analysis.data),
+        data_digest: analysis.data.counts(model).digest(),
         interpolation: model.interpolation.to_string(),
         samplers: ns_core::random::SAMPLERS,
         seed,
@@ -162,12 +162,4 @@ pub(super) fn fit_options(model: &Model, origin: &ToyOrigin) -> Result<FitOption
         options = options.fix(name, *value);
     }
     Ok(options)
-}
-
-/// Fingerprint of the data that an analysis fits.
-pub(super) fn digest(model: &Model, data: &Data) -> String {
-    match data {
-        Data::Binned(data) => BinnedData::digest(data),
-        _ => model.observed.digest(),
-    }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Constraint, Control, Data, Drawn, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session,
-    Start,
+    Constraint, Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
 };
 
 use super::options::{check_number, fit_options, origin};
@@ -14,7 +13,7 @@ use super::statistic::{StatisticReader, needed};
 use super::stream::{Steps, ToySequence, Toys, stream};
 use super::{HypotestToysOptions, Hypothesis, RowSink, ToyHeader, ToyRow, ToyRun};
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::hypotest::tester::Tester;
 use crate::{InferenceError, TestStatistic};
 
@@ -148,12 +147,13 @@ impl<'a> ToyTest<'a> {
         let bounds = parameter.map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
         let points = Hypothesis::BOTH.map(|hypothesis| header.point(hypothesis));
         let [of_b, of_sb] = requests(&mut analysis, statistic, poi, header.mu_test, points)?;
+        let data = analysis.data;
         let plan = |hypothesis: Hypothesis, (fits, base)| -> Result<_, InferenceError> {
             let point = header.point(hypothesis);
             let source = session
-                .toy_source(point, header.origin.seed, hypothesis.number())
+                .toy_source(point, &data, header.origin.seed, hypothesis.number())
                 .map_err(|error| diagnosis::expectation(model, "toys cannot be drawn", error))?;
-            Ok((hypothesis, Toys { source, fits, wanted: OutcomeParts::default() }, base))
+            Ok((hypothesis, Toys { of: data.clone(), source, fits, wanted: OutcomeParts::default() }, base))
         };
         let [b, sb] = Hypothesis::BOTH;
         let toys = [plan(b, of_b)?, plan(sb, of_sb)?];
@@ -185,8 +185,7 @@ impl<'a> ToyTest<'a> {
     #[must_use]
     pub fn task(&self, hypothesis: Hypothesis, range: Range<u64>) -> Option<FitTask> {
         let (_, toys, _) = self.plan.toys.iter().find(|(h, ..)| *h == hypothesis)?;
-        let data = Data::Drawn(Drawn { source: Arc::clone(&toys.source), toys: range });
-        Some(FitTask { data, fits: toys.fits.clone() })
+        Some(FitTask { data: toys.drawn(range), fits: toys.fits.clone() })
     }
 
     /// Sets how many toys go to the device at a time; results do not depend on it.
@@ -255,7 +254,7 @@ fn requests(
     let [b, sb] = points;
     let model = analysis.model;
     let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
-    let asimov = [b, sb].map(|point| analysis.session.asimov(point).map_err(refused));
+    let asimov = [b, sb].map(|point| analysis.session.asimov(point, &analysis.data).map_err(refused));
     let [of_b, of_sb] = asimov;
     let asimov = [of_b?, of_sb?];
     let bases = points.map(|point| free_base(analysis, point));

@@ -7,7 +7,7 @@ use ns_core::{Condition, FitFailure, FitOutcome, FitRequest, Model, Search, Star
 use super::stream::{MOST_ROUNDS, Reader, Reading, worth_repeating};
 use super::{Hypothesis, ToyRow, ToyStatus};
 use crate::TestStatistic;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::minos::tolerance;
 
 /// The index of the free fit of a toy.

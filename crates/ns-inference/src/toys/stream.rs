@@ -33,9 +33,18 @@ const MOST_RESERVED: usize = 1 << 16;
 
 /// Toys of one kind: their source, and how they are fitted.
 pub(super) struct Toys {
+    /// The data whose counts they replace.
+    pub(super) of: Data,
     pub(super) source: Arc<ToySource>,
     pub(super) fits: Vec<FitRequest>,
     pub(super) wanted: OutcomeParts,
+}
+
+impl Toys {
+    /// A range of them, as data of a task.
+    pub(super) fn drawn(&self, toys: Range<u64>) -> Data {
+        self.of.with(Drawn { source: Arc::clone(&self.source), toys })
+    }
 }
 
 /// What a reader makes of the fits of a toy.
@@ -156,9 +165,7 @@ fn run_batch<R: Reader>(
     steps: &Steps<'_>,
 ) -> Result<Vec<Vec<R::Row>>, InferenceError> {
     let Some(wanted) = pieces.first().map(|piece| piece.toys.wanted) else { return Ok(Vec::new()) };
-    let drawn = |piece: &ToySequence<'_, R>, range: Range<u64>| {
-        Data::Drawn(Drawn { source: Arc::clone(&piece.toys.source), toys: range })
-    };
+    let drawn = |piece: &ToySequence<'_, R>, range: Range<u64>| piece.toys.drawn(range);
     let whole = |piece| FitTask { data: drawn(piece, piece.range.clone()), fits: piece.toys.fits.clone() };
     let tasks: Vec<FitTask> = pieces.iter().map(whole).collect();
     let mut read = Batch { pieces, rows: Vec::new(), again: Vec::new(), stopped: false };

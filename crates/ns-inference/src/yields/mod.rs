@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use ns_core::{Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
 
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
@@ -255,14 +255,11 @@ fn predict(
     with_samples: bool,
 ) -> Result<YieldsResult, InferenceError> {
     let request = EvaluationRequest { samples: true, ..EvaluationRequest::default() };
-    let samples = session.evaluate(&Data::Observed, point, request)?.samples;
+    let samples = session.evaluate(data, point, request)?.samples;
     let Uncertainty { bins, channels: sums, sample_bins, samples: sample_sums } =
-        uncertainty(model, session, point, spread, with_samples)?;
+        uncertainty(model, session, data, point, spread, with_samples)?;
     let (mut sample_bins, mut sample_sums) = (sample_bins.into_iter(), sample_sums.into_iter());
-    let observed = match data {
-        Data::Binned(data) => &data.main,
-        _ => &model.observed.main,
-    };
+    let observed = &data.counts(model).main;
     let mut counts = samples.into_iter();
     let mut channels = Vec::with_capacity(model.channels.len());
     for (channel, sum_uncertainty) in model.channels.iter().zip(sums) {

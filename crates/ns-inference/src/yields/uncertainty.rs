@@ -105,6 +105,7 @@ fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
 pub(super) fn uncertainty(
     model: &Model,
     session: &dyn Session,
+    data: &Data,
     point: &[f64],
     spread: &Spread<'_>,
     samples: bool,
@@ -122,7 +123,7 @@ pub(super) fn uncertainty(
     let chunk = (MOST_NUMBERS / (2 * (point.len() + width + n_parts)).max(1)).clamp(1, MOST_PAIRS);
     for waves in waves.chunks(chunk) {
         let (points, scales) = shifted(model, point, waves, &varied);
-        let predicted = session.evaluate(&Data::Observed, &points, request)?;
+        let predicted = session.evaluate(data, &points, request)?;
         for (wave, pair) in waves.iter().zip(predicted.expected.chunks((2 * width).max(1))) {
             note(&totals, wave, &scales, pair.split_at(pair.len().min(width)), &mut shifts);
         }

@@ -20,9 +20,9 @@ fn fit(session: &dyn Session, data: &Data, search: Search) -> FitOutcome {
 
 /// Compares the best fits of the observed data.
 pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session, search: Search) {
-    let (here, there) = (fit(cpu, &Data::Observed, search), fit(gpu, &Data::Observed, search));
+    let (here, there) = (fit(cpu, &Data::observed(), search), fit(gpu, &Data::observed(), search));
     assert!(here.converged() && there.converged(), "{name}: {:?}, {:?}", here.status, there.status);
-    let saturated = cpu.saturated_nll(&Data::Observed).unwrap();
+    let saturated = cpu.saturated_nll(&Data::observed()).unwrap().unwrap();
     let allowed =
         CUDA_MINIMUM_FLOOR + CUDA_NLL_ROUNDINGS * f64::EPSILON * absolute_terms(here.nll, saturated);
     let difference = there.nll - here.nll;

@@ -26,10 +26,10 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
         expected: true,
         ..EvaluationRequest::default()
     };
-    let here = cpu.evaluate(&Data::Observed, &points, request).unwrap();
+    let here = cpu.evaluate(&Data::observed(), &points, request).unwrap();
     let only = EvaluationRequest { expected: false, ..request };
-    let there = gpu.evaluate(&Data::Observed, &points, only).unwrap();
-    let saturated = cpu.saturated_nll(&Data::Observed).unwrap();
+    let there = gpu.evaluate(&Data::observed(), &points, only).unwrap();
+    let saturated = cpu.saturated_nll(&Data::observed()).unwrap().unwrap();
     let mut worst = Worst::default();
     let row = model.n_bins() + model.observed.aux.len();
     for (k, point) in points.chunks(width).enumerate() {
@@ -85,7 +85,7 @@ fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
         steps.push(step);
     }
     let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-    let expected = cpu.evaluate(&Data::Observed, &points, request).unwrap().expected;
+    let expected = cpu.evaluate(&Data::observed(), &points, request).unwrap().expected;
     let rows: Vec<&[f64]> = expected.chunks(model.n_bins() + model.observed.aux.len()).collect();
     let centre = rows[0];
     let of = |i: usize| {

@@ -67,7 +67,7 @@ impl<'a> Reference<'a> {
     fn data(&self, asimov: bool) -> Data {
         match &self.asimov {
             Some(data) if asimov => data.clone(),
-            _ => Data::Observed,
+            _ => Data::observed(),
         }
     }
 

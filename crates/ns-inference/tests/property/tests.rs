@@ -1,6 +1,6 @@
 //! Hypothesis tests, significance and limits.
 
-use ns_core::{Control, FitRequest, Search, Start};
+use ns_core::{Control, Data, FitRequest, Search, Start};
 use ns_inference::{
     FitOptions, HypotestOptions, HypotestResult, LimitOptions, hypotest as test, significance as discover,
     upper_limit,
@@ -75,7 +75,7 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     s.reference.search_from(false, &[(poi, 0.0)], &best, Search::Thorough);
     let at_zero = s.reference.lowest(false, &[(poi, 0.0)]);
     let Some(at_zero) = at_zero else { return };
-    let Ok(data) = s.session.asimov(&at_zero.point) else { return };
+    let Ok(data) = s.session.asimov(&at_zero.point, &Data::observed()) else { return };
     s.reference.set_asimov(data);
     let bounds = s.model.parameters[poi].bounds;
     let (Some(zero), Some(one)) = (

@@ -339,7 +339,7 @@ fn observe(d: &mut Draw, case: &Case) -> Option<Vec<f64>> {
         })
         .collect();
     let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-    let expected = session.evaluate(&Data::Observed, &point, request).ok()?.expected;
+    let expected = session.evaluate(&Data::observed(), &point, request).ok()?.expected;
     let away = if d.chance(0.2) { d.between(0.5, 1.6) } else { 1.0 };
     let counts = expected.iter().take(model.n_bins()).map(|rate| {
         let rate = rate.max(0.0);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ns_core::{
     BinnedData, Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation,
     EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
-    Model, OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Session, SessionError,
-    Sink, Start, TaskOutcome, ToySource,
+    Model, OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen, Session,
+    SessionError, Sink, Start, TaskOutcome, ToySource,
 };
 
 /// `offset + (x - centre)' A (x - centre) / 2` of two parameters.
@@ -51,8 +51,8 @@ impl Wells {
     }
 
     fn shift(data: &Data) -> [f64; 2] {
-        match data {
-            Data::Binned(d) => [d.main[0], d.main[1]],
+        match &data.seen {
+            Seen::Given(d) => [d.main[0], d.main[1]],
             _ => [0.0, 0.0],
         }
     }
@@ -183,16 +183,22 @@ impl Session for Wells {
         Ok(Evaluation { nll, ..Evaluation::default() })
     }
 
-    fn asimov(&self, parameters: &[f64]) -> Result<Data, SessionError> {
+    fn asimov(&self, parameters: &[f64], _: &Data) -> Result<Data, SessionError> {
         Ok(BinnedData { main: parameters.to_vec(), aux: vec![0.0] }.into())
     }
 
-    fn toy_source(&self, _: &[f64], _: u64, _: u8) -> Result<std::sync::Arc<ToySource>, SessionError> {
+    fn toy_source(
+        &self,
+        _: &[f64],
+        _: &Data,
+        _: u64,
+        _: u8,
+    ) -> Result<std::sync::Arc<ToySource>, SessionError> {
         Err(SessionError::ForeignData { remedy: "these wells have no toys" })
     }
 
-    fn saturated_nll(&self, _: &Data) -> Result<f64, SessionError> {
-        Ok(0.0)
+    fn saturated_nll(&self, _: &Data) -> Result<Option<f64>, SessionError> {
+        Ok(Some(0.0))
     }
 }
 

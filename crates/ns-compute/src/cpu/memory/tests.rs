@@ -30,8 +30,8 @@ fn least(threads: usize) -> u64 {
 fn tasks(session: &CpuSession) -> Vec<FitTask> {
     let point: Vec<f64> = model().parameters.iter().map(|p| p.init).collect();
     let fits = vec![FitRequest { search: Search::Local, ..FitRequest::default() }];
-    let drawn = Drawn { source: session.toy_source(&point, 7, 0).unwrap(), toys: 0..300 };
-    vec![FitTask { data: Data::Drawn(drawn), fits: fits.clone() }, FitTask { data: Data::Observed, fits }]
+    let drawn = Drawn { source: session.toy_source(&point, &Data::observed(), 7, 0).unwrap(), toys: 0..300 };
+    vec![FitTask { data: drawn.into(), fits: fits.clone() }, FitTask { data: Data::observed(), fits }]
 }
 
 fn run(session: &CpuSession) -> Vec<String> {
@@ -76,9 +76,9 @@ fn results_of_an_evaluation_count() {
     let session = open(Some(least(1) + 8000), 1).unwrap();
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
     let n = session.plan.n_parameters();
-    let points = |count: usize| session.plan.table.init.repeat(count);
-    assert!(session.evaluate(&Data::Observed, &points(1000 / n), request).is_ok());
-    let error = session.evaluate(&Data::Observed, &points(1000 / n + 1), request).unwrap_err();
+    let points = |count: usize| session.plan.structure.table.init.repeat(count);
+    assert!(session.evaluate(&Data::observed(), &points(1000 / n), request).is_ok());
+    let error = session.evaluate(&Data::observed(), &points(1000 / n + 1), request).unwrap_err();
     assert!(matches!(error, SessionError::MemoryLimit { .. }), "{error}");
 }
 

@@ -184,7 +184,7 @@ fn covariances_of_fits_are_the_cpu_s() {
             *x += (i % 3) as f64;
         }
         let tasks = [
-            FitTask { data: Data::Observed, fits: vec![local(&[]), local(&[(0, 1.25)])] },
+            FitTask { data: Data::observed(), fits: vec![local(&[]), local(&[(0, 1.25)])] },
             FitTask { data: observed.into(), fits: vec![local(&[]), FitRequest::default()] },
         ];
         let (here, there) = (run(&cpu, &tasks, ALL), run(&gpu, &tasks, ALL));
@@ -218,11 +218,11 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
     let (_, gpu) = both(&model);
     let multi_gpu = host::open_several(&model, &execution(), 2).unwrap();
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-    let source = gpu.toy_source(&point, 9, 1).unwrap();
+    let source = gpu.toy_source(&point, &Data::observed(), 9, 1).unwrap();
     let near = FitRequest { start: Start::At(point.into()), ..local(&[]) };
     let fits = vec![near.clone(), FitRequest { start: Start::Earlier(0), fixed: vec![(0, 1.5)], ..near }];
     let toys = |toys| {
-        let data = Data::Drawn(Drawn { source: Arc::clone(&source), toys });
+        let data = Data::from(Drawn { source: Arc::clone(&source), toys });
         [FitTask { data, fits: fits.clone() }]
     };
     let given = |toys: std::ops::Range<u64>| -> Vec<FitTask> {
@@ -307,5 +307,5 @@ fn what_the_device_cannot_confirm_is_left_to_the_cpu() {
 }
 
 fn task(request: FitRequest) -> FitTask {
-    FitTask { data: Data::Observed, fits: vec![request] }
+    FitTask { data: Data::observed(), fits: vec![request] }
 }

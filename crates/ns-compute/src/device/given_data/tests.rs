@@ -31,13 +31,13 @@ fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
         let gpu = host::open(&model, &execution).unwrap();
         (seed, model, cpu, gpu)
     });
-    opened.filter(|(_, _, cpu, _)| cpu.plan.has_kinks)
+    opened.filter(|(_, _, cpu, _)| cpu.plan.structure.has_kinks)
 }
 
 fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     let tasks: Vec<FitTask> = requests
         .iter()
-        .map(|request| FitTask { data: Data::Observed, fits: vec![request.clone()] })
+        .map(|request| FitTask { data: Data::observed(), fits: vec![request.clone()] })
         .collect();
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
@@ -48,7 +48,7 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
 #[test]
 fn the_device_s_certificates_have_the_cpu_s_tolerance() {
     for (_, _, cpu, gpu) in kinked().take(5) {
-        assert_eq!(gpu.plan.edm_tolerance.to_bits(), cpu.plan.edm_tolerance.to_bits());
+        assert_eq!(gpu.plan.edm_tolerance.to_bits(), cpu.plan.policy.edm_tolerance.to_bits());
     }
 }
 
@@ -101,7 +101,7 @@ fn a_search_between_kinks_stays_in_the_box_of_its_request() {
 }
 
 fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
-    let task = FitTask { data: Data::Observed, fits: requests };
+    let task = FitTask { data: Data::observed(), fits: requests };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     let result = session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes);
     result.is_err()

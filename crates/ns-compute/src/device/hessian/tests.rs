@@ -67,14 +67,14 @@ fn compare(seed: u64, model: &Model) -> usize {
             }
         }
         let (here, there) = (
-            cpu.evaluate(&Data::Observed, &point, WHOLE).unwrap(),
-            gpu.evaluate(&Data::Observed, &point, WHOLE).unwrap(),
+            cpu.evaluate(&Data::observed(), &point, WHOLE).unwrap(),
+            gpu.evaluate(&Data::observed(), &point, WHOLE).unwrap(),
         );
         let steepest = here.gradient.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
         let numbers = here.nll.iter().zip(&there.nll).chain(here.gradient.iter().zip(&there.gradient));
         let (here, there) = (&here.hessian, &there.hessian);
         let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
-        let lambda = cpu.evaluate(&Data::Observed, &point, expected).unwrap().expected;
+        let lambda = cpu.evaluate(&Data::observed(), &point, expected).unwrap().expected;
         // Next to nothing, a bin's expectation is a difference of large numbers.
         if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
             assert!(here.iter().zip(there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
@@ -116,11 +116,11 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
         let n = model.parameters.len();
         let mut random = models::Random(seed);
         let points: Vec<f64> = (0..9).flat_map(|_| models::random_point(&model, &mut random)).collect();
-        let together = gpu.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
-        let shared_out = multi_gpu.evaluate(&Data::Observed, &points, HESSIAN).unwrap().hessian;
+        let together = gpu.evaluate(&Data::observed(), &points, HESSIAN).unwrap().hessian;
+        let shared_out = multi_gpu.evaluate(&Data::observed(), &points, HESSIAN).unwrap().hessian;
         assert!(same_bits(&together, &shared_out), "seed {seed}");
         for (point, row) in points.chunks(n).zip(together.chunks(n * n)) {
-            let alone = gpu.evaluate(&Data::Observed, point, HESSIAN).unwrap().hessian;
+            let alone = gpu.evaluate(&Data::observed(), point, HESSIAN).unwrap().hessian;
             assert!(same_bits(&alone, row), "seed {seed}");
         }
     }
@@ -136,7 +136,7 @@ fn a_kernel_that_meets_an_unknown_code_ends() {
         let code = if kind == "normsys" { &mut gpu.plan.normsys } else { &mut gpu.plan.histosys };
         *code = 99;
         let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-        drop(gpu.evaluate(&Data::Observed, &start, WHOLE));
+        drop(gpu.evaluate(&Data::observed(), &start, WHOLE));
         return;
     }
     for kind in ["normsys", "histosys"] {

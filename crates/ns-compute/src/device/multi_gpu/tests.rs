@@ -39,7 +39,7 @@ impl Study {
         models::hold_idle(&mut model, &session, &point);
         model.parameters[RELEASED].fixed = true;
         let one = host::open(&model, &execution()).unwrap();
-        let source = one.toy_source(&point, 9, 1).unwrap();
+        let source = one.toy_source(&point, &Data::observed(), 9, 1).unwrap();
         let free =
             FitRequest { start: Start::At(point.into()), search: Search::Local, ..FitRequest::default() };
         let conditional = FitRequest { start: Start::Earlier(0), fixed: vec![(0, 1.5)], ..free.clone() };
@@ -52,7 +52,7 @@ impl Study {
 
     fn toys(&self, toys: std::ops::Range<u64>) -> FitTask {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
-        FitTask { data: Data::Drawn(drawn), fits: self.fits.clone() }
+        FitTask { data: drawn.into(), fits: self.fits.clone() }
     }
 
     /// Tasks with given data: those of toys.
@@ -126,7 +126,7 @@ fn batches_of_all_kinds_of_tasks_keep_their_order() {
     let study = Study::new();
     let mut tasks = study.given(5);
     tasks.insert(2, study.toys(10..31));
-    tasks.insert(4, FitTask { data: Data::Observed, fits: vec![FitRequest::default()] });
+    tasks.insert(4, FitTask { data: Data::observed(), fits: vec![FitRequest::default()] });
     tasks[5].fits[0].released = vec![RELEASED];
     tasks[6].fits[0].search = Search::Standard;
     tasks.push(study.toys(0..9));
@@ -223,11 +223,11 @@ fn values_and_checks_of_all_devices_are_put_together() {
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
     for count in [1, 2, 3, 10] {
         let points = &points[..count * point.len()];
-        let here = multi_gpu.evaluate(&Data::Observed, points, request).unwrap();
-        assert_eq!(here, study.one.evaluate(&Data::Observed, points, request).unwrap());
+        let here = multi_gpu.evaluate(&Data::observed(), points, request).unwrap();
+        assert_eq!(here, study.one.evaluate(&Data::observed(), points, request).unwrap());
         assert_eq!((here.nll.len(), here.gradient.len()), (count, points.len()));
     }
-    assert!(multi_gpu.evaluate(&Data::Observed, &points[1..], request).is_err());
+    assert!(multi_gpu.evaluate(&Data::observed(), &points[1..], request).is_err());
 
     // A single fit is for the CPU, which takes the same data and counts for no device.
     for session in [&multi_gpu as &dyn Session, &study.one] {
@@ -278,7 +278,7 @@ fn what_batches_share_is_made_once() {
     assert_eq!(text(&run(one, &[study.toys(0..20)])), reference);
 
     let point: Vec<f64> = study.model.parameters.iter().map(|p| p.init).collect();
-    let source = |seed, hypothesis| one.toy_source(&point, seed, hypothesis).unwrap();
+    let source = |seed, hypothesis| one.toy_source(&point, &Data::observed(), seed, hypothesis).unwrap();
     assert!(Arc::ptr_eq(&source(5, 0), &source(5, 0)));
     let all = [source(5, 0), source(6, 0), source(5, 1)];
     assert!(all.iter().map(|source| (source.seed, source.hypothesis)).eq([(5, 0), (6, 0), (5, 1)]));

@@ -47,7 +47,7 @@ impl Study {
         let much = host::open(&model, &execution()).unwrap();
         let cpu = CpuSession::open(&model, &execution()).unwrap();
         let little = GpuSession::on(cpu, little(), Device::Cuda(0)).unwrap();
-        let source = much.toy_source(&point, 9, 1).unwrap();
+        let source = much.toy_source(&point, &Data::observed(), 9, 1).unwrap();
         Self { model, much, little, source }
     }
 
@@ -75,8 +75,8 @@ fn points_that_take_more_memory_than_there_is_go_in_portions() {
     let points: Vec<f64> =
         (0..count).flat_map(|k| point.iter().map(move |x| x * (1.0 + 1e-6 * k as f64))).collect();
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-    let here = study.much.evaluate(&Data::Observed, &points, request).unwrap();
-    let there = study.little.evaluate(&Data::Observed, &points, request).unwrap();
+    let here = study.much.evaluate(&Data::observed(), &points, request).unwrap();
+    let there = study.little.evaluate(&Data::observed(), &points, request).unwrap();
     assert_eq!((here.nll.len(), here.gradient.len()), (count, points.len()));
     assert_eq!(here, there);
 }
@@ -85,7 +85,7 @@ fn points_that_take_more_memory_than_there_is_go_in_portions() {
 fn blocks_are_no_more_than_there_is_memory_for() {
     let study = Study::new();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..1200 };
-    let tasks = [FitTask { data: Data::Drawn(drawn), fits: study.fits() }];
+    let tasks = [FitTask { data: drawn.into(), fits: study.fits() }];
     let placement =
         study.little.launcher(study.little.given_kind.as_ref().unwrap().size).unwrap().fit.placement;
     assert!(8 * placement.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
@@ -111,7 +111,7 @@ fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
     let limit = 32 << 20;
     let limited = open(limit).unwrap();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..600 };
-    let tasks: Vec<FitTask> = std::iter::once(Data::Drawn(drawn))
+    let tasks: Vec<FitTask> = std::iter::once(Data::from(drawn))
         .chain((0..500).map(|toy| study.source.draw(toy).into()))
         .map(|data| FitTask { data, fits: study.fits() })
         .collect();

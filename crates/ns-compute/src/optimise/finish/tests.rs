@@ -23,8 +23,8 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let before = CpuSession::open(&model, &Execution::default()).unwrap();
         models::hold_idle(&mut model, &before, &start);
         let session = CpuSession::open(&model, &Execution::default()).unwrap();
-        let domain = FitDomain::new(&session.plan().table, &ns_core::FitRequest::default());
-        let data = session.dataset(&Data::Observed).unwrap();
+        let domain = FitDomain::new(&session.plan().structure.table, &ns_core::FitRequest::default());
+        let data = session.dataset(&Data::observed()).unwrap();
         let data = data.unwrap_or_else(|| session.observed.as_ref().clone());
         let problem = session.problem(domain, &data, false, Control::default());
         let mut worker = take(&session.workers, session.plan());

@@ -79,7 +79,7 @@ impl Additive {
         theta: &[f64],
         nonlinear: &[usize],
     ) -> Option<Self> {
-        let n_bins = problem.plan.n_bins;
+        let n_bins = problem.plan.n_bins();
         let parameters: Vec<usize> = nonlinear.iter().copied().take(MOST_PARAMETERS).collect();
         if parameters.is_empty() || n_bins > MOST_BINS {
             return None;

@@ -44,12 +44,12 @@ pub(super) fn look_around(
     // The best minimum is not far below the saturated model. Descents that go there, where bins have negative expected
     // yields, are stopped.
     let inside = &Problem { physical: true, ..problem.clone() };
-    let kinks = problem.plan.has_kinks;
+    let kinks = problem.plan.structure.has_kinks;
     if !kinks {
         mirror_strong_pulls(worker, inside, found);
     }
     let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-    let combined = !toy && problem.plan.strongly_nonlinear && free <= MOST_COMBINED;
+    let combined = !toy && problem.plan.policy.strongly_nonlinear && free <= MOST_COMBINED;
     let thorough = effort == Search::Thorough;
     let (along, tries) = match thorough {
         true => (MANY_LINES, Effort::THOROUGH),

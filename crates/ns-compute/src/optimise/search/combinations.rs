@@ -22,7 +22,7 @@ impl Effort {
 
     /// The default search's: every side of a kink may have a minimum of its own.
     pub(super) fn standard(problem: &Problem<'_>) -> Self {
-        if problem.plan.has_kinks {
+        if problem.plan.structure.has_kinks {
             Self { drawn: 60, descents: 30 }
         } else {
             Self { drawn: 40, descents: 16 }
@@ -47,8 +47,8 @@ pub(super) fn combinations(
     found: &mut BestSoFar,
 ) {
     let plan = problem.plan;
-    let amount = &plan.nonlinearity.amount;
-    let able = |&p: &usize| !problem.fixed[p] && plan.asymmetric[p] && amount[p] > LEAST_NONLINEARITY;
+    let amount = &plan.policy.nonlinearity.amount;
+    let able = |&p: &usize| !problem.fixed[p] && plan.policy.asymmetric[p] && amount[p] > LEAST_NONLINEARITY;
     let mut nonlinear: Vec<usize> = (0..problem.fixed.len()).filter(able).collect();
     nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     let mut draw = Scatter::new(0xADD);

@@ -30,14 +30,14 @@ const MOST_ROUNDS: usize = 4;
 /// them were tried), then releases it.
 pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
-    let able = |&p: &usize| !problem.fixed[p] && !plan.constrained[p];
-    let mut free: Vec<usize> = plan.factor_param.iter().map(|&p| p as usize).filter(able).collect();
+    let able = |&p: &usize| !problem.fixed[p] && !plan.structure.constrained[p];
+    let mut free: Vec<usize> = plan.structure.factor_param.iter().map(|&p| p as usize).filter(able).collect();
     free.sort_unstable();
     free.dedup();
     for p in free.into_iter().take(MOST_FACTORS) {
         let mut held = problem.clone();
         held.fixed[p] = true;
-        let scale = plan.table.init[p].abs().max(1e-3);
+        let scale = plan.structure.table.init[p].abs().max(1e-3);
         for _ in 0..MOST_ROUNDS {
             let minimum = found.best.theta.clone();
             let before = found.improved;

@@ -12,7 +12,7 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
     for p in 0..trial.len() {
-        if problem.plan.nonlinear[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
+        if problem.plan.policy.nonlinear[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
             trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
             mirrored = true;
         }
@@ -30,13 +30,13 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
 pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
     // How far above the minimum a flipped point may lie, and how many descents are made.
-    let (threshold, most) = match (effort, plan.has_kinks) {
+    let (threshold, most) = match (effort, plan.structure.has_kinks) {
         (Search::Thorough, true) => (10.0, 1024),
         (Search::Thorough, false) => (10.0, 64),
         (_, true) => (MOST_RISE_BETWEEN_KINKS, MOST_FLIPS_BETWEEN_KINKS),
         (_, false) => (MOST_RISE, MOST_FLIPS),
     };
-    let every_valley = plan.has_kinks || effort == Search::Thorough;
+    let every_valley = plan.structure.has_kinks || effort == Search::Thorough;
     let smallest = if every_valley { 0.0 } else { 0.25 };
     let mut descents = 0;
     let mut tried = vec![false; found.best.theta.len()];
@@ -49,7 +49,7 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
                 return;
             }
             let value = found.best.theta[p];
-            let able = if every_valley { plan.asymmetric[p] } else { plan.nonlinear[p] };
+            let able = if every_valley { plan.policy.asymmetric[p] } else { plan.policy.nonlinear[p] };
             if tried[p] || problem.fixed[p] || !able || value == 0.0 || value.abs() < smallest {
                 continue;
             }
@@ -76,14 +76,14 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
             descents += 1;
             let mut trial = found.best.theta.clone();
             trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
-            let lower = if plan.has_kinks {
+            let lower = if plan.structure.has_kinks {
                 attempt_below(worker, problem, &trial, found)
             } else {
                 attempt(worker, problem, &trial, found)
             };
             if lower {
                 // Around a new minimum between kinks every side counts anew.
-                if plan.has_kinks {
+                if plan.structure.has_kinks {
                     tried.fill(false);
                 }
                 improved = true;

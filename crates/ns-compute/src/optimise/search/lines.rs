@@ -13,25 +13,25 @@ use super::single_parameter::LocalCurvature;
 /// may go with it that gain half as much. Kinks have barriers of any height.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
-    let able = |p: usize| plan.nonlinear[p] && !problem.fixed[p];
+    let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];
     if !(0..theta.len()).any(able) {
         return Vec::new();
     }
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
     let beyond = |p: usize, share: f64| {
-        let pull = plan.nonlinearity.pull(p, slopes);
-        let (least, most) = if plan.has_kinks { (-0.15, 0.15) } else { (-0.25, 0.75) };
+        let pull = plan.policy.nonlinearity.pull(p, slopes);
+        let (least, most) = if plan.structure.has_kinks { (-0.15, 0.15) } else { (-0.25, 0.75) };
         pull < share * least || pull > share * most
     };
     if !all && !(0..theta.len()).any(|p| able(p) && beyond(p, 1.0)) {
         return Vec::new();
     }
     let mut chosen: Vec<usize> = (0..theta.len())
-        .filter(|&p| able(p) && ((all && plan.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
+        .filter(|&p| able(p) && ((all && plan.policy.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
         .collect();
     // A model may have thousands: the most promising ones then.
-    let strength = |p: usize| plan.nonlinearity.pull(p, slopes).abs();
+    let strength = |p: usize| plan.policy.nonlinearity.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
     chosen
 }
@@ -40,8 +40,8 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
-    let able = |&p: &usize| problem.plan.nonlinear[p] && !problem.fixed[p];
-    (0..theta.len()).filter(able).map(|p| problem.plan.nonlinearity.pull(p, slopes).abs()).sum()
+    let able = |&p: &usize| problem.plan.policy.nonlinear[p] && !problem.fixed[p];
+    (0..theta.len()).filter(able).map(|p| problem.plan.policy.nonlinearity.pull(p, slopes).abs()).sum()
 }
 
 /// How far a search along single parameters goes.
@@ -89,7 +89,7 @@ pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, fo
             }
             descents += 1;
             let mut start = candidate.theta;
-            if problem.plan.has_kinks {
+            if problem.plan.structure.has_kinks {
                 // A step from afar may cross the kink at once: the others settle first.
                 let mut held = problem.clone();
                 held.fixed[candidate.parameter] = true;

@@ -26,7 +26,7 @@ pub(super) fn recover_minimum(
     // First with all asymmetric effects held at their start. Without them the expected yields seldom become negative, and a
     // descent of all parameters from there often stays where they are positive.
     let mut held = problem.clone();
-    for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.asymmetric) {
+    for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.policy.asymmetric) {
         *fixed |= asymmetric;
     }
     if let Ok(other) = descend(worker, &held, start, SHORT) {

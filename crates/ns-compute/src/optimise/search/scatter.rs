@@ -45,8 +45,8 @@ impl Census {
 pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
     let plan = problem.plan;
     let length = |(from, to): (usize, usize)| to - from;
-    plan.asymmetric.iter().zip(&problem.fixed).any(|(&asymmetric, &fixed)| asymmetric && !fixed)
-        || plan.blocks.iter().any(|b| {
+    plan.policy.asymmetric.iter().zip(&problem.fixed).any(|(&asymmetric, &fixed)| asymmetric && !fixed)
+        || plan.structure.blocks.iter().any(|b| {
             length(b.norm) + length(b.factor) + length(b.binwise) + usize::from(length(b.hist) > 0) > 1
         })
 }
@@ -81,7 +81,7 @@ pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> V
                 return start[p];
             }
             let (lower, upper) = (problem.lower[p], problem.upper[p]);
-            let to = if problem.plan.asymmetric[p] || start[p].abs() < 0.5 {
+            let to = if problem.plan.policy.asymmetric[p] || start[p].abs() < 0.5 {
                 start[p] + offset
             } else {
                 let side = if lower < 0.0 && flip > 0.5 { -1.0 } else { 1.0 };

@@ -53,7 +53,7 @@ impl<'a> LocalCurvature<'a> {
             exactness: 1.0,
             damping: 0.0,
         };
-        let (level, layout) = (problem.level, &problem.plan.layout);
+        let (level, layout) = (problem.level, &problem.plan.structure.layout);
         assemble(level, problem.plan, layout, point, &mut worker.scratch, &mut worker.curvature);
         let Factored::Positive { .. } = factor(level, layout, &mut worker.curvature) else { return None };
         let vector = || vec![0.0; n];
@@ -72,7 +72,13 @@ impl<'a> LocalCurvature<'a> {
         let here = self.minimum[p];
         worker.unit.fill(0.0);
         worker.unit[p] = 1.0;
-        solve(problem.level, &problem.plan.layout, &mut worker.curvature, &worker.unit, &mut self.column);
+        solve(
+            problem.level,
+            &problem.plan.structure.layout,
+            &mut worker.curvature,
+            &worker.unit,
+            &mut self.column,
+        );
         worker.unit[p] = 0.0;
         let mut best: [Option<Candidate>; 2] = [None, None];
         for value in VALUES.into_iter().chain([-here]) {
@@ -116,7 +122,7 @@ impl<'a> LocalCurvature<'a> {
             }
             solve(
                 problem.level,
-                &problem.plan.layout,
+                &problem.plan.structure.layout,
                 &mut worker.curvature,
                 &self.force,
                 &mut worker.newton,

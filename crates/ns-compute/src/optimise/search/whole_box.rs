@@ -21,10 +21,10 @@ pub(super) fn attempt_shifted(
 ) {
     let plan = problem.plan;
     let ways: [(&[bool], bool, f64, f64); 4] = [
-        (&plan.asymmetric, true, 1.0, 1.0),
-        (&plan.asymmetric, true, 1.0, -1.0),
-        (&plan.constrained, false, 0.3, 0.0),
-        (&plan.constrained, false, 3.0, 0.0),
+        (&plan.policy.asymmetric, true, 1.0, 1.0),
+        (&plan.policy.asymmetric, true, 1.0, -1.0),
+        (&plan.structure.constrained, false, 0.3, 0.0),
+        (&plan.structure.constrained, false, 3.0, 0.0),
     ];
     for (marked, wanted, factor, shift) in ways {
         let mut other = start.to_vec();
@@ -53,7 +53,7 @@ pub(super) fn search_whole_box(
         return;
     }
     for p in 0..start.len() {
-        if problem.plan.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
+        if problem.plan.policy.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
             cross(worker, problem, p, found);
         }
     }
@@ -69,10 +69,11 @@ pub(super) fn search_whole_box(
 }
 
 /// Holds each free parameter at either bound: an unconstrained one has no scale on which another start would be far away, and
-/// a constrained one may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
+/// a constrained one with an asymmetric effect may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) {
     for p in 0..problem.fixed.len() {
-        if problem.fixed[p] || (problem.plan.constrained[p] && !all) {
+        let may_hide = !problem.plan.structure.constrained[p] || (all && problem.plan.policy.asymmetric[p]);
+        if problem.fixed[p] || !may_hide {
             continue;
         }
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
@@ -90,9 +91,9 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
 
 /// Holds each of the `most` most nonlinear parameters on its other side.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
-    let amount = &problem.plan.nonlinearity.amount;
+    let amount = &problem.plan.policy.nonlinearity.amount;
     let mut nonlinear: Vec<usize> =
-        (0..amount.len()).filter(|&p| problem.plan.asymmetric[p] && !problem.fixed[p]).collect();
+        (0..amount.len()).filter(|&p| problem.plan.policy.asymmetric[p] && !problem.fixed[p]).collect();
     nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     for p in nonlinear.into_iter().take(most) {
         if problem.is_cancelled() {

@@ -46,7 +46,7 @@ pub struct FitToysOptions {
     /// Which part of the toys to run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Toys handed to the device at a time; chosen by their speed if `None`. Results do not depend on it.
+    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
     pub batch: Option<u64>,
 }
 

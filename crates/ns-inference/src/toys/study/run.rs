@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    BinnedData, Control, Data, FitFailure, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session,
+    BinnedData, Control, FitFailure, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session,
     SessionError, TaskOutcome, ToySource,
 };
 
 use super::{FitToysOptions, GeneratingPoint};
 use crate::analysis::Analysis;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::toys::options::{check_number, fit_options, origin};
 use crate::toys::run::{free_request, of_single_fits};
 use crate::toys::source_of_expectation;
@@ -86,7 +86,7 @@ impl<'a> FitToysTest<'a> {
             }
         };
         if uncertainties.is_empty() {
-            let asimov = session.asimov(&point).map_err(|error| refused(model, error))?;
+            let asimov = session.asimov(&point, &analysis.data).map_err(|error| refused(model, error))?;
             let parent = free_request(&mut analysis, &asimov, &point)?.1;
             uncertainties = parent.map(|fit| fit.uncertainties).unwrap_or_default();
         }
@@ -131,21 +131,21 @@ impl<'a> FitToysTest<'a> {
         let (source, asimov) = match &header.expectation {
             None => (
                 session
-                    .toy_source(&header.point, header.origin.seed, STUDY_HYPOTHESIS)
+                    .toy_source(&header.point, &analysis.data, header.origin.seed, STUDY_HYPOTHESIS)
                     .map_err(|error| refused(model, error))?,
-                session.asimov(&header.point).map_err(|error| refused(model, error))?,
+                session.asimov(&header.point, &analysis.data).map_err(|error| refused(model, error))?,
             ),
             Some(given) => {
                 let (main, aux) = given.split_at(given.len().min(model.n_bins()));
                 let source = source_of_expectation(model, main, Some(aux), header.origin.seed)?;
                 let source = ToySource { parameters: header.point.clone(), ..source };
                 let data = BinnedData { main: main.to_vec(), aux: aux.to_vec() };
-                (Arc::new(source), Data::Binned(Arc::new(data)))
+                (Arc::new(source), analysis.data.with(data))
             }
         };
         let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
         let base = FitRequest { metric: None, ..free.clone() };
-        let toys = Toys { source, fits: vec![free], wanted: UNCERTAINTIES };
+        let toys = Toys { of: analysis.data, source, fits: vec![free], wanted: UNCERTAINTIES };
         Ok(Self { model, session, header, toys, base, batch: None })
     }
 

@@ -2,7 +2,7 @@
 
 use super::result::{FitToysResult, ParameterStudy};
 use crate::InferenceError;
-use crate::fit::diagnosis;
+use crate::diagnosis;
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyStatus};
 
 /// Up to this many toys the median is computed from the values themselves.

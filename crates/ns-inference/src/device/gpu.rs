@@ -5,19 +5,19 @@
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-/// The remedy that always works.
-pub(crate) const USE_CPU: &str = "Use the device cpu, which supports every model";
+/// What always works.
+pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// A GPU as the driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GpuDescription {
-    pub(crate) index: usize,
-    pub(crate) name: String,
-    pub(crate) memory: u64,
-    pub(crate) capability: (u32, u32),
+pub(super) struct GpuDescription {
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) memory: u64,
+    pub(super) capability: (u32, u32),
     /// 13000 for CUDA 13.0.
-    pub(crate) driver: u32,
-    pub(crate) multiprocessors: usize,
+    pub(super) driver: u32,
+    pub(super) multiprocessors: usize,
 }
 
 /// A session on an NVIDIA GPU: the GPU that `execution` names, all of the kind of the first, or the first.
@@ -25,7 +25,7 @@ pub(crate) struct GpuDescription {
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or GPU
 /// that it can use; [`SessionError::TooLarge`] if the model does not fit the GPU's memory.
-pub fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
+pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     let device = match execution.device {
         device @ (Device::Cuda(_) | Device::CudaAll) => device,
         _ => Device::Cuda(0),
@@ -37,7 +37,10 @@ pub fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`]: no build has a Metal backend yet.
-pub fn metal_session(_model: &Model, _execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
+pub(super) fn metal_session(
+    _model: &Model,
+    _execution: &Execution,
+) -> Result<Box<dyn Session>, SessionError> {
     Err(no_metal())
 }
 
@@ -45,20 +48,20 @@ pub fn metal_session(_model: &Model, _execution: &Execution) -> Result<Box<dyn S
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] says why there is none.
-pub(crate) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
+pub(super) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
     cuda::gpus()
 }
 
 /// Whether this process has used a GPU before.
-pub(crate) fn is_warm() -> bool {
+pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
 /// The GPU that `auto` considers, or why there is none.
-pub(crate) fn best_gpu() -> Result<crate::device::GpuCandidate, String> {
+pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     match cuda_gpus() {
         Ok(gpus) => match gpus.first() {
-            Some(gpu) => Ok(crate::device::GpuCandidate::new(
+            Some(gpu) => Ok(super::GpuCandidate::new(
                 gpu.index,
                 &gpu.name,
                 gpu.capability,
@@ -72,7 +75,7 @@ pub(crate) fn best_gpu() -> Result<crate::device::GpuCandidate, String> {
 }
 
 /// What is wrong with a device, and what to do about it.
-pub(crate) fn reason_and_remedy(error: &SessionError) -> (String, String) {
+pub(super) fn reason_and_remedy(error: &SessionError) -> (String, String) {
     if let SessionError::DeviceUnavailable { reason, remedy, .. } = error {
         return (reason.clone(), remedy.clone());
     }
@@ -84,15 +87,15 @@ pub(crate) fn reason_and_remedy(error: &SessionError) -> (String, String) {
     }
 }
 
-pub(crate) fn no_metal() -> SessionError {
+pub(super) fn no_metal() -> SessionError {
     unavailable(Device::Metal, "this build has no Metal backend")
 }
 
-pub(crate) fn no_vulkan() -> SessionError {
+pub(super) fn no_vulkan() -> SessionError {
     unavailable(Device::Vulkan, "this build has no Vulkan backend")
 }
 
-pub(crate) fn unknown(device: Device) -> SessionError {
+pub(super) fn unknown(device: Device) -> SessionError {
     unavailable(device, "this build does not know it")
 }
 
@@ -135,7 +138,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! The errors of a build without CUDA.
+    //! What a build without CUDA says.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

@@ -1,0 +1,119 @@
+//! Which channels and bins each parameter acts on, and what a choice of the border costs.
+
+use super::Structure;
+
+/// The properties of a model on which the choice of a layout depends.
+pub(super) struct Incidence {
+    /// Channel of each block.
+    pub(super) channel: Vec<usize>,
+    pub(super) n_channels: usize,
+    /// First bin and number of bins per channel.
+    pub(super) bins: Vec<(usize, usize)>,
+    /// Channels of each parameter, sorted.
+    pub(super) channels: Vec<Vec<u32>>,
+    /// The one bin of a local parameter.
+    pub(super) only_bin: Vec<Option<usize>>,
+}
+
+impl Incidence {
+    /// Reads it off the blocks of `structure`.
+    pub(super) fn new(structure: &Structure) -> Self {
+        let n = structure.table.init.len();
+        let mut this = Self {
+            channel: Vec::new(),
+            n_channels: 0,
+            bins: Vec::new(),
+            channels: vec![Vec::new(); n],
+            only_bin: vec![None; n],
+        };
+        let mut scalar = vec![false; n];
+        let mut several = vec![false; n];
+        for block in &structure.blocks {
+            if this.bins.last().is_none_or(|&(first, _)| first != block.bin) {
+                this.bins.push((block.bin, block.n_bins));
+                this.n_channels += 1;
+            }
+            let channel = this.n_channels - 1;
+            this.channel.push(channel);
+            let mut touch = |p: usize| {
+                if this.channels[p].last() != Some(&(channel as u32)) {
+                    this.channels[p].push(channel as u32);
+                }
+            };
+            for &p in &structure.block_params[block.params.0..block.params.1] {
+                scalar[p as usize] = true;
+                touch(p as usize);
+            }
+            for &first in &structure.binwise_first[block.binwise.0..block.binwise.1] {
+                for b in 0..block.n_bins {
+                    let p = first as usize + b;
+                    touch(p);
+                    match this.only_bin[p] {
+                        None => this.only_bin[p] = Some(block.bin + b),
+                        Some(bin) if bin != block.bin + b => several[p] = true,
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+        for p in 0..n {
+            if scalar[p] || several[p] {
+                this.only_bin[p] = None;
+            }
+        }
+        this
+    }
+
+    /// Groups channels that share a parameter touching at most `limit` channels.
+    pub(super) fn groups(&self, limit: usize) -> Vec<usize> {
+        let mut parent: Vec<usize> = (0..self.n_channels).collect();
+        fn root(parent: &mut [usize], mut i: usize) -> usize {
+            while parent[i] != i {
+                parent[i] = parent[parent[i]];
+                i = parent[i];
+            }
+            i
+        }
+        for (p, channels) in self.channels.iter().enumerate() {
+            if self.only_bin[p].is_none() && channels.len() <= limit {
+                for pair in channels.windows(2) {
+                    let (a, b) = (root(&mut parent, pair[0] as usize), root(&mut parent, pair[1] as usize));
+                    parent[a.max(b)] = a.min(b);
+                }
+            }
+        }
+        (0..self.n_channels).map(|c| root(&mut parent, c)).collect()
+    }
+
+    /// Multiplications of one factorisation if parameters on more than `limit` channels
+    /// go to the border.
+    pub(super) fn cost(&self, limit: usize) -> f64 {
+        let groups = self.groups(limit);
+        let mut dense = vec![0.0; self.n_channels];
+        let mut rows = vec![0.0; self.n_channels];
+        let mut border = 0.0;
+        for (p, channels) in self.channels.iter().enumerate() {
+            match (channels.first(), self.only_bin[p]) {
+                (None, _) => {}
+                (Some(&c), Some(_)) => rows[groups[c as usize]] += 1.0,
+                (Some(_), None) if channels.len() > limit => border += 1.0,
+                (Some(&c), None) => dense[groups[c as usize]] += 1.0,
+            }
+        }
+        let mut total: f64 = border * border * border / 6.0;
+        for c in 0..self.n_channels {
+            rows[groups[c]] += self.bins[c].1 as f64;
+        }
+        for c in 0..self.n_channels {
+            if groups[c] == c {
+                let width: f64 = dense[c] + border;
+                // Products of rows, partial elimination, and moving the border block about.
+                total += rows[c] * width * width / 2.0
+                    + (width.powi(3) - border.powi(3)) / 6.0
+                    + 8.0 * border * border
+                    + 4096.0;
+            }
+        }
+        total
+    }
+}

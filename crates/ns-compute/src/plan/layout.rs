@@ -1,0 +1,263 @@
+//! Which parameters meet in which bins: the sparsity of the curvature.
+//!
+//! Three levels, eliminated in this order. *Local* parameters scale one single
+//! bin (most shapesys and staterror gammas): they only meet the parameters of that
+//! bin. *Dense* parameters act on whole channels; channels that share one belong to
+//! the same *component*. *Border* parameters act on so many channels that they
+//! would tie every component together (a POI, a luminosity); they come last.
+//! The border is chosen by counting the multiplications of each choice.
+
+use super::Structure;
+use super::incidence::Incidence;
+
+/// Marks "nowhere".
+const NONE: u32 = u32::MAX;
+
+/// Where one parameter sits in the curvature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CurvatureSlot {
+    /// Acts on no bin at all; only its constraint curves.
+    Isolated,
+    /// A local row of a component.
+    Local { component: u32, row: u32 },
+    /// A dense column of a component.
+    Dense { component: u32, column: u32 },
+    /// A border column of every component.
+    Border { column: u32 },
+}
+
+/// Whether a block belongs to the samples of its channel that share one local per-bin factor.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shared {
+    pub(crate) member: bool,
+    /// The last of them.
+    pub(crate) last: bool,
+    /// Parameter of the factor in the channel's first bin.
+    pub(crate) first: u32,
+}
+
+/// Channels that share dense parameters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Component {
+    /// Blocks, channel after channel; in each channel those that share a local factor come first.
+    pub(crate) blocks: Vec<u32>,
+    /// For each of them, whether it is one of those.
+    pub(crate) shared: Vec<Shared>,
+    /// Number of bins.
+    pub(crate) n_bins: usize,
+    /// Global index of each bin.
+    pub(crate) bins: Vec<u32>,
+    /// Dense parameters, by column.
+    pub(crate) dense: Vec<u32>,
+    /// Local parameters, grouped by bin.
+    pub(crate) local: Vec<u32>,
+    /// First local row of each bin; one more entry than bins.
+    pub(crate) local_start: Vec<u32>,
+    /// Bin of each local parameter, within the component.
+    pub(crate) local_bin: Vec<u32>,
+    /// Columns of its matrix: dense, then border, padded to a multiple of 16.
+    pub(crate) width: usize,
+    /// The part of `width` that is used.
+    pub(crate) columns: usize,
+}
+
+/// Order of elimination of the parameters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layout {
+    pub(crate) components: Vec<Component>,
+    pub(crate) border: Vec<u32>,
+    pub(crate) isolated: Vec<u32>,
+    pub(crate) place: Vec<CurvatureSlot>,
+    /// First bin of each block within its component.
+    pub(crate) block_bin: Vec<u32>,
+    /// For each block's parameter list (`Block::params`): its slots in the order of their columns...
+    pub(crate) slots: Vec<u32>,
+    /// ... and those columns.
+    pub(crate) columns: Vec<u32>,
+    /// Where each slot came to stand in `slots`, relative to its block.
+    pub(crate) rank: Vec<u32>,
+}
+
+impl Layout {
+    /// Everything dense in one component, columns in parameter order.
+    pub(super) fn flat(structure: &Structure, incidence: &Incidence) -> Self {
+        Self::build(structure, incidence, usize::MAX, false)
+    }
+
+    /// Local parameters first, everything else dense, no border.
+    pub(super) fn wide(structure: &Structure, incidence: &Incidence) -> Self {
+        Self::build(structure, incidence, usize::MAX, true)
+    }
+
+    /// The cheapest nested order.
+    pub(super) fn nested(structure: &Structure, incidence: &Incidence) -> Self {
+        let mut limits: Vec<usize> = incidence.channels.iter().map(Vec::len).collect();
+        limits.sort_unstable();
+        limits.dedup();
+        // Many distinct counts: a thinned list is good enough.
+        let step = limits.len().div_ceil(48).max(1);
+        let best = limits
+            .iter()
+            .copied()
+            .step_by(step)
+            .chain([usize::MAX])
+            .filter(|&l| l > 0)
+            .map(|l| (incidence.cost(l), l))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map_or(usize::MAX, |(_, l)| l);
+        Self::build(structure, incidence, best, true)
+    }
+
+    fn build(structure: &Structure, incidence: &Incidence, limit: usize, locals: bool) -> Self {
+        let n = structure.table.init.len();
+        let groups = if locals { incidence.groups(limit) } else { vec![0; incidence.n_channels] };
+        let mut component_of = vec![NONE; incidence.n_channels];
+        let mut layout = Self { place: vec![CurvatureSlot::Isolated; n], ..Self::default() };
+        let mut bin_in_component = vec![0u32; structure.n_bins];
+        for c in 0..incidence.n_channels {
+            let root = groups[c];
+            if component_of[root] == NONE {
+                component_of[root] = layout.components.len() as u32;
+                layout.components.push(Component::default());
+            }
+            component_of[c] = component_of[root];
+            let component = &mut layout.components[component_of[c] as usize];
+            let (first, count) = incidence.bins[c];
+            for b in first..first + count {
+                bin_in_component[b] = component.n_bins as u32;
+                component.bins.push(b as u32);
+                component.n_bins += 1;
+            }
+        }
+        for (index, block) in structure.blocks.iter().enumerate() {
+            layout.block_bin.push(bin_in_component.get(block.bin).copied().unwrap_or(0));
+            layout.components[component_of[incidence.channel[index]] as usize].blocks.push(index as u32);
+        }
+        let mut local: Vec<Vec<(u32, u32)>> = vec![Vec::new(); layout.components.len()];
+        for p in 0..n {
+            let channels = &incidence.channels[p];
+            let Some(&first) = channels.first() else {
+                if locals {
+                    layout.isolated.push(p as u32);
+                    continue;
+                }
+                // The flat layout keeps every parameter, so that columns are parameters.
+                if let Some(component) = layout.components.first_mut() {
+                    layout.place[p] =
+                        CurvatureSlot::Dense { component: 0, column: component.dense.len() as u32 };
+                    component.dense.push(p as u32);
+                }
+                continue;
+            };
+            let k = component_of[first as usize];
+            match incidence.only_bin[p] {
+                Some(bin) if locals => local[k as usize].push((bin_in_component[bin], p as u32)),
+                _ if locals && channels.len() > limit => {
+                    layout.place[p] = CurvatureSlot::Border { column: layout.border.len() as u32 };
+                    layout.border.push(p as u32);
+                }
+                _ => {
+                    let component = &mut layout.components[k as usize];
+                    layout.place[p] =
+                        CurvatureSlot::Dense { component: k, column: component.dense.len() as u32 };
+                    component.dense.push(p as u32);
+                }
+            }
+        }
+        for (k, component) in layout.components.iter_mut().enumerate() {
+            local[k].sort_unstable();
+            component.local_start.push(0);
+            let mut next = local[k].iter().peekable();
+            for bin in 0..component.n_bins as u32 {
+                while let Some(&(_, p)) = next.next_if(|&&(b, _)| b == bin) {
+                    layout.place[p as usize] =
+                        CurvatureSlot::Local { component: k as u32, row: component.local.len() as u32 };
+                    component.local.push(p);
+                    component.local_bin.push(bin);
+                }
+                component.local_start.push(component.local.len() as u32);
+            }
+            component.columns = component.dense.len() + layout.border.len();
+            component.width = component.columns.div_ceil(16).max(1) * 16;
+        }
+        layout.sort_slots(structure);
+        layout.share_factors(structure);
+        layout
+    }
+
+    /// Puts the blocks of each channel whose single per-bin factor is one and the same local
+    /// parameter set (a staterror, as a rule) first.
+    fn share_factors(&mut self, structure: &Structure) {
+        let place = &self.place;
+        for component in &mut self.components {
+            let mut blocks = Vec::with_capacity(component.blocks.len());
+            let mut shared = Vec::with_capacity(component.blocks.len());
+            for channel in component
+                .blocks
+                .chunk_by(|&a, &b| structure.blocks[a as usize].bin == structure.blocks[b as usize].bin)
+            {
+                let single = |index: u32| {
+                    let block = &structure.blocks[index as usize];
+                    let first = match structure.binwise_first[block.binwise.0..block.binwise.1] {
+                        [first] => first,
+                        _ => return None,
+                    };
+                    let local = (0..block.n_bins)
+                        .all(|b| matches!(place[first as usize + b], CurvatureSlot::Local { .. }));
+                    local.then_some(first)
+                };
+                let first = channel.iter().find_map(|&index| single(index));
+                let (with, without): (Vec<u32>, Vec<u32>) =
+                    channel.iter().partition(|&&index| first.is_some() && single(index) == first);
+                for (i, &index) in with.iter().enumerate() {
+                    blocks.push(index);
+                    shared.push(Shared {
+                        member: true,
+                        last: i + 1 == with.len(),
+                        first: first.unwrap_or(0),
+                    });
+                }
+                for index in without {
+                    blocks.push(index);
+                    shared.push(Shared::default());
+                }
+            }
+            component.blocks = blocks;
+            component.shared = shared;
+        }
+    }
+
+    /// Column of a parameter in the matrix of `component` (border columns follow the dense ones).
+    pub(crate) fn column(&self, component: usize, param: usize) -> Option<usize> {
+        match self.place[param] {
+            CurvatureSlot::Dense { column, .. } => Some(column as usize),
+            CurvatureSlot::Border { column } => {
+                Some(self.components[component].dense.len() + column as usize)
+            }
+            CurvatureSlot::Local { .. } | CurvatureSlot::Isolated => None,
+        }
+    }
+
+    /// Sorts the parameters of every block by column, so that updates fill the upper triangle.
+    fn sort_slots(&mut self, structure: &Structure) {
+        let total = structure.block_params.len();
+        (self.slots, self.columns, self.rank) = (vec![0; total], vec![0; total], vec![0; total]);
+        for k in 0..self.components.len() {
+            for i in 0..self.components[k].blocks.len() {
+                let block = &structure.blocks[self.components[k].blocks[i] as usize];
+                let (start, end) = block.params;
+                let mut order: Vec<(usize, u32)> = structure.block_params[start..end]
+                    .iter()
+                    .enumerate()
+                    .map(|(slot, &p)| (self.column(k, p as usize).unwrap_or(0), slot as u32))
+                    .collect();
+                order.sort_unstable();
+                for (rank, (column, slot)) in order.into_iter().enumerate() {
+                    self.slots[start + rank] = slot;
+                    self.columns[start + rank] = column as u32;
+                    self.rank[start + slot as usize] = rank as u32;
+                }
+            }
+        }
+    }
+}
