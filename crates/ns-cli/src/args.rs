@@ -51,7 +51,7 @@ enum InterpolationName {
     Piecewise,
 }
 
-/// The names of codes, with or without `code`.
+/// Names of interpolation codes, with or without `code`.
 fn names(codes: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(
         codes.map(|name| PossibleValue::new(name).alias(name.trim_start_matches("code"))),
@@ -101,12 +101,12 @@ pub(crate) struct ExecutionArgs {
     seed: u64,
 }
 
-/// A number, such as 1.5 or 1e-3. Whether it must be finite or positive is the command's to say.
+/// Parses a number, such as 1.5 or 1e-3. The command checks whether it must be finite or positive.
 pub(crate) fn real(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| "give a number, such as 1.5, -2 or 1e-3".to_owned())
 }
 
-/// Beyond this not every whole number is an f64.
+/// Above this not every integer can be represented as an f64.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A whole number, such as 100000 or 1e5.

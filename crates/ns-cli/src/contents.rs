@@ -1,4 +1,4 @@
-//! What is in a workspace, as `inspect` and `validate` show it.
+//! The contents of a workspace, as `inspect` and `validate` show them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ns_inference::report::{Part, Table};
 use ns_translate::pyhf::Problem;
 use serde::Serialize;
 
-/// The keys of `inspect` and `validate`. What a broken workspace does not let us know is null.
+/// The keys of `inspect` and `validate`. Keys that an invalid workspace leaves unknown are null.
 #[derive(Debug, Serialize)]
 pub(crate) struct Contents {
     pub(crate) measurement: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct ParameterRow {
     pub(crate) modifiers: Vec<&'static str>,
 }
 
-/// A problem with its place and remedy.
+/// A problem with its path and remedy.
 #[derive(Debug, Serialize)]
 pub(crate) struct ProblemRow {
     pub(crate) severity: String,
@@ -77,7 +77,7 @@ impl From<&Problem> for ProblemRow {
 }
 
 impl Contents {
-    /// What a broken workspace lets us say: its problems.
+    /// The contents of an invalid workspace: its problems.
     pub(crate) fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
             measurement: None,

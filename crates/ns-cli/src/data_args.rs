@@ -1,4 +1,4 @@
-//! Flags that every analysis shares: which data, what is held, where fits start.
+//! Flags of every analysis: the data, fixed parameters, and start points.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Commands whose result is a workspace: the document itself goes out, so that it can be piped
-//! on, and what was done to it is told on standard error.
+//! Commands whose result is a workspace. The document is written to standard output, so that it can be piped,
+//! and a report of the changes to standard error.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) struct DocumentArgs {
 }
 
 impl DocumentArgs {
-    /// Opens the place of the document before the work.
+    /// Opens the output before the work.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -36,14 +36,14 @@ impl DocumentArgs {
         Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet })
     }
 
-    /// Says one thing, unless nobody wants to know.
+    /// Prints one line to standard error, unless `--quiet` is given.
     pub(crate) fn say(&self, verb: &str, what: &str) {
         if !self.quiet {
             complain(verb, what);
         }
     }
 
-    /// Tells what an operation did, unless nobody wants to know.
+    /// Prints what an operation did, unless `--quiet` is given.
     pub(crate) fn tell(&self, operation: Operation, edited: &Edited) {
         if self.quiet {
             return;
@@ -85,8 +85,8 @@ pub(crate) fn write(output: Output, workspace: &impl Serialize) -> Result<(), Cl
     output.deliver(&bytes)
 }
 
-/// One line for each object in an array and each key of the outermost object: each modifier has
-/// a line, numbers stay together, and versions of a file can be compared line by line.
+/// Writes one line for each object in an array and each key of the outermost object. So each modifier has
+/// a line, arrays of numbers stay on one line, and versions of a file can be compared line by line.
 #[derive(Default)]
 struct Lines {
     depth: usize,

@@ -1,4 +1,4 @@
-//! One place that turns every error into words and an exit code.
+//! Turns every error into a message and an exit code.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,10 +10,10 @@ use ns_translate::pyhf::WorkspaceError;
 use ns_viz::PictureError;
 use thiserror::Error;
 
-/// What the process tells its caller.
+/// The exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything was done.
+    /// Success.
     Done = 0,
     /// The analysis failed.
     Failed = 1,
@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Input = 2,
     /// The device asked for is not there.
     Device = 3,
-    /// Interrupted, finished part written.
+    /// Interrupted; the finished part was written.
     Interrupted = 130,
 }
 
@@ -42,7 +42,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command has no result.
+/// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
     /// The workspace or a patch.
@@ -77,7 +77,7 @@ pub(crate) enum CliError {
         path: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
-        /// Where the content is instead, after a semicolon; empty if nowhere.
+        /// Where the content was written instead, after a semicolon; empty if nowhere.
         instead: &'static str,
     },
     /// A picture cannot be drawn.
@@ -93,13 +93,13 @@ pub(crate) enum CliError {
     Json(#[from] serde_json::Error),
 }
 
-/// Whether a file cannot be written because of what was asked for, not because a disk is full.
+/// Whether a file cannot be written because of wrong usage (such as a missing folder), not because a disk is full.
 fn wrong_place(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
-/// Where the names are that an error misses. In Python it is another place.
+/// Where the user finds the existing names, for an error about an unknown name. Python has another text.
 fn where_names_are(error: &InferenceError) -> &'static str {
     match error {
         error if !error.is_unknown_name() => "",

@@ -1,5 +1,5 @@
-//! The last guard around the program: a panic, which is a bug, becomes a message and exit code 1, and the work has a stack of
-//! its own, whatever the shell allows.
+//! Runs the program on a thread of its own. A panic, which is a bug, becomes a message and exit code 1. The stack of the thread
+//! does not depend on the limits of the shell.
 
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use std::thread::Builder;
 use crate::error::Exit;
 use crate::output::complain;
 
-/// Bytes of the stack, as many as shells usually allow; only what is touched is used.
+/// Bytes of the stack, the usual limit of shells. Only pages that are used take memory.
 const STACK: usize = 8 << 20;
 
-/// What the first panic said, and where.
+/// Message and location of the first panic.
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs the program.
@@ -26,7 +26,7 @@ pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
     }));
     let ended = match Builder::new().name("nextstat".into()).stack_size(STACK).spawn(program) {
         Ok(thread) => thread.join(),
-        // Where no thread can be started, the stack there is will have to do.
+        // If no thread can be started, the program runs on the existing stack.
         Err(_) => catch_unwind(AssertUnwindSafe(program)),
     };
     ended.unwrap_or_else(|_| {
@@ -45,7 +45,7 @@ pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
     })
 }
 
-/// Keeps what the first panic said; those that follow from it are of no interest.
+/// Keeps the message of the first panic, and ignores those that follow from it.
 fn note(panic: &PanicHookInfo<'_>) {
     let said = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));

@@ -1,6 +1,6 @@
 //! Ctrl-C, or the SIGTERM of a batch system: the first asks the work to stop and write what is done, the
-//! second ends the process, and so does the first one before the work. What is written beside its place then goes, so
-//! that no half-written file stays. Signals that whoever started the program has ignored (`nohup`, `trap ''`) stay ignored.
+//! second ends the process, and so does the first one before the work. Temporary files are then removed, so
+//! that no half-written file remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 /// Set by a signal during the work.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether somebody looks at [`STOP`].
+/// Whether the program checks [`STOP`].
 static WORKING: AtomicBool = AtomicBool::new(false);
 
-/// Files that are written beside their places. One that has been moved there is no longer at its path.
+/// Temporary files, which are moved to their final path when they are complete.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Listens from now on; returns the flag that the first Ctrl-C sets.
+/// Handles signals from now on; returns the flag that the first Ctrl-C sets.
 pub(crate) fn listen() -> &'static AtomicBool {
     WORKING.store(true, Ordering::SeqCst);
     handle();
@@ -34,7 +34,7 @@ fn handle() {
     let set = ctrlc::set_handler(|| {
         if !WORKING.load(Ordering::SeqCst) || STOP.swap(true, Ordering::Relaxed) {
             for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                // Nobody is left to be told.
+                // Errors cannot be reported any more.
                 let _ = std::fs::remove_file(path);
             }
             std::process::exit(crate::error::Exit::Interrupted as i32);
@@ -49,7 +49,7 @@ fn handle() {
 mod ignored {
     use std::ffi::c_int;
 
-    /// Those that the handler takes.
+    /// The signals that the handler handles.
     const TAKEN: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
     /// Signals that are ignored at the moment.
@@ -68,7 +68,7 @@ mod ignored {
     /// Ignores them again.
     pub(super) fn ignore(signals: &[c_int]) {
         for signal in signals {
-            // SAFETY: no code of ours runs for an ignored signal.
+            // SAFETY: an ignored signal runs no handler.
             unsafe { libc::signal(*signal, libc::SIG_IGN) };
         }
     }

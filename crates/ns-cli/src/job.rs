@@ -1,5 +1,5 @@
-//! What every analysis command does around its one call of the library: open output, model and
-//! session before the work; show progress and hear Ctrl-C during it; write the result after it.
+//! What every analysis command does around its call of the library. Before the work it opens output, model and
+//! session; during the work it shows progress and handles Ctrl-C; after the work it writes the result.
 
 use std::time::Instant;
 
@@ -15,19 +15,20 @@ use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
 use crate::{interrupt, load};
 
-/// One command at work.
+/// A running command.
 pub(crate) struct Job {
     started: Instant,
     output: Output,
     quiet: bool,
     pub(crate) model: Model,
     session: Box<dyn Session>,
-    /// Why it is on its device, where `auto` chose.
+    /// Why the device was chosen, if `auto` chose it.
     reason: Option<String>,
 }
 
 impl Job {
-    /// Opens everything that can be wrong, the cheapest first. `work` is what waits for the session.
+    /// Opens output, model and session, so that errors are found before the work; the cheapest check comes first. `work` describes
+    /// what will be computed, for the choice of `auto`.
     ///
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not there.

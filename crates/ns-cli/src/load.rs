@@ -1,4 +1,4 @@
-//! From the flags to a workspace and a model.
+//! Loads the workspace and the model that the flags describe.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use ns_translate::pyhf::{
 use crate::args::ModelArgs;
 use crate::error::CliError;
 
-/// What a user calls the input.
+/// The name of the input for messages.
 pub(crate) fn origin(args: &ModelArgs) -> String {
     shown(&args.input)
 }
 
-/// A path as users call it.
+/// The name of a path for messages.
 pub(crate) fn shown(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
@@ -55,7 +55,7 @@ pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), 
 /// The patches that flags name, `-` from standard input.
 ///
 /// # Errors
-/// If one cannot be read or is none.
+/// If one cannot be read or is not a patch.
 pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, WorkspaceError> {
     let load = |argument: &PatchArgument| {
         if argument.is_standard_input() { argument.parse(&read(&argument.file)?) } else { argument.load() }
@@ -109,7 +109,7 @@ pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 
-/// A model of a file as it stands.
+/// A model of a file without patches.
 ///
 /// # Errors
 /// As [`model`].
@@ -120,7 +120,7 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }
 
-/// How the flags want the workspace read.
+/// How to read the workspace, from the flags.
 pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
     ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }
 }

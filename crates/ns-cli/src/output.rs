@@ -1,5 +1,5 @@
-//! The one door through which everything is printed or written. What comes from files is escaped here: names cannot steer a
-//! terminal.
+//! Everything that is printed or written passes through this file. Text from files is escaped here, so that names cannot control
+//! a terminal.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -29,9 +29,10 @@ enum Target {
     File(PendingFile),
 }
 
-/// A file that appears whole or not at all.
+/// A file that is written completely or not at all.
 pub(crate) enum PendingFile {
-    /// A regular file, written beside its place and moved there at the end, with the mode of the one that it replaces.
+    /// A regular file. It is written to a temporary file in the same folder and moved at the end, with the mode of the file that it
+    /// replaces.
     Whole(NamedTempFile, PathBuf, Option<Permissions>),
     /// A pipe or device, which cannot be replaced.
     Stream(File, PathBuf),
@@ -90,8 +91,8 @@ impl Output {
         self.deliver(&bytes)
     }
 
-    /// Writes bytes as they are. A result whose file cannot be written after all goes to standard output, so that the work
-    /// was not for nothing.
+    /// Writes bytes unchanged. If the file cannot be written after all, the result goes to standard output, so that it is not
+    /// lost.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -142,7 +143,7 @@ impl PendingFile {
                 // Through a link, so that the link stays and its target is replaced.
                 let path = target(path);
                 if found.is_ok() {
-                    // Replacing it would need no right to write it: who has protected it means it.
+                    // A protected file could be replaced without write permission; it must not be.
                     File::options().append(true).open(&path).map_err(failed)?;
                 }
                 let mode = found.ok().map(|found| found.permissions());
@@ -159,10 +160,10 @@ impl PendingFile {
         }
     }
 
-    /// Writes everything and puts the file in its place.
+    /// Writes everything and moves the file to its path.
     ///
     /// # Errors
-    /// If the disk is full or the place has gone.
+    /// If the disk is full or the folder no longer exists.
     pub(crate) fn finish(self, bytes: &[u8]) -> Result<(), CliError> {
         match self {
             Self::Whole(mut file, path, mode) => {
@@ -185,7 +186,7 @@ impl PendingFile {
     }
 }
 
-/// The file that is meant: where a link points, whether something is there already or not.
+/// The file that a path refers to: links are followed, also if the target does not exist.
 fn target(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -198,7 +199,7 @@ fn target(path: &Path) -> PathBuf {
     path
 }
 
-/// Links that are followed one after the other, as Linux has it.
+/// The most links that are followed one after another, as on Linux.
 const MOST_LINKS: usize = 40;
 
 /// Makes sure that no two flags name the same file, however they write it: the second one written would take
@@ -227,7 +228,7 @@ pub(crate) fn distinct<'a>(
     Ok(())
 }
 
-/// A path by which a file is known however it is written; the file need not be there yet.
+/// The absolute path of a file, without links. The file need not exist.
 fn place(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -239,7 +240,7 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Why no file could be made in a folder, without the passing name that nobody asked for.
+/// Why no file could be created in a folder, without the name of the temporary file.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {
         let why = format!("the folder {} does not exist", folder.display());
@@ -251,7 +252,7 @@ fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     io::Error::new(error.kind(), words)
 }
 
-/// One message on standard error. Nobody can be told that this failed.
+/// Prints a message to standard error. Errors are ignored, because they cannot be reported.
 pub(crate) fn complain(kind: &str, message: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", plain_lines(message));
 }

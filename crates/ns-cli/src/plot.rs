@@ -1,4 +1,4 @@
-//! Pictures beside a result: the file is checked before the work and written after it.
+//! Pictures of a result: the file is checked before the work and written after it.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ impl Plots {
         self.files.iter().any(|(known, _)| *known == flag)
     }
 
-    /// What the result should say of names that the pictures cannot show.
+    /// Warnings about names that the pictures cannot show.
     pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
         if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
             return None;
@@ -83,8 +83,8 @@ impl Plots {
         ns_viz::font_warning(parameters.chain(channels).chain(samples.map(|sample| sample.name.as_str())))
     }
 
-    /// Draws every picture that was asked for and writes it; `exit` is what the command ends in without
-    /// them. One picture that cannot be drawn does not take the others with it.
+    /// Draws and writes every picture. `exit` is the exit code of the command without
+    /// pictures. If one picture cannot be drawn, the others still are.
     ///
     /// # Errors
     /// If a file cannot be written, when nothing else went wrong before.
@@ -105,7 +105,7 @@ impl Plots {
                 other => other,
             });
             if let Err(error) = drawn.and_then(write) {
-                // The last one is told by the caller, the earlier ones here.
+                // The caller reports the last error; earlier ones are reported here.
                 if let Some(earlier) = failed.replace(error) {
                     complain("error", &earlier.to_string());
                 }
@@ -114,7 +114,7 @@ impl Plots {
         match failed {
             None => Ok(exit),
             Some(error) if exit == Exit::Done => Err(error),
-            // What went wrong before is the news; the picture is missing because of it.
+            // An earlier failure is reported instead: it is why the picture is missing.
             Some(error) => {
                 complain("error", &error.to_string());
                 Ok(exit)

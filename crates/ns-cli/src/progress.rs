@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ns_core::Observer;
 
-/// A bar that hears about finished fits.
+/// A bar that shows the number of finished fits.
 pub(crate) struct Bar {
     bar: ProgressBar,
     visible: bool,
@@ -40,7 +40,7 @@ impl Bar {
         Self { bar, visible, shown: Once::new(), done: AtomicU64::new(0) }
     }
 
-    /// Takes the bar away, before anything else is written.
+    /// Removes the bar, before anything else is written.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! Toys that are saved as they are run: the flags, and the way from a run to its file.
+//! Saves toys while they are run: the flags, and writing a run to its file.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -58,16 +58,16 @@ impl SaveArgs {
         self.batch
     }
 
-    /// Takes the place of the file, before any work.
+    /// Claims the path of the file, before any work.
     ///
     /// # Errors
-    /// If it cannot be written, another run is there, or it is where the result goes, too.
+    /// If it cannot be written, if another run uses it, or if the result goes to the same path.
     pub(crate) fn claim(&self, result: Option<&Path>) -> Result<Option<ToyDestination>, CliError> {
         distinct([("--output", result), ("--save", self.save.as_deref())])?;
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs what is missing and hands over all rows, those of an earlier run included.
+    /// Runs the missing toys and hands over all rows, including those of an earlier run.
     ///
     /// # Errors
     /// If the device fails or the file cannot be written.
@@ -131,12 +131,12 @@ pub(crate) struct Done {
     earlier: u64,
     rows: u64,
     pub(crate) interrupted: bool,
-    /// Of what was run now.
+    /// Toys of this run.
     pub(crate) toys_per_s: Option<f64>,
 }
 
 impl Done {
-    /// What a reader of the numbers should know about the run.
+    /// Warnings about the run.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut list = Vec::new();
         if self.interrupted {
@@ -150,19 +150,19 @@ impl Done {
         list
     }
 
-    /// Where the toys come from, for people; nothing if all were run now.
+    /// Where the toys come from, as text; nothing if all of them were run now.
     pub(crate) fn about(&self) -> Option<Part> {
         let text = || format!("{} of {} toys from an earlier run", self.earlier, self.rows);
         (self.earlier > 0).then(|| Part::Text(text()))
     }
 }
 
-/// What both kinds of runs have in common.
+/// The common interface of both kinds of runs.
 pub(crate) trait Toys<'a>: Sized {
-    /// What is kept of a toy.
+    /// The row that is kept of a toy.
     type Row: StoredRow;
 
-    /// What decides the toys' numbers.
+    /// The header, which determines the numbers of the toys.
     fn header(&self) -> &<Self::Row as StoredRow>::Header;
 
     /// Takes up a run that was begun earlier.
@@ -188,9 +188,9 @@ pub(crate) trait Toys<'a>: Sized {
     ) -> Result<ToyRun, InferenceError>;
 }
 
-/// Takes rows of either kind.
+/// Receives rows of either kind.
 pub(crate) trait Take<R> {
-    /// Takes further rows.
+    /// Receives further rows.
     fn take(&mut self, rows: &[R]) -> Result<(), InferenceError>;
 }
 
@@ -208,7 +208,7 @@ impl<R> Take<R> for Direct<'_, R> {
     }
 }
 
-/// Saves rows, and remembers why it could not.
+/// Saves rows, and keeps the error if that fails.
 struct Saver<'a, R: StoredRow> {
     recording: &'a mut Recording<R>,
     failure: Option<StoreError>,
@@ -223,7 +223,7 @@ impl<R: StoredRow> Take<R> for Saver<'_, R> {
     }
 }
 
-/// Makes one sink of the other.
+/// Adapts one kind of sink to the other.
 struct Sink<'a, R>(&'a mut dyn Take<R>);
 
 impl RowSink for Sink<'_, ToyRow> {

@@ -1,5 +1,5 @@
-//! Whether standard output was closed when the program started (`>&-`). Before `main` Rust puts the null device in its place, and
-//! a result would vanish there without a word.
+//! Finds out whether standard output was closed when the program started (`>&-`). Before `main` Rust replaces it by the null device,
+//! where a result would be lost without an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

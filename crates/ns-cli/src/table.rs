@@ -1,4 +1,4 @@
-//! Tables for people: aligned, within the terminal's width.
+//! Aligned tables within the width of the terminal.
 
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
@@ -7,13 +7,13 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Columns of text where no terminal says how many there are.
+/// Width of a table if standard output is no terminal.
 const WIDTH: usize = 100;
 
-/// Narrower than this, nothing is readable, and terminals that do not know their width say 0.
+/// The least width of a table. Terminals that do not know their width report 0.
 const NARROWEST: u16 = 20;
 
-/// Characters of a name that stand side by side, however narrow the terminal.
+/// The least width of the first column, however narrow the terminal.
 const LEAST_NAME: usize = 12;
 
 /// What people read of a result.
@@ -109,8 +109,8 @@ fn arranged(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Gives every column beyond the first the room for its longest word, and the first all it wants if that
-/// fits then.
+/// Makes every column but the first as wide as its longest word, and the first as wide as it needs, if that
+/// fits.
 fn arrange(table: &mut Table, width: usize) {
     let contents = table.column_max_content_widths();
     // Two blanks around every cell and one between.
@@ -133,7 +133,7 @@ fn arrange(table: &mut Table, width: usize) {
         if needed <= width {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if needed - names + room > width {
-            // The terminal breaks lines that are too long; names one letter to a line help nobody.
+            // The terminal breaks lines that are too long; names with one letter per line would be unreadable.
             let least = u16::try_from(room).unwrap_or(u16::MAX).saturating_add(column.padding_width());
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(least)));
         }

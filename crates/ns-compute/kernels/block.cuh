@@ -1,7 +1,7 @@
 // What a block of threads is: indices, barriers, sums in a fixed order.
 //
-// Everything else is written in terms of these, so that the same sources compile for the processor (processor.hpp): that is
-// how they are tested on machines without a card.
+// Everything else is written in terms of these, so that the same sources compile for the CPU (cpu.hpp): that is
+// how they are tested on machines without a GPU.
 #pragma once
 #include <stdint.h>
 
@@ -83,7 +83,7 @@ NS_DEVICE double reciprocal(double x) {
 }  // namespace ns
 
 #else
-#include "processor.hpp"
+#include "cpu.hpp"
 #endif
 
 namespace ns {

@@ -36,10 +36,10 @@ constexpr double EDM_MARGIN = 10.0;
 constexpr double RECOGNISABLE = 0.001;
 // How close the point ahead must be to that of the known minimum, in widths of the constraints.
 constexpr double CLOSE = 0.03;
-// `RECOGNISABLE` of the kernels where nothing bends much: two minima then lie widths apart.
-constexpr double RECOGNISABLE_UNLESS_BENT = 0.25;
-// `CLOSE` of the kernels where nothing bends much.
-constexpr double CLOSE_UNLESS_BENT = 0.2;
+// `RECOGNISABLE` of the kernels where nothing is strongly nonlinear: two minima then lie widths apart.
+constexpr double RECOGNISABLE_UNLESS_NONLINEAR = 0.25;
+// `CLOSE` of the kernels where nothing is strongly nonlinear.
+constexpr double CLOSE_UNLESS_NONLINEAR = 0.2;
 // A minimum that is lower by less than this is the same one.
 constexpr double SAME = 3e-7;
 // The same between kinks, where minima of neighbouring orthants differ by less, and in fits of their own.
@@ -86,15 +86,15 @@ constexpr int MOST_WARPS = 4;
 // Sums that a block takes at a time.
 constexpr int MOST_SUMS = 4;
 // Numbers of a block's sums: partial sums meet in one of two places, in turn.
-constexpr int SUMS_ROOM = 32;
-// Behind them in ROOM: what the block is at,
-constexpr int TICKET_AT = 32;
+constexpr int SUMS_SIZE = 32;
+// Behind them in BLOCK_DATA: what the block is at,
+constexpr int PROGRESS_AT = 32;
 // a copy of the metric,
 constexpr int METRIC_AT = 40;
 // the limited memory;
 constexpr int MEMORY_AT = 60;
-// and all numbers in ROOM.
-constexpr int ROOM_SIZE = 84;
+// and all numbers in BLOCK_DATA.
+constexpr int BLOCK_DATA_SIZE = 84;
 // Partial sums of a block in PARTS.
 constexpr int MOST_PARTS = 128;
 // Numbers that an inversion needs at least in COLUMN, whatever the size of the matrix.
@@ -128,7 +128,7 @@ constexpr int START_EARLIER = 1;
 constexpr int START_ALONG = 2;
 // How a fit ended: certified,
 constexpr int CONVERGED = 0;
-// left to the processor,
+// left to the CPU,
 constexpr int LEFT = 1;
 // or not needed.
 constexpr int NOT_NEEDED = 2;

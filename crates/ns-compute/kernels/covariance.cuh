@@ -150,12 +150,12 @@ NS_DEVICE void give_up(const CovarianceLaunch& launch, int which) {
     }
 }
 
-NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* far) {
+NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* in_global) {
     int n = launch.n, rows = (n + TILE - 1) / TILE * TILE;
     double* room = ns_shared;
     Table table = {room, room + rows, room + 2 * rows, room + 3 * rows, room + (3 + TILE) * rows, nullptr, nullptr, 0, 0};
     table.row = (int*)(room + (3 + 2 * TILE) * rows);
-    table.matrix = launch.near ? room + table_size(n) : far;
+    table.matrix = launch.in_shared ? room + table_size(n) : in_global;
     int* moves = table.row + rows;
     double* hessian = launch.hessians + (size_t)which * n * n;
     const double* gradient = launch.gradients + (size_t)which * n;
@@ -256,8 +256,8 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
 }
 
 NS_DEVICE void covariance_block(const CovarianceLaunch& launch, int block, int blocks) {
-    double* far = launch.slab + (size_t)block * launch.slab_stride;
-    for (int which = block; which < launch.n_matrices; which += blocks) covariance_of(launch, which, far);
+    double* in_global = launch.slab + (size_t)block * launch.slab_stride;
+    for (int which = block; which < launch.n_matrices; which += blocks) covariance_of(launch, which, in_global);
 }
 
 }  // namespace ns

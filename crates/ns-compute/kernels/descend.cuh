@@ -17,7 +17,7 @@ struct Descent {
 };
 
 // A minimum already known: value, and parameters in SNAPSHOT.
-struct Known {
+struct KnownMinimum {
     double value;
     bool any;
 };
@@ -38,9 +38,9 @@ NS_DEVICE double side_of(double half, double& slope) {
 
 // Moves to the trial point: remembers the step, finds what is held, sets the slope. Returns whether that changed
 // what is held, or on which side of a kink a parameter is.
-template <bool NEAR, bool KINKS>
+template <bool SHARED, bool KINKS>
 NS_DEVICE bool absorb(
-    const Plan& plan, Codes codes, const State<NEAR>& state, bool fresh, Memory& memory, Sums& sums
+    const Plan& plan, Codes codes, const State<SHARED>& state, bool fresh, Memory& memory, Sums& sums
 ) {
     double *theta = state[THETA], *slope = state[SLOPE], *held = state[HELD];
     const double *trial = state[TRIAL], *gradient = state[GRADIENT];
@@ -89,9 +89,9 @@ NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
 }
 
 // The box of a step from `theta`: the orthant's, where parameters have kinks.
-template <bool NEAR, bool KINKS>
+template <bool SHARED, bool KINKS>
 NS_DEVICE void box(
-    const Plan& plan, Codes codes, const State<NEAR>& state, int p, double theta, double& lower, double& upper
+    const Plan& plan, Codes codes, const State<SHARED>& state, int p, double theta, double& lower, double& upper
 ) {
     lower = state[LOWER][p];
     upper = state[UPPER][p];
@@ -104,8 +104,8 @@ NS_DEVICE void box(
 }
 
 // The longest part of the direction, at most 1, that stays in the box.
-template <bool NEAR>
-NS_DEVICE double reach(const Plan& plan, const State<NEAR>& state, Sums& sums) {
+template <bool SHARED>
+NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double least = 1.0;
@@ -122,13 +122,13 @@ NS_DEVICE double reach(const Plan& plan, const State<NEAR>& state, Sums& sums) {
 }
 
 // Holds the parameters that sit on a bound (or a kink) and would leave the box; true if there were any.
-template <bool NEAR, bool KINKS>
-NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<NEAR>& state, Sums& sums) {
+template <bool SHARED, bool KINKS>
+NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     double *held = state[HELD], *slope = state[SLOPE], any = 0.0;
     NS_EACH(p, plan.n_params) {
         double step = direction[p], lower = state[LOWER][p], upper = state[UPPER][p];
-        if (KINKS) box<NEAR, KINKS>(plan, codes, state, p, theta[p], lower, upper);
+        if (KINKS) box<SHARED, KINKS>(plan, codes, state, p, theta[p], lower, upper);
         bool outward = (theta[p] <= lower && step < 0.0) || (theta[p] >= upper && step > 0.0);
         if (outward && held[p] == 0.0) {
             held[p] = 1.0;
@@ -139,14 +139,14 @@ NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<NEAR>& sta
     return sums.one(any) != 0.0;
 }
 
-// The same inside the box of the orthant, whose edges bend the way. Returns the product of that step with the slope.
-template <bool NEAR>
-NS_DEVICE double advance_bent(const Plan& plan, Codes codes, const State<NEAR>& state, double length, Sums& sums) {
+// The same inside the box of the orthant, whose edges lie in the way. Returns the product of that step with the slope.
+template <bool SHARED>
+NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<SHARED>& state, double length, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION], *slope = state[SLOPE];
     double *trial = state[TRIAL], product = 0.0;
     NS_EACH(p, plan.n_params) {
         double lower, upper, x = theta[p];
-        box<NEAR, true>(plan, codes, state, p, x, lower, upper);
+        box<SHARED, true>(plan, codes, state, p, x, lower, upper);
         double to = fmin(fmax(fma(length, direction[p], x), lower), upper);
         trial[p] = state[HELD][p] != 0.0 ? x : to;
         product = fma(slope[p], trial[p] - x, product);
@@ -155,8 +155,8 @@ NS_DEVICE double advance_bent(const Plan& plan, Codes codes, const State<NEAR>& 
 }
 
 // TRIAL = THETA + length DIRECTION, inside the box.
-template <bool NEAR>
-NS_DEVICE void advance(const Plan& plan, const State<NEAR>& state, double length) {
+template <bool SHARED>
+NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double length) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
     const double *lower = state[LOWER], *upper = state[UPPER];
     double* trial = state[TRIAL];
@@ -168,8 +168,8 @@ NS_DEVICE void advance(const Plan& plan, const State<NEAR>& state, double length
 }
 
 // Keeps what a descent ended with, where `to` says: parameters, what is held, bins that expect nothing.
-template <bool NEAR>
-NS_DEVICE void keep(const Plan& plan, const State<NEAR>& state, const State<NEAR>& to) {
+template <bool SHARED>
+NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SHARED>& to) {
     NS_EACH(p, plan.n_params) {
         to[BEST][p] = state[THETA][p];
         to[BEST_HELD][p] = state[HELD][p];
@@ -178,20 +178,20 @@ NS_DEVICE void keep(const Plan& plan, const State<NEAR>& state, const State<NEAR
 }
 
 // Whether the descent is about to end in the known minimum: value and point that it predicts agree.
-template <bool NEAR, bool KINKS>
+template <bool SHARED, bool KINKS>
 NS_DEVICE bool awaits(
-    const Plan& plan, Codes codes, const State<NEAR>& state, const Descent& at, double known, Sums& sums
+    const Plan& plan, Codes codes, const State<SHARED>& state, const Descent& at, double known, Sums& sums
 ) {
     double predicted = at.value - at.edm;
-    if (at.edm > (plan.bent ? RECOGNISABLE : RECOGNISABLE_UNLESS_BENT) || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
+    if (at.edm > (plan.strongly_nonlinear ? RECOGNISABLE : RECOGNISABLE_UNLESS_NONLINEAR) || fabs(predicted - known) > 0.5 * at.edm + SAME) return false;
     const double *theta = state[THETA], *direction = state[DIRECTION], *there = state[SNAPSHOT];
-    double away = 0.0, close = plan.bent ? CLOSE : CLOSE_UNLESS_BENT;
+    double away = 0.0, close = plan.strongly_nonlinear ? CLOSE : CLOSE_UNLESS_NONLINEAR;
     NS_EACH(p, plan.n_params) {
         double width = plan.width[p], scale = width > 0.0 ? width : fabs(there[p]);
         double to = theta[p] + direction[p];
         if (KINKS) {
             double lower, upper;
-            box<NEAR, KINKS>(plan, codes, state, p, theta[p], lower, upper);
+            box<SHARED, KINKS>(plan, codes, state, p, theta[p], lower, upper);
             to = fmin(fmax(to, lower), upper);
             // Minima of neighbouring orthants lie close to each other.
             if (codes.kinks && plan.kinked[p] && (to > 0.0) - (to < 0.0) != (there[p] > 0.0) - (there[p] < 0.0)) away = 1.0;
@@ -202,9 +202,9 @@ NS_DEVICE bool awaits(
 }
 
 // The direction from where the descent is; false if the metric fails.
-template <bool NEAR, bool KINKS>
+template <bool SHARED, bool KINKS>
 NS_DEVICE bool direct(
-    const Plan& plan, Codes codes, const Metric& metric, const State<NEAR>& state, Memory& memory, Descent& at,
+    const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, Memory& memory, Descent& at,
     bool renew, Sums& sums
 ) {
     for (int pin = 0;; pin++) {
@@ -221,7 +221,7 @@ NS_DEVICE bool direct(
             if (!(at.length < SHORTEST_REACH)) return true;
             if (pin == MOST_PINS) return false;
         }
-        if (!pin_outward<NEAR, KINKS>(plan, codes, state, sums)) return true;
+        if (!pin_outward<SHARED, KINKS>(plan, codes, state, sums)) return true;
         memory.used = 0;
     }
 }
@@ -229,14 +229,14 @@ NS_DEVICE bool direct(
 // Descends from START (all parameters, inside the box) to a certificate, or gives up. With a known minimum it
 // also ends, without a certificate, once it will not get below that. The point is in THETA. With `probe` it ends with the
 // value at START.
-template <bool NEAR, bool KINKS>
+template <bool SHARED, bool KINKS>
 NS_DEVICE Descent descend(
-    const Plan& plan, Codes codes, const Metric& metric, const State<NEAR>& state, Known known, bool probe, Sums& sums
+    const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, KnownMinimum known, bool probe, Sums& sums
 ) {
     Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
     // What the first order promises of the step, where edges bend it.
     double promised = 0.0;
-    double* room = state[ROOM] + MEMORY_AT;
+    double* room = state[BLOCK_DATA] + MEMORY_AT;
     Memory memory = {room, room + PAIRS, 0, 0, false};
     barrier();
     NS_EACH(p, plan.n_params) {
@@ -250,7 +250,7 @@ NS_DEVICE Descent descend(
     }
     barrier();
     for (;;) {
-        Value here = evaluate<NEAR, KINKS>(plan, codes, state, state[TRIAL], sums);
+        Value here = evaluate<SHARED, KINKS>(plan, codes, state, state[TRIAL], sums);
         at.evaluations++;
         double value = here.main + here.constraint;
         if (KINKS && probe) {
@@ -269,7 +269,7 @@ NS_DEVICE Descent descend(
             }
             at.length *= SHORTENED;
             if (KINKS) {
-                promised = advance_bent(plan, codes, state, at.length, sums);
+                promised = advance_along_edges(plan, codes, state, at.length, sums);
             } else {
                 advance(plan, state, at.length);
             }
@@ -281,13 +281,13 @@ NS_DEVICE Descent descend(
         at.noise = here.noise;
         at.trials = 0;
         at.iterations++;
-        bool turned = absorb<NEAR, KINKS>(plan, codes, state, fresh, memory, sums);
+        bool turned = absorb<SHARED, KINKS>(plan, codes, state, fresh, memory, sums);
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
         bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
                      at.iterations > HARD || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
-        if (!direct<NEAR, KINKS>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;
+        if (!direct<SHARED, KINKS>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;
         at.last_edm = fresh ? infinity() : at.edm;
         at.edm = -0.5 * at.descent;
         if (fresh) {
@@ -302,12 +302,12 @@ NS_DEVICE Descent descend(
             at.converged = true;
             return at;
         }
-        if (known.any && at.edm <= RECOGNISABLE_UNLESS_BENT) {
+        if (known.any && at.edm <= RECOGNISABLE_UNLESS_NONLINEAR) {
             if (at.edm <= FORESEEABLE && at.value - EDM_MARGIN * at.edm >= known.value - (KINKS ? LOWER_BY : SAME)) return at;
-            if (awaits<NEAR, KINKS>(plan, codes, state, at, known.value, sums)) return at;
+            if (awaits<SHARED, KINKS>(plan, codes, state, at, known.value, sums)) return at;
         }
         if (KINKS) {
-            promised = advance_bent(plan, codes, state, at.length, sums);
+            promised = advance_along_edges(plan, codes, state, at.length, sums);
         } else {
             advance(plan, state, at.length);
         }

@@ -34,8 +34,8 @@ struct Value {
 };
 
 // normsys factors, sorted by block (FACTOR), and their relative derivatives, sorted by parameter (RATIO).
-template <bool NEAR>
-NS_DEVICE void terms(const Plan& plan, int code, const State<NEAR>& state, const double* theta) {
+template <bool SHARED>
+NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
 #pragma unroll 2
     for (int i = thread(); i < plan.n_terms; i += threads()) {
@@ -50,8 +50,8 @@ NS_DEVICE void terms(const Plan& plan, int code, const State<NEAR>& state, const
 }
 
 // Products of the normsys factors of blocks (NORM), with scalar factors (SCALE). Returns the least of this thread's.
-template <bool NEAR>
-NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const double* theta) {
+template <bool SHARED>
+NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double* factor = state[FACTOR];
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
@@ -94,13 +94,13 @@ NS_DEVICE double block_factors(const Plan& plan, const State<NEAR>& state, const
 }
 
 // Nominal plus additive variations, and products of per-bin factors, of all cells.
-template <bool NEAR>
-NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* theta) {
+template <bool SHARED>
+NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double* theta) {
     double *additive = state[ADDITIVE], *product = state[BINWISE];
     const double* curved = state[CURVED];
     NS_EACH(cell, plan.n_cells) {
         int2 range = plan.slice[slice_of(cell)];
-        double sum = plan.nominal[cell], bent = 0.0;
+        double sum = plan.nominal[cell], curve_sum = 0.0;
         int only = plan.cell_factor[cell];
         // Slices are filled up to whole multiples.
         for (int i = range.x + place_in_slice(cell); i < range.y; i += AT_A_TIME * WARP) {
@@ -114,10 +114,10 @@ NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* t
 #pragma unroll
             for (int u = 0; u < AT_A_TIME; u++) {
                 sum = fma(theta[p[u]], shape[u].a, sum);
-                bent = fma(curved[p[u]], shape[u].b, bent);
+                curve_sum = fma(curved[p[u]], shape[u].b, curve_sum);
             }
         }
-        additive[cell] = sum + bent;
+        additive[cell] = sum + curve_sum;
         product[cell] = only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
     }
 }
@@ -126,8 +126,8 @@ NS_DEVICE void cells(const Plan& plan, const State<NEAR>& state, const double* t
 constexpr int SHORT = 4;
 
 // The Poisson term of bin `b`; adds it to `main` and `noise`.
-template <bool NEAR>
-NS_DEVICE void count(const State<NEAR>& state, int b, double lambda, double& main, double& noise) {
+template <bool SHARED>
+NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& main, double& noise) {
     double n = state[MAIN][b];
     double term = poisson_term(lambda, n);
     main += term;
@@ -140,8 +140,8 @@ NS_DEVICE void count(const State<NEAR>& state, int b, double lambda, double& mai
 }
 
 // Expected yields and Poisson terms of the main bins; adds this thread's part to `main` and `noise`.
-template <bool NEAR>
-NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, double& noise) {
+template <bool SHARED>
+NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, double& noise) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
     if (plan.n_cells < SHORT * plan.n_bins) {
         NS_EACH(b, plan.n_bins) {
@@ -170,9 +170,9 @@ NS_DEVICE void bins(const Plan& plan, const State<NEAR>& state, double& main, do
 }
 
 // Constraint terms: sets GRADIENT to their slopes; adds this thread's part to `constraint` and `noise`.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void constraints(
-    const Plan& plan, const State<NEAR>& state, const double* theta, double& constraint, double& noise
+    const Plan& plan, const State<SHARED>& state, const double* theta, double& constraint, double& noise
 ) {
     const double* aux = state[AUX];
     double* gradient = state[GRADIENT];
@@ -198,8 +198,8 @@ NS_DEVICE void constraints(
 
 // What the bins' slopes mean for cells (in place of BINWISE), blocks (TOTAL), their scalar factors (OTHERS) and per-bin
 // factors (GRADIENT, REACTION).
-template <bool NEAR>
-NS_DEVICE void pull_back(const Plan& plan, const State<NEAR>& state, const double* theta) {
+template <bool SHARED>
+NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *scale = state[SCALE];
     const double *slopes = state[BIN_SLOPE], *norm = state[NORM];
     double *product = state[BINWISE], *total = state[TOTAL], *others = state[OTHERS];
@@ -251,11 +251,11 @@ NS_DEVICE Codes smooth(Codes codes) {
     return Codes{histosys_smooth(codes.histosys), normsys_smooth(codes.normsys), false};
 }
 
-// Half the difference of the slopes on both sides of a kink, for the team's parameter: `bent`, what its templates' curves
+// Half the difference of the slopes on both sides of a kink, for the team's parameter: `curve_sum`, what its templates' curves
 // weigh, and the normsys terms `from` to `to`.
-template <bool NEAR>
-NS_DEVICE double jump(const Plan& plan, Codes codes, const State<NEAR>& state, double bent, int from, int to) {
-    double sum = histosys_has_kink(codes.histosys) ? bent : 0.0;
+template <bool SHARED>
+NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state, double curve_sum, int from, int to) {
+    double sum = histosys_has_kink(codes.histosys) ? curve_sum : 0.0;
     if (normsys_has_kink(codes.normsys)) {
         for (int t = from + member(); t < to; t += members()) {
             sum = fma(normsys_jump(plan, t), state[TOTAL][plan.norm_block[t]], sum);
@@ -265,14 +265,14 @@ NS_DEVICE double jump(const Plan& plan, Codes codes, const State<NEAR>& state, d
 }
 
 // Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
-template <bool NEAR, bool KINKS>
-NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>& state, const double* theta) {
+template <bool SHARED, bool KINKS>
+NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta) {
     const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
     const double* others = state[OTHERS];
     double* gradient = state[GRADIENT];
     NS_EACH_TEAM(i, plan.n_reacting) {
         int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
-        double sum = 0.0, bent = 0.0;
+        double sum = 0.0, curve_sum = 0.0;
         int h = ranges.x + member(), t = ranges.z + member(), f = rest.x + member();
         // All three lists side by side, and several entries of each: what has to be waited for is memory.
         for (bool more = true; more; more = t < ranges.w || f < rest.y) {
@@ -296,7 +296,7 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>&
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 sum = fma(w[u], shape[u].a, sum);
-                bent = fma(w[u], shape[u].b, bent);
+                curve_sum = fma(w[u], shape[u].b, curve_sum);
             }
 #pragma unroll
             for (int u = 0; u < 3; u++) sum = fma(r[u], s[u], sum);
@@ -317,22 +317,22 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<NEAR>&
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 sum = fma(w[u], shape[u].a, sum);
-                bent = fma(w[u], shape[u].b, bent);
+                curve_sum = fma(w[u], shape[u].b, curve_sum);
             }
         }
         double first = histosys(codes.histosys, theta[rest.z]).first;
         if (KINKS && codes.kinks && theta[rest.z] == 0.0) {
-            double half = jump(plan, codes, state, bent, ranges.z, ranges.w);
+            double half = jump(plan, codes, state, curve_sum, ranges.z, ranges.w);
             if (member() == 0) state[JUMP][rest.z] = half;
         }
-        sum = team_sum(fma(bent, first, sum));
+        sum = team_sum(fma(curve_sum, first, sum));
         if (member() == 0) gradient[rest.z] += sum;
     }
 }
 
 // Evaluates at `theta` (any memory) for the data in MAIN and AUX; fills GRADIENT, LAMBDA, WEIGHT, REACTION.
-template <bool NEAR, bool KINKS>
-NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<NEAR>& state, const double* theta, Sums& sums) {
+template <bool SHARED, bool KINKS>
+NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, Sums& sums) {
     double* curved = state[CURVED];
     NS_EACH(p, plan.n_params) curved[p] = histosys(codes.histosys, theta[p]).f;
     terms(plan, codes.normsys, state, theta);
@@ -346,7 +346,7 @@ NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<NEAR>& state
     sums.all(parts);
     pull_back(plan, state, theta);
     barrier();
-    scalar_gradient<NEAR, KINKS>(plan, codes, state, theta);
+    scalar_gradient<SHARED, KINKS>(plan, codes, state, theta);
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};
 }

@@ -1,6 +1,6 @@
 // Arithmetic that is rounded once per operation and never fused.
 //
-// Random numbers are the same bits on the processor and on every card only if each `+ - * /` and square root is
+// Random numbers are the same bits on the CPU and on every GPU only if each `+ - * /` and square root is
 // the IEEE 754 operation of that name. A device compiler may fuse `a * b + c`; its `_rn` functions it leaves
 // alone. `Exact` writes them as operators, so that a formula looks as it does in ns-core.
 //

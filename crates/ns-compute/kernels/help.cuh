@@ -8,13 +8,13 @@
 
 namespace ns {
 
-// Signs that a fit has several minima, and that the processor is to finish it.
+// Signs that a fit has several minima, and that the CPU is to finish it.
 constexpr int SEVERAL = 1;
 constexpr int OPEN = 2;
 
-template <bool NEAR>
-NS_DEVICE Ticket* ticket_of(const State<NEAR>& state) {
-    return (Ticket*)(state[ROOM] + TICKET_AT);
+template <bool SHARED>
+NS_DEVICE BlockProgress* progress_of(const State<SHARED>& state) {
+    return (BlockProgress*)(state[BLOCK_DATA] + PROGRESS_AT);
 }
 
 // Counters behind that of the queue: items that are done, rounds with starts to take.
@@ -39,15 +39,15 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
 }
 
 // Offers all starts of a round but the first, which the caller takes, unless others still have work of their own.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void offer(
-    const FitLaunch& launch, const State<NEAR>& state, int block, int request, int number, int count, double known
+    const FitLaunch& launch, const State<SHARED>& state, int block, int request, int number, int count, double known
 ) {
     const Plan& plan = launch.plan;
-    Ticket* ticket = ticket_of(state);
-    if (thread() == 0) ticket->offered = launch.rounds && count > 1 && peek(launch.queue) >= launch.n_items;
+    BlockProgress* progress = progress_of(state);
+    if (thread() == 0) progress->offered = launch.rounds && count > 1 && peek(launch.queue) >= launch.n_items;
     barrier();
-    if (!ticket->offered) return;
+    if (!progress->offered) return;
     NS_EACH(i, plan.n_bins) state[DATA][i] = state[MAIN][i];
     NS_EACH(i, plan.n_aux) state[DATA][plan.n_bins + i] = state[AUX][i];
     barrier();
@@ -71,7 +71,7 @@ NS_DEVICE void offer(
 
 // Takes a start that some block offers, and waits for one if this block is among those that wait. False if there is nothing
 // left to do.
-NS_DEVICE bool look_for(const FitLaunch& launch, int block, Ticket* ticket) {
+NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progress) {
     bool waits = block < launch.n_waiting;
     for (;;) {
         barrier();
@@ -96,21 +96,21 @@ NS_DEVICE bool look_for(const FitLaunch& launch, int block, Ticket* ticket) {
             if (lane() == 0) {
                 int owner = block + launch.n_blocks - nearest;
                 owner = owner < launch.n_blocks ? owner : owner - launch.n_blocks;
-                ticket->owner = owner;
-                ticket->start = nearest > 0 ? take(launch, launch.rounds[owner]) : -1;
-                ticket->over = there == 2;
-                if (there != 2 && ticket->start < 0) pause();
+                progress->owner = owner;
+                progress->start = nearest > 0 ? take(launch, launch.rounds[owner]) : -1;
+                progress->over = there == 2;
+                if (there != 2 && progress->start < 0) pause();
             }
         }
         barrier();
-        if (ticket->over) return false;
-        if (ticket->start >= 0) return true;
+        if (progress->over) return false;
+        if (progress->start >= 0) return true;
     }
 }
 
 // Copies what a helper needs of the owner's fit.
-template <bool NEAR>
-NS_DEVICE void copy(const Plan& plan, const State<NEAR>& from, const State<NEAR>& to) {
+template <bool SHARED>
+NS_DEVICE void copy(const Plan& plan, const State<SHARED>& from, const State<SHARED>& to) {
     barrier();
     NS_EACH(i, plan.n_bins) to[MAIN][i] = from[DATA][i];
     NS_EACH(i, plan.n_aux) to[AUX][i] = from[DATA][plan.n_bins + i];
@@ -123,24 +123,24 @@ NS_DEVICE void copy(const Plan& plan, const State<NEAR>& from, const State<NEAR>
 }
 
 // Hands the descent from a start to the owner, if it is a minimum that is the lowest so far.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void report(
-    const Plan& plan, const State<NEAR>& state, const State<NEAR>& owner, Round& round, int start, const Descent& end
+    const Plan& plan, const State<SHARED>& state, const State<SHARED>& owner, Round& round, int start, const Descent& end
 ) {
-    Ticket* ticket = ticket_of(state);
+    BlockProgress* progress = progress_of(state);
     if (end.converged && end.value < round.known) {
         barrier();
         if (thread() == 0) {
             while (!lock(&round.lock)) pause();
             fence();
             double value = peek(&round.value);
-            ticket->lowest = end.value < value || (end.value == value && start < peek(&round.start));
+            progress->lowest = end.value < value || (end.value == value && start < peek(&round.start));
         }
         barrier();
-        if (ticket->lowest) keep(plan, state, owner);
+        if (progress->lowest) keep(plan, state, owner);
         barrier();
         if (thread() == 0) {
-            if (ticket->lowest) {
+            if (progress->lowest) {
                 round.value = end.value;
                 round.edm = end.edm;
                 round.start = start;
@@ -167,21 +167,21 @@ NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, 
     return next;
 }
 
-// Waits for the starts that others took, and puts what came out on the ticket.
-NS_DEVICE void gather(const Round& round, Ticket* ticket) {
-    // Others may not have looked at the ticket yet.
+// Waits for the starts that others took, and puts what came out in `BlockProgress`.
+NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
+    // Others may not have read it yet.
     barrier();
     if (thread() == 0) {
-        while (peek(&round.finished) < ticket->count) pause();
+        while (peek(&round.finished) < progress->count) pause();
         fence();
         if (round.start >= 0) {
-            ticket->value = round.value;
-            ticket->edm = round.edm;
+            progress->value = round.value;
+            progress->edm = round.edm;
         }
-        ticket->iterations += round.iterations;
-        ticket->evaluations += round.evaluations;
-        if (round.several > 0) ticket->several |= round.several >= ONE_OPEN ? SEVERAL | OPEN : SEVERAL;
-        ticket->start = ticket->count;
+        progress->iterations += round.iterations;
+        progress->evaluations += round.evaluations;
+        if (round.several > 0) progress->several |= round.several >= ONE_OPEN ? SEVERAL | OPEN : SEVERAL;
+        progress->start = progress->count;
     }
     barrier();
 }

@@ -240,7 +240,7 @@ NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const E
 
 // Adds the second derivatives of the cells. Element (p, q) is whole where the rank of p is the higher one; then it is
 // copied to the other side.
-NS_DEVICE void bend(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
+NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
     const double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *rates = extra[Extra::RATES];
@@ -296,7 +296,7 @@ NS_DEVICE void bend(const EvaluateLaunch& launch, const State<false>& state, con
         }
         for (int t = ranges.z + member(); t < ranges.w; t += members()) {
             double factor = state[FACTOR][plan.norm_place[t]], ratio = state[RATIO][t];
-            double more = normsys_bend(plan, plan.normsys, t, theta[p], factor, ratio);
+            double more = normsys_second_derivative(plan, plan.normsys, t, theta[p], factor, ratio);
             sum = fma(more, state[TOTAL][plan.norm_block[t]], sum);
         }
         sum = team_sum(fma(second[p], curved, sum));
@@ -330,7 +330,7 @@ NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, 
     const double* theta = state[TRIAL];
     expand(launch, state, extra, theta);
     products(launch, state, extra, theta, h);
-    bend(launch, state, extra, theta, h);
+    add_second_derivatives(launch, state, extra, theta, h);
 }
 
 }  // namespace ns

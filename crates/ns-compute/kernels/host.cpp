@@ -1,5 +1,5 @@
-// The kernels for the processor, for tests without a card. Compiled twice: with blocks of one thread, which is fast, and
-// (NS_MANY_THREADS) with those of a card.
+// The kernels for the CPU, for tests without a GPU. Compiled twice: with blocks of one thread, which is fast, and
+// (NS_MANY_THREADS) with those of a GPU.
 #ifdef NS_MANY_THREADS
 #define ns ns_of_many
 #define NS_NAMED(name) ns_many_##name
@@ -22,13 +22,13 @@ void run_block(int, Body body) {
 
 extern "C" {
 // Blocks of `threads`, side by side if they help each other, else one after the other. `numbers`: shared memory of each.
-void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int near) {
+void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
     auto run = [=](int block) {
         // Who reads what nobody wrote is found out.
         std::vector<double> shared(numbers, NAN);
         ns_shared = shared.data();
         ns::run_block(threads, [=] {
-            near ? ns::fit_block<true>(*launch, block) : ns::fit_block<false>(*launch, block);
+            in_shared ? ns::fit_block<true>(*launch, block) : ns::fit_block<false>(*launch, block);
         });
     };
     if (!launch->rounds) {
@@ -39,12 +39,12 @@ void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int bl
     for (int block = 0; block < blocks; block++) all.emplace_back(run, block);
     for (std::thread& one : all) one.join();
 }
-void NS_NAMED(evaluate)(const ns::EvaluateLaunch* launch, int threads, int numbers, int blocks, int near) {
+void NS_NAMED(evaluate)(const ns::EvaluateLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
     std::vector<double> shared(numbers, NAN);
     ns_shared = shared.data();
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] {
-            near ? ns::evaluate_block<true>(*launch, block, blocks) : ns::evaluate_block<false>(*launch, block, blocks);
+            in_shared ? ns::evaluate_block<true>(*launch, block, blocks) : ns::evaluate_block<false>(*launch, block, blocks);
         });
     }
 }

@@ -109,10 +109,10 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 #endif
 
 // Inverts the matrix in one array, with `column` (room for LEAST_COLUMNS too), by whichever way suits the block.
-template <bool NEAR>
-NS_DEVICE bool invert(int n, const State<NEAR>& state, Array a, Array column) {
+template <bool SHARED>
+NS_DEVICE bool invert(int n, const State<SHARED>& state, Array a, Array column) {
 #ifdef NS_MANY_THREADS
-    if (NEAR && threads() == MOST_THREADS) {
+    if (SHARED && threads() == MOST_THREADS) {
         if (n <= 16) return invert_tiled<1>(n, state.offset[a], state.offset[column]);
         if (n <= 32) return invert_tiled<2>(n, state.offset[a], state.offset[column]);
         if (n <= 48) return invert_tiled<3>(n, state.offset[a], state.offset[column]);

@@ -13,8 +13,8 @@ NS_DEVICE double saturated(double n) {
 
 // MAIN and AUX of an item. Returns `-ln L` of the saturated model, without what does not depend on the data; for
 // data that were given the host knows it.
-template <bool NEAR>
-NS_DEVICE double load(const FitLaunch& launch, const State<NEAR>& state, int item, Sums& sums) {
+template <bool SHARED>
+NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int item, Sums& sums) {
     const Plan& plan = launch.plan;
     double *main = state[MAIN], *aux = state[AUX];
     int n = plan.n_bins + plan.n_aux;
@@ -40,9 +40,9 @@ NS_DEVICE double load(const FitLaunch& launch, const State<NEAR>& state, int ite
 }
 
 // START, LOWER and UPPER of a request; false if it starts from a fit that failed.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE bool prepare(
-    const FitLaunch& launch, const Request& request, const State<NEAR>& state, int first_outcome
+    const FitLaunch& launch, const Request& request, const State<SHARED>& state, int first_outcome
 ) {
     const Plan& plan = launch.plan;
     double *start = state[START], *lower = state[LOWER], *upper = state[UPPER];
@@ -88,9 +88,9 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
 }
 
 // Does request `which` and writes its outcome, the `index`th of the item's; or helps with another block's.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void fit(
-    const FitLaunch& launch, int which, const State<NEAR>& state, int block, bool helps, int first_outcome, int index,
+    const FitLaunch& launch, int which, const State<SHARED>& state, int block, bool helps, int first_outcome, int index,
     double saturated, Sums& sums
 ) {
     const Plan& plan = launch.plan;
@@ -102,18 +102,18 @@ NS_DEVICE void fit(
         outcome.status = NOT_NEEDED;
     } else if (helps || prepare(launch, request, state, first_outcome)) {
         // A copy nearby: every step reads it.
-        uint64_t* copy = (uint64_t*)(state[ROOM] + METRIC_AT);
+        uint64_t* copy = (uint64_t*)(state[BLOCK_DATA] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
         const Metric& metric = *(const Metric*)copy;
         // Models with kinks are left to the general kernel.
-        if (!NEAR && plan.kinked) {
+        if (!SHARED && plan.kinked) {
             search_orthants(plan, request, metric, state, sums);
         } else {
             search(launch, which, metric, state, block, helps, sums);
         }
         if (helps) return;
-        const Ticket& end = *ticket_of(state);
+        const BlockProgress& end = *progress_of(state);
         outcome.value = end.value;
         outcome.edm = end.edm;
         outcome.status = end.converged && !(end.several & OPEN) ? CONVERGED : LEFT;

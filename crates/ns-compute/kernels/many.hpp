@@ -1,10 +1,10 @@
-// A block of many threads on the processor: coroutines of one thread of the system, each of which runs until it has to wait
+// A block of many threads on the CPU: coroutines of one thread of the system, each of which runs until it has to wait
 // for the others.
 //
-// Indices, barriers, teams and warps are those of a card. That finds what a block of one thread cannot show: threads that do
+// Indices, barriers, teams and warps are those of a GPU. That finds what a block of one thread cannot show: threads that do
 // not meet at a barrier, and under a race detector (`-fsanitize=thread`) whatever one thread writes and another one touches
 // without a barrier in between, in shared and in device memory. To the detector every coroutine is a thread. A barrier orders
-// what they do; taking turns does not, and neither do sums over a team or a warp, which promise nothing about memory on a card.
+// what they do; taking turns does not, and neither do sums over a team or a warp, which promise nothing about memory on a GPU.
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ struct Block {
 static thread_local Block* here;
 
 [[noreturn]] inline void broken(const char* what) {
-    fprintf(stderr, "a block of %d threads on the processor: %s (thread %d)\n", here->n, what, here->current);
+    fprintf(stderr, "a block of %d threads on the CPU: %s (thread %d)\n", here->n, what, here->current);
     abort();
 }
 

@@ -21,8 +21,8 @@ NS_DEVICE int slot_of(int next, int age) {
 }
 
 // FROM: first half of a direction.
-template <bool NEAR>
-NS_DEVICE void before(const Plan& plan, const State<NEAR>& state, Memory& memory, Sums& sums) {
+template <bool SHARED>
+NS_DEVICE void before(const Plan& plan, const State<SHARED>& state, Memory& memory, Sums& sums) {
     double *from = state[FROM], *to = state[TO];
     const double* slope = state[SLOPE];
     NS_EACH(p, plan.n_params) {
@@ -47,8 +47,8 @@ NS_DEVICE void before(const Plan& plan, const State<NEAR>& state, Memory& memory
 }
 
 // DIRECTION from TO: second half. Returns its scalar product with the slope.
-template <bool NEAR>
-NS_DEVICE double after(const Plan& plan, const State<NEAR>& state, Memory& memory, Sums& sums) {
+template <bool SHARED>
+NS_DEVICE double after(const Plan& plan, const State<SHARED>& state, Memory& memory, Sums& sums) {
     double *to = state[TO], *direction = state[DIRECTION];
     const double *slope = state[SLOPE], *held = state[HELD];
     for (int age = memory.used; memory.corrects && age >= 1; age--) {

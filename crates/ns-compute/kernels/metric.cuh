@@ -6,9 +6,9 @@
 namespace ns {
 
 // `to[b] = sum_r rows[r][b] x[r]` (+ `start[b]` if given), threads sharing out both b and r.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void combine(
-    const State<NEAR>& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
+    const State<SHARED>& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
     double* to
 ) {
     double* room = state[PARTS];
@@ -61,8 +61,8 @@ NS_DEVICE double team_dot(int n, const double* row, const double* x) {
 }
 
 // Inverts the metric where the last evaluation was. False if it is not positive definite.
-template <bool NEAR>
-NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>& state, Sums& sums) {
+template <bool SHARED>
+NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
     const double* reaction = state[REACTION];
     double *root = state[ROOT], *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *matrix = state[MATRIX];
@@ -157,8 +157,8 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<NEAR>&
 }
 
 // TO = P^-1 FROM, P the inverted metric; 0 for what is fixed or held.
-template <bool NEAR>
-NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<NEAR>& state) {
+template <bool SHARED>
+NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>& state) {
     const double *from = state[FROM], *root = state[ROOT], *matrix = state[MATRIX];
     const double *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *dual = state[DUAL];
     double *to = state[TO], *bins = state[BINS], *back = state[BINS_TO], *right = state[RIGHT];

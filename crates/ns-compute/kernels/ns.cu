@@ -4,30 +4,30 @@
 
 namespace ns {
 
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
-    State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
-    Sums sums = {state[ROOM], 0};
-    Ticket* ticket = ticket_of(state);
+    State<SHARED> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
+    Sums sums = {state[BLOCK_DATA], 0};
+    BlockProgress* progress = progress_of(state);
     bool helps = false;
     for (;;) {
         if (!helps) {
             barrier();
-            if (thread() == 0) ticket->item = add(launch.queue, 1);
+            if (thread() == 0) progress->item = add(launch.queue, 1);
             barrier();
-            helps = ticket->item >= launch.n_items;
+            helps = progress->item >= launch.n_items;
         }
-        if (helps && !(launch.rounds && look_for(launch, block, ticket))) return;
+        if (helps && !(launch.rounds && look_for(launch, block, progress))) return;
         double of_data = 0.0;
         int first = 0, count = launch.n_requests, outcome = 0;
         if (helps) {
-            int owner = ticket->owner;
-            State<NEAR> from = {launch.offset, launch.slab + (size_t)owner * launch.slab_stride};
+            int owner = progress->owner;
+            State<SHARED> from = {launch.offset, launch.slab + (size_t)owner * launch.slab_stride};
             copy(launch.plan, from, state);
             first = launch.rounds[owner].request;
             count = 1;
         } else {
-            int item = ticket->item;
+            int item = progress->item;
             of_data = load(launch, state, item, sums);
             outcome = item * launch.n_requests;
             if (launch.items) {
@@ -41,11 +41,11 @@ NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
     }
 }
 
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int blocks) {
     const Plan& plan = launch.plan;
-    State<NEAR> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
-    Sums sums = {state[ROOM], 0};
+    State<SHARED> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
+    Sums sums = {state[BLOCK_DATA], 0};
     for (int point = block; point < launch.n_points; point += blocks) {
         int set = launch.data_of ? launch.data_of[point] : point;
         const double* data = launch.data + (size_t)set * launch.data_stride;
@@ -54,7 +54,7 @@ NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int block
         NS_EACH(i, plan.n_aux) state[AUX][i] = data[plan.n_bins + i];
         NS_EACH(p, plan.n_params) state[TRIAL][p] = launch.points[(size_t)point * plan.n_params + p];
         barrier();
-        Value value = evaluate<NEAR, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+        Value value = evaluate<SHARED, false>(plan, codes_of(plan), state, state[TRIAL], sums);
         if (launch.values && thread() == 0) {
             launch.values[2 * (size_t)point] = value.main;
             launch.values[2 * (size_t)point + 1] = value.constraint;
@@ -63,7 +63,7 @@ NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int block
             double* to = launch.gradients + (size_t)point * plan.n_params;
             NS_EACH(p, plan.n_params) to[p] = state[GRADIENT][p];
         }
-        if constexpr (!NEAR) {
+        if constexpr (!SHARED) {
             if (launch.hessians) hessian(launch, state, value, point);
         }
     }
@@ -82,13 +82,13 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 5) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<true>(launch, blockIdx.x);
 }
-extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 4) ns_fit_far(const __grid_constant__ ns::FitLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 4) ns_fit_global(const __grid_constant__ ns::FitLaunch launch) {
     ns::fit_block<false>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<true>(launch, blockIdx.x, gridDim.x);
 }
-extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_evaluate_far(const __grid_constant__ ns::EvaluateLaunch launch) {
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_evaluate_global(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<false>(launch, blockIdx.x, gridDim.x);
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_INVERTING) ns_covariance(const __grid_constant__ ns::CovarianceLaunch launch) {

@@ -2,7 +2,7 @@
 //
 // A datum is a pure function of its source, the seed, the hypothesis, the toy and the slot, so any thread may
 // draw any slot, in any order, and no thread waits for another. The bits are those that ns-core draws on the
-// processor. Sources are made there (`ToySource`) and laid out by `cuda/draws.rs`.
+// CPU. Sources are made there (`ToySource`) and laid out by `cuda/draws.rs`.
 #pragma once
 
 #include "normal.cuh"

@@ -8,21 +8,21 @@ namespace ns {
 constexpr int FLIPS = 2;
 
 // Whether a descent from a start of a round that began with the minimum `before` tells of another minimum.
-NS_DEVICE bool tells(const Descent& other, Known before) {
+NS_DEVICE bool tells(const Descent& other, KnownMinimum before) {
     // Most end before their certificate, as soon as they cannot win: how far they would have fallen is known
     // to a factor. An impossible start says nothing.
     bool distinct = other.value - EDM_MARGIN * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
     return distinct && isfinite(other.value);
 }
 
-// Whether a descent ended below the minimum known without a certificate: the fit is for the processor to finish.
-NS_DEVICE bool is_open(const Descent& other, Known before) {
+// Whether a descent ended below the minimum known without a certificate: the fit is for the CPU to finish.
+NS_DEVICE bool is_open(const Descent& other, KnownMinimum before) {
     return other.lost && other.value >= 0.0 && other.value < before.value - SAME;
 }
 
 // START = one of the start points that all fits share, or the minimum known; held parameters where they are held.
-template <bool NEAR>
-NS_DEVICE void begin_at(const Plan& plan, const State<NEAR>& state, const double* point) {
+template <bool SHARED>
+NS_DEVICE void begin_at(const Plan& plan, const State<SHARED>& state, const double* point) {
     barrier();
     NS_EACH(p, plan.n_params) {
         // A request may have a box of its own.
@@ -32,8 +32,8 @@ NS_DEVICE void begin_at(const Plan& plan, const State<NEAR>& state, const double
 }
 
 // Moves START along a direction to one of its places.
-template <bool NEAR>
-NS_DEVICE void go(const State<NEAR>& state, const Direction& direction, double place, Sums& sums) {
+template <bool SHARED>
+NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double place, Sums& sums) {
     double* start = state[START];
     double at = 0.0;
     NS_EACH(i, direction.n) at += direction.parts[i] * start[direction.params[i]] / direction.widths[i];
@@ -46,45 +46,45 @@ NS_DEVICE void go(const State<NEAR>& state, const Direction& direction, double p
 }
 
 // `-ln L` where parameter `p` of the minimum known is moved. A function of its own: it is rare, and an evaluation is large.
-template <bool NEAR>
-NS_CALL double value_with(const Plan& plan, State<NEAR> state, int p, double to) {
-    Sums sums = {state[ROOM], 0};
+template <bool SHARED>
+NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double to) {
+    Sums sums = {state[BLOCK_DATA], 0};
     barrier();
     NS_EACH(q, plan.n_params) state[TRIAL][q] = state[SNAPSHOT][q];
     barrier();
     if (thread() == 0) state[TRIAL][p] = fmin(fmax(to, state[LOWER][p]), state[UPPER][p]);
     barrier();
-    Value value = evaluate<NEAR, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+    Value value = evaluate<SHARED, false>(plan, codes_of(plan), state, state[TRIAL], sums);
     barrier();
     return value.main + value.constraint;
 }
 
 // RISE: how high the minimum known lies with each parameter flipped, infinite where that is not worth a descent. Returns how
 // many are.
-template <bool NEAR>
-NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<NEAR>& state, double known) {
+template <bool SHARED>
+NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<SHARED>& state, double known) {
     int worth = 0;
-    for (int i = 0; i < request.n_bendable; i++) {
-        int p = request.bendable[i];
+    for (int i = 0; i < request.n_nonlinear; i++) {
+        int p = request.nonlinear[i];
         double rise = value_with(plan, state, p, -state[SNAPSHOT][p]) - known;
         double hump = value_with(plan, state, p, 0.0) - known;
         bool is = rise < MOST_RISE && rise < LEAST_DENT * hump;
         if (thread() == 0) state[RISE][i] = is ? rise : infinity();
         worth += is;
     }
-    if (thread() == 0) ticket_of(state)->evaluations += 2 * request.n_bendable;
+    if (thread() == 0) progress_of(state)->evaluations += 2 * request.n_nonlinear;
     barrier();
     return worth < MOST_FLIPS ? worth : MOST_FLIPS;
 }
 
 // Flips the parameter of START that comes `k`th in RISE, the lowest first.
-template <bool NEAR>
-NS_DEVICE void flip(const Request& request, const State<NEAR>& state, const double* rise, int k) {
-    NS_EACH(i, request.n_bendable) {
+template <bool SHARED>
+NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const double* rise, int k) {
+    NS_EACH(i, request.n_nonlinear) {
         if (!(rise[i] < infinity())) continue;
         int before = 0;
-        for (int j = 0; j < request.n_bendable; j++) before += rise[j] < rise[i] || (rise[j] == rise[i] && j < i);
-        int p = request.bendable[i];
+        for (int j = 0; j < request.n_nonlinear; j++) before += rise[j] < rise[i] || (rise[j] == rise[i] && j < i);
+        int p = request.nonlinear[i];
         if (before == k) state[START][p] = fmin(fmax(-state[START][p], state[LOWER][p]), state[UPPER][p]);
     }
 }
@@ -92,9 +92,9 @@ NS_DEVICE void flip(const Request& request, const State<NEAR>& state, const doub
 // START = start `k` of a round: first those that all fits share, then transformations of the minimum known
 // (SNAPSHOT): along directions in which normsys effects add up, and its mirror image, all strongly asymmetric
 // parameters on their other side. In the end single ones, by `rise`.
-template <bool NEAR>
+template <bool SHARED>
 NS_DEVICE void lay_out(
-    const Plan& plan, const Request& request, const State<NEAR>& state, const double* rise, int round, int k, Sums& sums
+    const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
 ) {
     if (round >= FLIPS) {
         begin_at(plan, state, state[SNAPSHOT]);
@@ -111,110 +111,110 @@ NS_DEVICE void lay_out(
         go(state, direction, direction.places[(unsigned)own % PLACES], sums);
         return;
     }
-    NS_EACH(i, request.n_bendable) {
-        int p = request.bendable[i];
+    NS_EACH(i, request.n_nonlinear) {
+        int p = request.nonlinear[i];
         state[START][p] = fmin(fmax(-state[START][p], state[LOWER][p]), state[UPPER][p]);
     }
 }
 
 // Number of starts in a round.
 NS_DEVICE int starts_of(const Request& request, int round) {
-    bool mirror = request.n_bendable > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
+    bool mirror = request.n_nonlinear > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
     int shared = round == 0 ? request.n_first : request.n_second;
     return shared + (round == 0 ? PLACES * request.n_directions : 0) + (mirror ? 1 : 0);
 }
 
 // RISE of the block whose round it is.
-template <bool NEAR>
-NS_DEVICE const double* rises(const FitLaunch& launch, const State<NEAR>& state, const Ticket* ticket) {
-    return launch.slab + (size_t)ticket->owner * launch.slab_stride + state.offset[RISE];
+template <bool SHARED>
+NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& state, const BlockProgress* progress) {
+    return launch.slab + (size_t)progress->owner * launch.slab_stride + state.offset[RISE];
 }
 
-// The whole fit from START; the result is in BEST, BEST_HELD, EMPTY and on the ticket. Or, if `helps`, starts of another
-// block's fit, as long as there are any, from the one on the ticket; `state` has what `copy` copies.
+// The whole fit from START; the result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`. Or, if `helps`, starts of another
+// block's fit, as long as there are any, from the one in `BlockProgress`; `state` has what `copy` copies.
 //
-// What goes on between descents is on the ticket, in shared memory: a descent needs all registers.
-template <bool NEAR>
+// What goes on between descents is in `BlockProgress`, in shared memory: a descent needs all registers.
+template <bool SHARED>
 NS_DEVICE void search(
-    const FitLaunch& launch, int which, const Metric& metric, const State<NEAR>& state, int block, bool helps, Sums& sums
+    const FitLaunch& launch, int which, const Metric& metric, const State<SHARED>& state, int block, bool helps, Sums& sums
 ) {
     const Plan& plan = launch.plan;
     const Request& request = launch.requests[which];
-    Ticket* ticket = ticket_of(state);
-    Known before = {infinity(), false};
+    BlockProgress* progress = progress_of(state);
+    KnownMinimum before = {infinity(), false};
     if (helps) {
-        const Round& from = launch.rounds[ticket->owner];
-        before = Known{from.known, true};
-        lay_out(plan, request, state, rises(launch, state, ticket), from.number, ticket->start, sums);
+        const Round& from = launch.rounds[progress->owner];
+        before = KnownMinimum{from.known, true};
+        lay_out(plan, request, state, rises(launch, state, progress), from.number, progress->start, sums);
     }
     barrier();
     if (thread() == 0) {
         // The first descent is a round of its own.
-        ticket->round = -1;
-        ticket->offered = helps;
-        ticket->several = 0;
-        ticket->iterations = 0;
-        ticket->evaluations = 0;
+        progress->round = -1;
+        progress->offered = helps;
+        progress->several = 0;
+        progress->iterations = 0;
+        progress->evaluations = 0;
         if (!helps) {
-            ticket->start = 0;
-            ticket->count = 1;
-            ticket->owner = block;
+            progress->start = 0;
+            progress->count = 1;
+            progress->owner = block;
         }
     }
     barrier();
     // There is one call of `descend`, which is large.
     for (;;) {
-        Descent end = descend<NEAR, false>(plan, codes_of(plan), metric, state, before, false, sums);
-        bool first = !helps && ticket->round < 0, offered = ticket->offered;
+        Descent end = descend<SHARED, false>(plan, codes_of(plan), metric, state, before, false, sums);
+        bool first = !helps && progress->round < 0, offered = progress->offered;
         bool lowest = first;
         if (offered) {
-            State<NEAR> to = {launch.offset, launch.slab + (size_t)ticket->owner * launch.slab_stride};
-            report(plan, state, to, launch.rounds[ticket->owner], ticket->start, end);
+            State<SHARED> to = {launch.offset, launch.slab + (size_t)progress->owner * launch.slab_stride};
+            report(plan, state, to, launch.rounds[progress->owner], progress->start, end);
         } else {
-            lowest = first || (end.converged && end.value < ticket->value);
+            lowest = first || (end.converged && end.value < progress->value);
             if (lowest) keep(plan, state, state);
         }
         barrier();
         if (thread() == 0) {
             if (lowest) {
-                ticket->value = end.value;
-                ticket->edm = end.edm;
-                ticket->converged = end.converged;
+                progress->value = end.value;
+                progress->edm = end.edm;
+                progress->converged = end.converged;
             }
             if (!offered) {
-                ticket->iterations += end.iterations;
-                ticket->evaluations += end.evaluations;
-                if (first ? end.iterations > LONG : tells(end, before)) ticket->several |= SEVERAL;
-                if (!first && is_open(end, before)) ticket->several |= OPEN;
-                ticket->start++;
+                progress->iterations += end.iterations;
+                progress->evaluations += end.evaluations;
+                if (first ? end.iterations > LONG : tells(end, before)) progress->several |= SEVERAL;
+                if (!first && is_open(end, before)) progress->several |= OPEN;
+                progress->start++;
             } else {
-                ticket->start = finish(launch, launch.rounds[ticket->owner], end, tells(end, before), is_open(end, before));
+                progress->start = finish(launch, launch.rounds[progress->owner], end, tells(end, before), is_open(end, before));
             }
         }
         barrier();
-        if (first && (!end.converged || request.n_bendable + request.n_directions == 0)) return;
-        if (offered && ticket->start < 0) {
+        if (first && (!end.converged || request.n_nonlinear + request.n_directions == 0)) return;
+        if (offered && progress->start < 0) {
             if (helps) return;
-            gather(launch.rounds[block], ticket);
+            gather(launch.rounds[block], progress);
         }
-        while (!helps && ticket->start >= ticket->count) {
-            int round = ticket->round + 1;
-            if (round == 1 && !ticket->several) round = FLIPS;
-            bool lower = ticket->value < before.value - SAME;
-            if (round >= FLIPS && !(plan.bent && (round == FLIPS || (round < FLIPS + FLIP_ROUNDS && lower)))) return;
-            before = Known{ticket->value, true};
+        while (!helps && progress->start >= progress->count) {
+            int round = progress->round + 1;
+            if (round == 1 && !progress->several) round = FLIPS;
+            bool lower = progress->value < before.value - SAME;
+            if (round >= FLIPS && !(plan.strongly_nonlinear && (round == FLIPS || (round < FLIPS + FLIP_ROUNDS && lower)))) return;
+            before = KnownMinimum{progress->value, true};
             NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
             barrier();
             int count = round < FLIPS ? starts_of(request, round) : choose_flips(plan, request, state, before.value);
             if (thread() == 0) {
-                ticket->round = round;
-                ticket->start = 0;
-                ticket->count = count;
+                progress->round = round;
+                progress->start = 0;
+                progress->count = count;
             }
             offer(launch, state, block, which, round, count, before.value);
         }
-        int number = helps ? launch.rounds[ticket->owner].number : ticket->round;
-        lay_out(plan, request, state, rises(launch, state, ticket), number, ticket->start, sums);
+        int number = helps ? launch.rounds[progress->owner].number : progress->round;
+        lay_out(plan, request, state, rises(launch, state, progress), number, progress->start, sums);
     }
 }
 

@@ -1,4 +1,4 @@
-// Changes from one coroutine to another on the processor.
+// Changes from one coroutine to another on the CPU.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -4,9 +4,9 @@
 
 namespace ns {
 
-// Arrays of one block; those before FIRST_FAR are in shared memory if the model is small enough.
+// Arrays of one block; those before FIRST_GLOBAL are in shared memory if the model is small enough.
 enum Array {
-    ROOM,
+    BLOCK_DATA,
     TRIAL,
     GRADIENT,
     CURVED,
@@ -84,7 +84,7 @@ enum class Extra {
 constexpr int N_ARRAYS = 51;
 constexpr int N_OFFSETS = 52;
 // The first array that is always in the block's slab of device memory.
-constexpr int FIRST_FAR = 36;
+constexpr int FIRST_GLOBAL = 36;
 // Number of arrays that only a Hessian has.
 constexpr int N_EXTRA = 12;
 
@@ -103,9 +103,9 @@ struct Plan {
     // Interpolation codes.
     int histosys;
     int normsys;
-    // Entries of `binwise_cell`; whether effects bend so much that fits flip single parameters.
+    // Entries of `binwise_cell`; whether the model is so nonlinear that fits flip single parameters.
     int n_scaled;
-    int bent;
+    int strongly_nonlinear;
     // The EDM of a certificate.
     double edm_tolerance;
     // Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
@@ -224,11 +224,11 @@ struct Request {
     // Further start points, and the parameters whose mirror image may hide another minimum.
     int n_first;
     int n_second;
-    int n_bendable;
+    int n_nonlinear;
     int n_directions;
     const double* first;
     const double* second;
-    const int* bendable;
+    const int* nonlinear;
     const Direction* directions;
 };
 static_assert(sizeof(Request) == 120, "as on the host");
@@ -278,8 +278,8 @@ struct Round {
 };
 static_assert(sizeof(Round) == 64, "as on the host");
 
-// What a block is at, in ROOM; of the kernels alone.
-struct Ticket {
+// The progress of a block, in BLOCK_DATA; of the kernels alone.
+struct BlockProgress {
     int item;
     // The start that is taken, -1 if there is none, and whose round it is of; the round, -1 for the first descent, and its
     // starts.
@@ -299,7 +299,7 @@ struct Ticket {
     double value;
     double edm;
 };
-static_assert(sizeof(Ticket) == 64, "as on the host");
+static_assert(sizeof(BlockProgress) == 64, "as on the host");
 
 // What transformed rejection (PTRS) needs of a mean.
 struct PoissonRejection {
@@ -383,7 +383,7 @@ struct EvaluateLaunch {
     double* values;
     // Null, or n_params per point.
     double* gradients;
-    // Null, or n_params x n_params per point; then `usable` says 0 where there is none. Only of `ns_evaluate_far`.
+    // Null, or n_params x n_params per point; then `usable` says 0 where there is none. Only of `ns_evaluate_global`.
     double* hessians;
     int* usable;
 };
@@ -394,7 +394,7 @@ struct CovarianceLaunch {
     int n;
     int n_matrices;
     // Whether tiles are in shared memory; else in the block's slab.
-    int near;
+    int in_shared;
     int padding;
     double* slab;
     uint64_t slab_stride;

@@ -1,4 +1,4 @@
-//! Numbers that the processor's code and the kernels share, each with one name and one value.
+//! Numbers that the CPU's code and the kernels share, each with one name and one value.
 //!
 //! The C++ header `kernels/constants.cuh` is made from this list, so that no kernel has such a number of its own (`device/header.rs`). A
 //! value that differs between the two on purpose has two names here.
@@ -51,10 +51,10 @@ constants! {
     RECOGNISABLE: f64 = 1e-3;
     /// How close the point ahead must be to that of the known minimum, in widths of the constraints.
     CLOSE: f64 = 0.03;
-    /// `RECOGNISABLE` of the kernels where nothing bends much: two minima then lie widths apart.
-    RECOGNISABLE_UNLESS_BENT: f64 = 0.25;
-    /// `CLOSE` of the kernels where nothing bends much.
-    CLOSE_UNLESS_BENT: f64 = 0.2;
+    /// `RECOGNISABLE` of the kernels where nothing is strongly nonlinear: two minima then lie widths apart.
+    RECOGNISABLE_UNLESS_NONLINEAR: f64 = 0.25;
+    /// `CLOSE` of the kernels where nothing is strongly nonlinear.
+    CLOSE_UNLESS_NONLINEAR: f64 = 0.2;
     /// A minimum that is lower by less than this is the same one.
     SAME: f64 = 3e-7;
     /// The same between kinks, where minima of neighbouring orthants differ by less, and in fits of their own.
@@ -102,15 +102,15 @@ constants! {
     /// Sums that a block takes at a time.
     MOST_SUMS: usize = 4;
     /// Numbers of a block's sums: partial sums meet in one of two places, in turn.
-    SUMS_ROOM: usize = 2 * MOST_WARPS * MOST_SUMS;
-    /// Behind them in ROOM: what the block is at,
-    TICKET_AT: usize = SUMS_ROOM;
+    SUMS_SIZE: usize = 2 * MOST_WARPS * MOST_SUMS;
+    /// Behind them in BLOCK_DATA: what the block is at,
+    PROGRESS_AT: usize = SUMS_SIZE;
     /// a copy of the metric,
-    METRIC_AT: usize = TICKET_AT + 8;
+    METRIC_AT: usize = PROGRESS_AT + 8;
     /// the limited memory;
     MEMORY_AT: usize = METRIC_AT + 20;
-    /// and all numbers in ROOM.
-    ROOM_SIZE: usize = MEMORY_AT + 2 * PAIRS;
+    /// and all numbers in BLOCK_DATA.
+    BLOCK_DATA_SIZE: usize = MEMORY_AT + 2 * PAIRS;
     /// Partial sums of a block in PARTS.
     MOST_PARTS: usize = 128;
     /// Numbers that an inversion needs at least in COLUMN, whatever the size of the matrix.
@@ -146,7 +146,7 @@ constants! {
     START_ALONG: i32 = 2;
     /// How a fit ended: certified,
     CONVERGED: i32 = 0;
-    /// left to the processor,
+    /// left to the CPU,
     LEFT: i32 = 1;
     /// or not needed.
     NOT_NEEDED: i32 = 2;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Stop<'a>(pub(crate) Option<&'a AtomicBool>);
 
 impl Stop<'_> {
-    /// True once the caller asked to stop: what is computed from then on is not looked at.
+    /// True once the caller asked to stop: later results are not used.
     pub(crate) fn asked(self) -> bool {
         self.0.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }

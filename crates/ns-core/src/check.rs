@@ -1,7 +1,7 @@
-//! How far a device and the CPU are apart: the evidence that a run on a device gives with its result.
+//! The check of a device: how far its numbers are from those of the CPU. Every result of a device carries it.
 
-/// The largest difference met, and what it may be there. The tolerance of a quantity can differ from fit to
-/// fit; kept is the pair that comes closest to, or farthest beyond, its tolerance.
+/// The worst difference of one quantity, with its tolerance. The tolerance can differ from fit to fit, so the worst
+/// difference is the one with the largest ratio to its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     /// Absolute difference.
@@ -14,7 +14,7 @@ impl Difference {
     /// Nothing compared yet.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
-    /// Takes in one more comparison.
+    /// Adds a comparison.
     pub fn add(&mut self, difference: f64, tolerance: f64) {
         let other = Self { largest: difference.abs(), tolerance };
         // A ratio that is not a number is worse than any.
@@ -50,7 +50,7 @@ pub struct DeviceCheck {
     /// Gradient elements of parameters that the fit does not fix, each times the width of its constraint where
     /// that is Gaussian.
     pub gradient: Difference,
-    /// How far `-ln L` still falls where the CPU's own optimiser goes on from the point: the distance to the
+    /// How far `-ln L` still falls if the CPU's own optimiser continues from the point: the distance to the
     /// minimum, which the device's certificate only estimates.
     pub edm: Difference,
 }
@@ -68,7 +68,7 @@ impl Default for DeviceCheck {
 }
 
 impl DeviceCheck {
-    /// Takes in another check, say that of a second device.
+    /// Adds another check, for example that of a second device.
     pub fn merge(&mut self, other: &Self) {
         self.n_fits += other.n_fits;
         self.n_checked += other.n_checked;

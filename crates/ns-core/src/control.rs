@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Hears how far a batch is. Called between fits, from any thread.
+/// Receives the progress of a batch. Called between fits, from any thread.
 pub trait Observer: Send + Sync {
     /// `done` of `total` fits have finished.
     fn progress(&self, done: usize, total: usize);
 }
 
-/// What a caller hands down with a batch: who listens, and a flag to stop it.
+/// How a caller controls a batch: an observer of its progress, and a flag that cancels it.
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
-    /// Hears progress.
+    /// Receives progress.
     pub observer: Option<&'a dyn Observer>,
     /// Checked between fits, and within a fit between iterations; what is finished by then is kept.
     pub cancel: Option<&'a AtomicBool>,

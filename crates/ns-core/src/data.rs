@@ -17,25 +17,25 @@ pub struct Data {
 /// Counts and auxiliary measurements, or where they come from.
 #[derive(Debug, Clone)]
 pub enum Seen {
-    /// What the session was opened with.
+    /// The observed data, with which the session was opened.
     Observed,
     /// Given counts.
     Given(Arc<BinnedData>),
-    /// Toys that the session draws itself, one after another: they never exist in memory together.
+    /// Toys that the session draws itself, one after another, so that they are never all in memory.
     Drawn(Drawn),
 }
 
 /// A run of toys of one source. A task with such data has one outcome per toy.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// What they are drawn from.
+    /// The distributions that they are drawn from.
     pub source: Arc<ToySource>,
     /// Their indices.
     pub toys: Range<u64>,
 }
 
 impl Data {
-    /// What the session was opened with.
+    /// The observed data, with which the session was opened.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)
@@ -47,7 +47,7 @@ impl Data {
         Self { seen: seen.into() }
     }
 
-    /// How many data sets this stands for: the number of toys, or 1.
+    /// Number of data sets: the number of toys, or 1.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.seen {

@@ -14,7 +14,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a text, length first, so that neighbours cannot run together.
+    /// Adds a text. Its length comes first, so that two texts cannot be mistaken for one.
     pub fn text(&mut self, text: &str) {
         self.0.update((text.len() as u64).to_le_bytes());
         self.0.update(text.as_bytes());

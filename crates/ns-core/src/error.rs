@@ -30,7 +30,7 @@ pub enum FitFailure {
         /// Its value.
         value: f64,
     },
-    /// An earlier fit of the task already decided what this one was for.
+    /// The fit was skipped, because an earlier fit of the task already gave the answer.
     #[error("not needed: an earlier fit of the task decides")]
     NotNeeded,
     /// The batch was cancelled before this fit.
@@ -38,14 +38,14 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// What a [`SessionError::BadNumber`] is about where the model has a negative expected yield.
+/// The text of a [`SessionError::BadNumber`] for a negative expected yield.
 pub const EXPECTED: &str = "the expected data";
 
-/// What makes a whole call impossible.
+/// Why a whole call failed.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// An array does not have the length that the model asks for.
+    /// An array has the wrong length for the model.
     #[error("{what} has {actual} elements; the model needs {expected}")]
     WrongLength {
         /// Which array.
@@ -64,7 +64,7 @@ pub enum SessionError {
         index: usize,
         /// The number.
         value: f64,
-        /// What would be right.
+        /// What values are allowed.
         remedy: &'static str,
     },
     /// A parameter index is out of range.
@@ -122,7 +122,7 @@ pub enum SessionError {
          Install the driver, in a container pass the GPUs through, or choose the device cpu"
     )]
     CudaDriverMissing,
-    /// NVIDIA's driver is older than the embedded code can be loaded by.
+    /// NVIDIA's driver is too old to load the embedded code.
     #[error(
         "no CUDA device can be used: the driver supports CUDA {}.{}, and {}.{} is the least that will do. \
          Update NVIDIA's driver, or choose the device cpu",
@@ -131,7 +131,7 @@ pub enum SessionError {
     CudaDriverTooOld {
         /// CUDA version of the driver, 11040 for 11.4.
         found: u32,
-        /// The least version, likewise.
+        /// The least version that is needed, in the same form.
         needed: u32,
     },
     /// There is no CUDA device, or none of this index.
@@ -261,7 +261,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the device is the reason, not the input: another device may do what this one does not.
+    /// Whether the device is the reason and not the input, so that another device may succeed.
     #[must_use]
     pub const fn is_of_device(&self) -> bool {
         matches!(

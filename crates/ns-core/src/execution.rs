@@ -14,7 +14,7 @@ pub enum Device {
     Cpu,
     /// An NVIDIA GPU by index, in f64.
     Cuda(usize),
-    /// All NVIDIA GPUs of the kind of the first, in f64: a batch is shared out.
+    /// All NVIDIA GPUs of the same model as the first, in f64; they share the work of a batch.
     CudaAll,
     /// An Apple GPU, in f32 with an f64 polish.
     Metal,
@@ -96,8 +96,8 @@ pub struct Execution {
     pub memory_limit: Option<u64>,
 }
 
-/// Most threads on a machine with fewer cores: starting and waking ten times as many takes minutes, and no
-/// number depends on how many there are.
+/// The most threads on a machine with fewer cores. Starting ten times as many takes minutes. No result depends on the
+/// number of threads.
 const MOST_THREADS: usize = 512;
 
 impl Execution {

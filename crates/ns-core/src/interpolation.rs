@@ -1,4 +1,4 @@
-//! Interpolation codes: how an effect that is given at -1, 0 and 1 depends on its parameter.
+//! Interpolation codes: how an effect, known at -1, 0 and 1, depends on its parameter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Declares the codes of one type of modifier: an enum, its names, and what can be asked of a code.
+/// Declares the codes of one type of modifier: an enum, the names of the codes, and their properties.
 macro_rules! codes {
     (
         $(#[$meta:meta])* $code:ident of $modifier:literal {
@@ -57,7 +57,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The code that is as close as can be and smooth.
+            /// The smooth code that is closest to it.
             #[must_use]
             pub const fn smooth(self) -> Self {
                 match self {
@@ -72,7 +72,7 @@ macro_rules! codes {
             }
         }
 
-        /// With or without the word: `code4` or `4`.
+        /// Parses `code4` or `4`.
         impl FromStr for $code {
             type Err = UnknownCode;
 

@@ -1,7 +1,7 @@
 //! The physics of a binned model: named, typed, checked once.
 //!
-//! A [`Model`] is what a workspace means for one measurement. Names live here and
-//! nowhere below; `ns-compute` compiles it to flat arrays.
+//! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples and parameters;
+//! `ns-compute` compiles it to flat arrays without names.
 
 use crate::{BinnedData, Interpolation, Parameter, ParameterSet};
 
@@ -111,7 +111,7 @@ pub struct Model {
     pub interpolation: Interpolation,
     /// Observed main counts (channel after channel) and nominal auxiliary data.
     pub observed: BinnedData,
-    /// Things a user should know, in words; never errors.
+    /// Warnings for the user, in words; never errors.
     pub warnings: Vec<String>,
 }
 

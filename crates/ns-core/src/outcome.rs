@@ -1,4 +1,4 @@
-//! What a fit gives back, with its certificate.
+//! The outcome of a fit, with its certificate.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub enum Reason {
 pub enum FitStatus {
     /// EDM at the returned point is below the tolerance over all free, inactive directions.
     Converged,
-    /// It is not; the numbers are those of the best point met.
+    /// The certificate does not hold; the numbers are those of the best point met.
     NotConverged(Reason),
 }
 
@@ -34,8 +34,8 @@ pub enum Inactive {
     UpperBound,
     /// Sits on the kink of a piecewise interpolation at 0.
     Kink,
-    /// Sits on a kink at which both one-sided slopes vanish, as in Asimov data: the curvature differs between the sides. In the
-    /// covariance the mean of both stands for it.
+    /// Sits on a kink at which both one-sided slopes vanish, as with Asimov data. The curvature differs between the sides, and the
+    /// covariance uses the mean of both.
     TwoSided,
     /// The likelihood does not depend on it (or only together with others).
     Flat,

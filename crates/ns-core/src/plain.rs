@@ -1,9 +1,9 @@
-//! Text that comes from a file, made safe to show: a name cannot move the cursor, hide or turn round what stands beside it.
+//! Escapes text from files before it is shown, so that a name cannot move the cursor, or hide or reverse other text.
 
 use std::borrow::Cow;
 
-/// Whether a character does something else on a terminal than to show itself: control characters, those that change the
-/// direction of writing, and those without a width.
+/// Whether a character is unsafe to print: control characters, characters that change the direction of writing, and characters
+/// without a width.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -17,7 +17,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }
 
-/// The same for a text of several lines, whose ends stay.
+/// The same for a text of several lines; line ends are kept.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && acts(c))

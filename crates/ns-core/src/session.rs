@@ -17,16 +17,16 @@ pub enum Start {
     At(Arc<[f64]>),
     /// The result of an earlier request of the same task, or where that started if it failed.
     Earlier(usize),
-    /// The same, moved along a direction (all parameters) until the first parameter that this request holds
-    /// has its value, and put inside the bounds: from a free fit to the conditional one.
+    /// The same point, moved along a direction (one number per parameter) until the first parameter that this request holds
+    /// has its value, and then put inside the bounds. This leads from a free fit to the conditional one.
     Along(usize, Arc<[f64]>),
 }
 
-/// How hard to look for the global minimum.
+/// The effort of the search for the global minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// Descend from the start point only: for neighbours of a parent fit. Drawn toys are searched all the same where a model
-    /// can have several minima, by means that all toys share.
+    /// One descent from the start point, for fits close to a parent fit. Drawn toys also start from further points where a model
+    /// can have several minima; all toys share these points.
     Local,
     /// Also try the other side of pulled, asymmetric parameters and of kinks: the
     /// default of a single fit.
@@ -60,16 +60,16 @@ impl std::str::FromStr for Search {
     }
 }
 
-/// When a later fit of a task is worth its time: if the earlier fit failed or did not converge, or its
-/// parameter lies within the range, ends included. A test statistic is known without the conditional fit
-/// where the free fit lies beyond the tested value.
+/// When a later fit of a task is needed: if the earlier fit failed or did not converge, or if its
+/// parameter lies within the range, ends included. For example, a test statistic needs no conditional fit
+/// if the free fit lies beyond the tested value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// Index of the earlier fit within the task.
     pub fit: usize,
-    /// The parameter looked at.
+    /// The parameter that decides.
     pub parameter: usize,
-    /// Lowest and highest value that still call for the later fit.
+    /// Lowest and highest value for which the later fit is needed.
     pub range: (f64, f64),
 }
 
@@ -84,12 +84,12 @@ pub struct FitRequest {
     pub released: Vec<usize>,
     /// Bounds other than the model's, per parameter.
     pub bounds: Vec<(usize, (f64, f64))>,
-    /// How hard to look for the global minimum.
+    /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Covariance of a fit nearby, as an inverse Hessian to begin with. It makes the way shorter and
-    /// never changes what counts as a minimum; a device may do without.
+    /// Covariance of a similar fit, used as the first inverse Hessian. It saves iterations and
+    /// never changes what counts as a minimum; a device may ignore it.
     pub metric: Option<Arc<Covariance>>,
-    /// Whether an earlier fit of the task makes this one needless
+    /// When the fit is needed; otherwise it is skipped
     /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)).
     pub only_if: Option<Condition>,
 }
@@ -112,9 +112,9 @@ pub struct OutcomeParts {
     pub covariance: bool,
 }
 
-/// Receives outcomes in task order. A task with drawn data has one per toy.
+/// Receives outcomes in task order. A task with drawn data has one outcome per toy.
 pub trait Sink {
-    /// Takes outcome number `index`.
+    /// Receives outcome number `index`.
     fn accept(&mut self, index: usize, outcome: TaskOutcome);
 }
 
@@ -227,7 +227,7 @@ pub trait Session: Send + Sync {
     /// parameter and weight), with `C` the inverse of the exact Hessian over the parameters that are `free`. The
     /// whole of `C` is never formed: with a parameter per bin it would be larger than everything else.
     ///
-    /// `None` where the Hessian is not positive, or this session cannot.
+    /// `None` where the Hessian is not positive definite, or this session cannot compute them.
     ///
     /// # Errors
     /// If lengths or indices do not fit or the device fails.
@@ -251,15 +251,14 @@ pub trait Session: Send + Sync {
     /// If the data do not fit.
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError>;
 
-    /// The CPU's session of the same model, which makes a single fit sooner than a device that is made for
-    /// thousands; `None` where this is it.
+    /// A session of the same model on the CPU, which is faster for a single fit; `None` if this session is on the CPU.
     fn cpu(&self) -> Option<&dyn Session> {
         None
     }
 
-    /// How far the fits made so far, since the session was opened, are from what the CPU finds at the
-    /// same points; `None` where the CPU itself made them. With a value or gradient beyond the contract there
-    /// is no check to read: the batch ends in [`SessionError::DeviceDisagrees`].
+    /// How far the fits made since the session was opened are from what the CPU finds at the
+    /// same points; `None` where the CPU itself made them. A value or gradient beyond the contract ends the batch with
+    /// [`SessionError::DeviceDisagrees`] instead.
     fn check(&self) -> Option<DeviceCheck> {
         None
     }

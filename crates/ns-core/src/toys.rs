@@ -1,9 +1,9 @@
-//! What pseudo-experiments are drawn from.
+//! The distributions that pseudo-experiments are drawn from.
 //!
 //! A toy is a pure function of its source and its index: counts Poisson(expected yield) in every main bin,
 //! auxiliary data N(theta, sigma) or Poisson(tau theta) of *every* constrained parameter, those of fixed
 //! parameters included (`pyhf.Model.make_pdf(pars).sample()`). Means are computed once, by the CPU, and
-//! handed to every device as they are, so that all devices draw the same bits.
+//! copied to every device unchanged, so that all devices draw the same bits.
 
 use crate::BinnedData;
 use crate::random::{Normal, Poisson, Stream};

@@ -1,5 +1,5 @@
-//! What every analysis stands on: the model, the session, the data and the fit that its own fits
-//! are variations of; and batches of them that count, stop and keep what is done.
+//! The common part of all analyses: the model, the session, the data, and the base fit that their fits vary. It runs
+//! batches of such fits with progress and cancelling.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct Analysis<'a> {
     /// The fit that all others vary: start, fixed parameters, search.
     pub(crate) base: FitRequest,
     control: Control<'a>,
-    /// Covariance of the last fit that has one: what neighbours begin with.
+    /// Covariance of the last fit that has one; similar fits start with it.
     metric: Option<Arc<Covariance>>,
     /// Fits done so far, and fits that the whole analysis will take as far as known.
     done: usize,
@@ -64,19 +64,19 @@ impl<'a> Analysis<'a> {
                 && !self.base.released.contains(&index))
     }
 
-    /// Whether a search costs next to nothing: then every fit on the way to a number is searched, too.
+    /// Whether a search is so cheap that every intermediate fit makes one.
     pub(crate) fn is_tiny(&self) -> bool {
         is_tiny(self.model, &self.base)
     }
 
-    /// Whether fits that are reported can be searched thoroughly, from more than one start, and compared with their
+    /// Whether reported fits make a thorough search from more than one start, and are compared with their
     /// neighbours.
     pub(crate) fn is_small(&self) -> bool {
         is_small(self.model, &self.base)
     }
 
-    /// How far the fits of a scan or a ranking search: in models of middling size as far as the free fit, since a descent from
-    /// a neighbour's point may end in a higher valley than a fit of its own; otherwise as [`Self::nearby_search`].
+    /// The search of the fits of a scan or a ranking. In models of medium size it is that of the free fit, because a descent from
+    /// a neighbour's point may end in a higher valley; otherwise it is [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
         if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
     }
@@ -86,17 +86,17 @@ impl<'a> Analysis<'a> {
         self.control.is_cancelled()
     }
 
-    /// The caller's control without the observer, for fits whose number nobody knows.
+    /// The caller's control without the observer, for fits whose number is not known in advance.
     pub(crate) fn silent(&self) -> Control<'a> {
         Control { observer: None, cancel: self.control.cancel }
     }
 
-    /// Says how many fits are still to come, for progress.
+    /// Sets how many fits are still to come, for progress.
     pub(crate) fn expect(&mut self, further: usize) {
         self.total = self.done + further;
     }
 
-    /// One fit that the analysis cannot do without.
+    /// One fit without which the analysis fails.
     ///
     /// # Errors
     /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
@@ -155,13 +155,13 @@ impl<'a> Analysis<'a> {
         Ok(fits)
     }
 
-    /// How far fits next to a known minimum search. Piecewise interpolations kink, and every orthant around
-    /// the kinks may have a minimum of its own: there nothing less than the base's search will do.
+    /// The search of fits close to a known minimum. With piecewise interpolation every orthant between kinks may
+    /// have a minimum of its own, so these fits search as the base fit does.
     pub(crate) fn nearby_search(&self) -> Search {
         if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
 
-    /// A fit that differs from the base by parameters held at values and starts at a neighbour's prediction.
+    /// The base fit with parameters held at values, started where a neighbouring fit predicts the minimum.
     pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
         let mut request = FitRequest {
             start: Start::At(Arc::from(start)),
@@ -184,7 +184,7 @@ impl<'a> Analysis<'a> {
         self.admit(parent, held, point)
     }
 
-    /// Makes a start point of a guess: inside the bounds, fixed parameters where `parent` has them, held ones
+    /// Turns a guess into a start point: inside the bounds, with fixed parameters at the values of `parent` and held ones
     /// at their values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
@@ -204,7 +204,7 @@ impl<'a> Analysis<'a> {
 }
 
 /// Moves `point` along the covariance: `C_:h C_hh^-1 (value - best)`, for one or two held parameters
-/// (more are followed one after another, which is a start point all the same).
+/// (more are followed one after another, which is good enough for a start point).
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(c) = &parent.covariance else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);

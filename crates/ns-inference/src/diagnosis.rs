@@ -105,7 +105,7 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
     }
 }
 
-/// What stands out at the point where a fit stopped without a certificate, with remedies.
+/// Possible reasons why a fit stopped without a certificate, from the point where it stopped, with remedies.
 pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = empty_bins(model, outcome);
@@ -151,7 +151,7 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
-/// Below this an expectation of 0 events is not one of rounding.
+/// An expected yield below this is negative by more than rounding.
 const NEGATIVE: f64 = -1e-6;
 
 /// The bins in which a minimum expects a negative number of events, and the number.
@@ -172,7 +172,7 @@ pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &F
     !negative_bins(session, data, outcome).is_empty()
 }
 
-/// What to say of a minimum that leaves bins without expected events, or expects fewer than none there.
+/// The warning for a minimum at which bins have an expected yield of zero or less.
 pub(crate) fn without_events(
     model: &Model,
     session: &dyn Session,
@@ -194,8 +194,8 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Says for every flat parameter whether it has no effect at all, or none that others could not
-/// undo.
+/// Says for every flat parameter whether it has no effect at all, or only effects that other parameters can
+/// compensate.
 pub(crate) fn flat_directions(
     model: &Model,
     session: &dyn Session,
@@ -210,7 +210,7 @@ pub(crate) fn flat_directions(
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
     let n = outcome.parameters.len();
     let hessian = session.evaluate(data, &outcome.parameters, request).map(|e| e.hessian).unwrap_or_default();
-    // Nothing over the whole width of the bounds that rounding would show.
+    // No effect above rounding over the whole range of the bounds.
     let no_effect = |i: usize| {
         let width = model.parameters.get(i).map_or(1.0, |p| p.bounds.1 - p.bounds.0);
         hessian.get(i * (n + 1)).is_some_and(|curvature| curvature.abs() * width * width < 1e-12)
@@ -232,8 +232,8 @@ pub(crate) fn flat_directions(
     notes
 }
 
-/// Names the parameters whose uncertainty exceeds the width of their bounds: the parabola that it
-/// stands for ends long before.
+/// Names the parameters whose uncertainty exceeds the width of their bounds, so that the parabola behind it
+/// is not valid.
 pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<String> {
     let wide = |(p, sigma): &(&ns_core::Parameter, &Option<f64>)| {
         sigma.is_some_and(|sigma| sigma > p.bounds.1 - p.bounds.0)
@@ -256,12 +256,12 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
 /// Distance from a bound, in uncertainties, from which a minimum counts as touching it.
 const TOUCHING: f64 = 0.01;
 
-/// Part of a variance that comes through another parameter from which the profile rises at least twice as fast once that
-/// one cannot move.
+/// If at least this part of a variance comes from the correlation with one other parameter, the profile rises at least twice as
+/// fast once that parameter cannot move.
 const THROUGH: f64 = 0.5;
 
-/// Names the parameters whose uncertainty comes through another one that lies on its bound with a slope of 0: beyond the
-/// bound it cannot follow, and on that side their profile rises faster than the uncertainty says.
+/// Names the parameters whose uncertainty comes from the correlation with a parameter that lies on its bound with a slope of 0.
+/// That parameter cannot move beyond the bound, so on that side the profile rises faster than the uncertainty says.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);

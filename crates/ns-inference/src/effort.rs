@@ -1,14 +1,14 @@
-//! How hard the fits around a known minimum look for lower ones.
+//! The effort with which fits around a known minimum search for lower ones.
 
 use ns_core::{FitRequest, Model, Search};
 
-/// Free parameters up to which every fit on the way to a number is searched: that takes microseconds to a millisecond.
+/// Up to this many free parameters every intermediate fit makes a search, which takes microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Free parameters up to which fits that are reported are searched thoroughly, and every step towards a crossing is searched.
+/// Up to this many free parameters reported fits make a thorough search, and every step towards a crossing makes a search.
 const SMALL: usize = 48;
 
-/// Free parameters up to which conditional fits get the search that the free fit had: a millisecond or a few.
+/// Up to this many free parameters conditional fits make the same search as the free fit, which takes a few milliseconds.
 const MIDDLING: usize = 120;
 
 /// At most [`TINY`].

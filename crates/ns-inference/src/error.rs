@@ -1,4 +1,4 @@
-//! What makes an analysis impossible, in words that name the parameter and the remedy.
+//! Errors of analyses. Their messages name the parameter and the remedy.
 
 use ns_core::SessionError;
 use thiserror::Error;
@@ -45,7 +45,7 @@ pub enum InferenceError {
         "a goodness of fit compares counts in bins with their expectations; these data are single events"
     )]
     NoSaturatedModel,
-    /// A confidence level that no limit has.
+    /// A confidence level outside the allowed range.
     #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
     ConfidenceLevel {
         /// What was asked for.
@@ -78,7 +78,7 @@ pub enum InferenceError {
         /// Upper bound.
         upper: f64,
     },
-    /// Bounds that nothing lies between.
+    /// A lower bound above the upper one.
     #[error(
         "the bounds of parameter '{name}' are [{lower}, {upper}]; give a lower bound that is not above the upper one"
     )]
@@ -122,17 +122,17 @@ pub enum InferenceError {
         /// The expectation.
         value: f64,
     },
-    /// A group of parameters that cannot be made.
+    /// A group of parameters with an invalid member.
     #[error("group '{group}': {reason}")]
     Group {
         /// Name of the group.
         group: String,
         /// Which member is wrong, and the remedy.
         reason: String,
-        /// Whether a member is the name of no parameter.
+        /// Whether a member is not the name of a parameter.
         unknown_name: bool,
     },
-    /// The points asked for make no scan.
+    /// The points are not valid for a scan.
     #[error("cannot scan parameter '{name}': {problem}; {remedy}")]
     BadScan {
         /// The parameter.
@@ -142,13 +142,13 @@ pub enum InferenceError {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// Not a part of a run.
+    /// An invalid part of a run.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {
         /// What was given.
         text: String,
     },
-    /// A run of toys that has none, or more than there are random numbers for.
+    /// A run with no toys, or more than there are random numbers for.
     #[error("{n_toys} toys cannot be run; ask for 1 to {most}")]
     NumberOfToys {
         /// What was asked for.
@@ -156,7 +156,7 @@ pub enum InferenceError {
         /// The largest number.
         most: u64,
     },
-    /// A study of a parameter that the fits hold.
+    /// A study of a parameter that is fixed in the fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]
@@ -164,7 +164,7 @@ pub enum InferenceError {
         /// The parameter.
         name: String,
     },
-    /// Toys of different runs do not add up.
+    /// Toys of different runs cannot be combined.
     #[error(
         "these toys do not belong to one run: {what} is {ours} in one and {theirs} in the other; run them again with the \
          same model, data, options, seed and version"
@@ -172,9 +172,9 @@ pub enum InferenceError {
     ForeignToys {
         /// What differs.
         what: String,
-        /// On this side.
+        /// Its value on this side.
         ours: String,
-        /// On the other.
+        /// Its value on the other side.
         theirs: String,
     },
     /// A file of toys that cannot be read or written.
@@ -197,7 +197,7 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Whether a list of the model's parameters would help; how to get it depends on who asks.
+    /// Whether the message should refer to the list of the model's parameters; command line and Python get it in different ways.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })

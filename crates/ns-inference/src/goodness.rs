@@ -32,7 +32,7 @@ pub struct GoodnessResult {
     pub p_value_toys_error: Option<f64>,
     /// How the toys went; `None` unless asked for.
     pub toys: Option<GoodnessToys>,
-    /// Bins that count.
+    /// Number of bins in the test.
     pub n_bins: usize,
     /// Free parameters without a constraint.
     pub n_unconstrained: usize,
@@ -42,7 +42,7 @@ pub struct GoodnessResult {
     pub twice_nll_saturated: f64,
     /// Whether the fit reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! From the names that users type to the indices that sessions know.
+//! Finds the index of a parameter by its name.
 
 use ns_core::Model;
 

@@ -1,4 +1,4 @@
-//! The normal distribution in its tails, where p-values of discoveries live.
+//! The normal distribution, accurate in its tails, for p-values of discoveries.
 
 use std::f64::consts::{PI, SQRT_2};
 

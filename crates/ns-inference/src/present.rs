@@ -1,4 +1,4 @@
-//! Numbers as people write them: as many digits as the uncertainty supports.
+//! Formats numbers for tables, with as many digits as the uncertainty supports.
 
 /// `value ± sigma`, both to the second significant digit of `sigma`.
 #[must_use]

@@ -32,7 +32,7 @@ pub struct SignificanceResult {
     pub mu_hat: f64,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Results as plain data from which they come back bit by bit, unlike from the JSON that users see: for pickles.
+//! Serialises results exactly, to the last bit, for pickles. The JSON that users see does not allow that.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Formats in and out. So far: pyhf's JSON workspaces, patches and patchsets.
+//! File formats: pyhf's JSON workspaces, patches and patchsets.
 //!
 //! The crate turns text into a checked [`ns_core::Model`]; it evaluates nothing.
 

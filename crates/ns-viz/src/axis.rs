@@ -62,7 +62,7 @@ impl Axis {
             Scale::Log if value > 0.0 => (value / self.lo).ln() / (self.hi / self.lo).ln(),
             Scale::Log => -10.0,
         };
-        // Far outside is far outside; the bound keeps coordinates in the range of every format.
+        // Limits values far outside, so that coordinates stay in the range of every format.
         self.start + share.clamp(-100.0, 100.0) * (self.end - self.start)
     }
 

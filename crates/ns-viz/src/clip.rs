@@ -1,4 +1,4 @@
-//! Lines cut at the edges of a panel.
+//! Cuts lines at the edges of a panel.
 
 use crate::drawing::Area;
 

@@ -1,4 +1,4 @@
-//! What stands above a panel: title, subtitle and legend, outside of the data.
+//! The header above a panel: title, subtitle and legend, outside of the data.
 
 use crate::colour::GREY;
 use crate::drawing::Drawing;

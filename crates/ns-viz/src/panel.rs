@@ -6,7 +6,7 @@ use crate::drawing::{Area, Drawing, Stroke};
 use crate::frame::{self, Edge};
 use crate::header::Header;
 
-/// What a page with one panel is made of.
+/// The parts of a page with one panel.
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header<'a>,
     pub(crate) description: String,
@@ -66,7 +66,7 @@ impl Panel<'_> {
         self.x.holds(x) && self.y.holds(y)
     }
 
-    /// Draws the axes on top of the data and hands over the page.
+    /// Draws the axes on top of the data and returns the page.
     pub(crate) fn finish(mut self) -> Drawing {
         let page = &mut self.drawing;
         frame::horizontal_marks(page, &self.area, &self.x, &self.x_ticks, &[Edge::Bottom, Edge::Top]);

@@ -1,4 +1,4 @@
-//! From a file name to a picture on disk.
+//! Saves a picture to a file.
 
 use std::io::Write;
 use std::path::Path;
@@ -74,10 +74,10 @@ impl Drawing {
         builder.prefix(".nextstat-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        // Without the passing name that nobody asked for.
+        // Without the name of the temporary file.
         let mut file = builder.tempfile_in(folder).map_err(|error| {
             failed(if folder.exists() {
-                // The system's own words: a kind has none for what is rare ("uncategorized error").
+                // The message of the system: the error kind has no text for rare errors ("uncategorized error").
                 let words = error.to_string();
                 std::io::Error::new(error.kind(), words.split(" at path ").next().unwrap_or_default())
             } else {

@@ -1,9 +1,9 @@
-//! Texts as pictures show them: a name from a file must not hide, turn round or break what stands beside it.
+//! Escapes text for pictures, so that a name from a file cannot hide, reverse or break other text.
 
 use std::borrow::Cow;
 
-/// Whether a character does something else than to show itself: control characters, those that change the direction
-/// of writing or have no width, and those that XML forbids.
+/// Whether a character is unsafe to draw: control characters, characters that change the direction of writing or have no
+/// width, and characters that XML forbids.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,7 +12,7 @@ fn acts(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with such characters written out, as `\u{202e}`; letters of all scripts stay as they are.
+/// The text with such characters escaped as `\u{202e}`; letters of all scripts stay as they are.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(acts) {
         return Cow::Borrowed(text);

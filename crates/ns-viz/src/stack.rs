@@ -11,7 +11,7 @@ use crate::number::present;
 use crate::poisson;
 use crate::text::{Style, fit};
 
-/// No ratio panel shows more: the bins around one would lie on a line.
+/// Upper limit of a ratio panel. Beyond it, ratios around one could not be told apart.
 const HIGHEST_RATIO: f64 = 4.0;
 
 /// One colour of a stack.
@@ -79,7 +79,7 @@ impl Stack {
         &self.total
     }
 
-    /// Whether there is anything to compare: data on top of an expectation.
+    /// Whether data and an expectation can be compared.
     pub(crate) fn has_ratio(&self) -> bool {
         !self.layers.is_empty() && self.data.iter().any(Option::is_some)
     }
@@ -110,7 +110,7 @@ impl Stack {
     }
 
     /// Symmetric around one, as wide as error bars and uncertainty need; from 0 where that is more than half.
-    /// Bins that expect less than an event would ask for any height: their bars may end in an arrow.
+    /// The error bars of bins that expect less than one event can be very long; they may end in an arrow.
     fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
@@ -129,8 +129,8 @@ impl Stack {
         Axis::linear(0.0, high)
     }
 
-    /// Draws the channel into an area that has room for its labels on the left; those below follow the
-    /// area's end.
+    /// Draws the channel into an area, with space for its labels on the left. Labels below are drawn under the
+    /// area.
     pub(crate) fn draw(&self, page: &mut Drawing, area: Area, caption: f64, ratio: f64) {
         let split = if ratio > 0.0 { ratio + frame::SPLIT } else { 0.0 };
         let upper = Area { top: area.top + caption, bottom: area.bottom - split, ..area };

@@ -12,10 +12,10 @@ type FoundGlyph = Option<(&'static Face<'static>, GlyphId)>;
 
 /// Larger files hold coloured pictures, which cannot be drawn.
 const LARGEST_FILE: u64 = 120_000_000;
-/// No system has folders of fonts deeper than this; links may go round in circles.
+/// Greatest depth of font folders that is searched, because links may form cycles.
 const DEEPEST: usize = 6;
 
-/// One font of a file: its place there, and the ranges of characters that it has.
+/// One font of a file: its index in the file, and the ranges of characters that it has.
 struct FontFile {
     path: PathBuf,
     index: u32,

@@ -1,4 +1,4 @@
-//! Lines of text: style, extent, and fitting long ones into the room there is.
+//! Lines of text: style, extent, and fitting long lines into the available width.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! `nextstat devices`: where fits can run here, why not elsewhere, and what `auto` would choose.
+//! `nextstat devices`: on which devices fits can run, why not on others, and what `auto` would choose.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// All devices for people.
+/// The table of all devices.
 fn listed(devices: &[DeviceInfo]) -> Table {
     let mut table = Table::new(&["device", "available", "what it is, or why not"], &[]);
     for device in devices {
@@ -106,7 +106,7 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// The choices for people.
+/// The table of the choices.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

@@ -1,4 +1,4 @@
-//! `nextstat digest`: the digest of a workspace, by which a patchset knows it.
+//! `nextstat digest`: the digest of a workspace, by which a patchset identifies it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let control = Control { observer: None, cancel: Some(stop) };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
 
-    // A matrix that cannot be written does not take the result with it.
+    // The result is written even if the matrix cannot be.
     let covariance_written = match (covariance_file, &result.covariance) {
         (Some(file), Some(matrix)) => {
             let covariance = matrix.values.chunks(matrix.n.max(1)).collect();

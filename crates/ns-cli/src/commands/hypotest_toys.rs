@@ -55,7 +55,7 @@ pub(crate) struct HypotestToysArgs {
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
-/// saved run that is another one, or a file that cannot be written.
+/// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     if !args.mu.is_finite() {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     Ok(exit(&result, observed))
 }
 
-/// How the command ends: well if the observed fits did and there is a p-value where there are toys.
+/// How the command ends: successfully if the observed fits converged and there is a p-value (unless there are no toys).
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
     // A shard of few toys may have none.
     let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());

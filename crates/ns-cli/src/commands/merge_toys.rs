@@ -86,7 +86,7 @@ fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     warnings.extend(missing);
 }
 
-/// What a reader of the numbers should know about the files.
+/// Warnings about the files.
 ///
 /// # Errors
 /// If toys are missing, unless that is allowed.

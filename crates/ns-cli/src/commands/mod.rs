@@ -1,4 +1,4 @@
-//! One file per command: read the flags, call the library, present.
+//! One file per command. Each reads the flags, calls the library and shows the result.
 
 pub(crate) mod combine;
 pub(crate) mod devices;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RenameArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Reads `OLD=NEW`. A name may contain `=`: what stands before one of them must be known.
+/// Reads `OLD=NEW`. Names may contain `=`: the text is split at an `=` with an existing name before it.
 fn pairs(flag: &str, texts: &[String], known: &[&str]) -> Result<BTreeMap<String, String>, CliError> {
     let mut map = BTreeMap::new();
     for text in texts {

@@ -57,7 +57,7 @@ enum Point {
     File(PathBuf),
 }
 
-/// Reads a point; every text is one, for example a file's name.
+/// Reads a point. Any text other than the known words is the name of a file.
 #[allow(clippy::unnecessary_wraps)]
 fn point(text: &str) -> Result<Point, String> {
     Ok(match text {
@@ -68,7 +68,7 @@ fn point(text: &str) -> Result<Point, String> {
 }
 
 impl Point {
-    /// The point that it stands for.
+    /// The parameters of the point.
     fn read(&self, model: &Model) -> Result<GeneratingPoint, CliError> {
         Ok(match self {
             Self::BestFit => GeneratingPoint::BestFit,
@@ -83,7 +83,7 @@ impl Point {
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
-/// saved run that is another one, or a file that cannot be written.
+/// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let place = args.save.claim(args.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = Exit::of(result.interrupted, result.converged && found);
     job.finish(&result, &result.warnings, result.parts(&options))?;
-    // Without a scan (interrupted before it) there is still an empty picture to complain about.
+    // Without a scan (if it was interrupted) the empty picture gives an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
 

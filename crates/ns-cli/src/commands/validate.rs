@@ -1,4 +1,4 @@
-//! `nextstat validate`: every problem of a workspace, with place and remedy.
+//! `nextstat validate`: every problem of a workspace, with its path and a remedy.
 
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
-/// What can be said about the workspace, and its model if it has one.
+/// The contents and problems of the workspace, and its model if it has one.
 fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(args), source };
     let workspace = match load::workspace(args) {
@@ -59,8 +59,8 @@ fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
     Ok((Contents::of(&model, measurements, rows), Some(model)))
 }
 
-/// The problems that made a workspace unreadable; an error that is none of the workspace's (no
-/// such file, a wrong patch) comes back.
+/// The problems that made a workspace unreadable. Other errors (no such file, a wrong patch) are
+/// returned as errors.
 fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
     match error {
         WorkspaceError::Invalid { report: pyhf::Report { problems, omitted } } => {
@@ -87,7 +87,7 @@ fn patched(args: &ModelArgs) -> String {
     origin
 }
 
-/// The list of problems for people.
+/// The list of problems as text.
 fn report(origin: &str, contents: &Contents) -> String {
     let mut lines: Vec<String> = contents
         .problems

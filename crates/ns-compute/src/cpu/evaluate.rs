@@ -84,7 +84,7 @@ impl CpuSession {
     /// Exact Hessian at `point` times `direction`, without forming a matrix.
     ///
     /// # Errors
-    /// If a length does not fit or a number is not finite.
+    /// If a length is wrong or a number is not finite.
     pub fn hessian_vector(
         &self,
         data: &Data,
@@ -133,7 +133,7 @@ impl CpuSession {
         let factored = factor(self.level, &plan.structure.wide, &mut curvature);
         let found = matches!(factored, Factored::Positive { .. })
             .then(|| combined_variances(self.level, &plan.structure.wide, &curvature, combinations));
-        // Of a model with a parameter per bin this is the largest piece of memory: it is not kept.
+        // With a parameter per bin this is the largest array; it is not kept.
         drop(curvature);
         put(&self.workers, worker);
         Ok(found)

@@ -108,7 +108,7 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// The start point that only a session knows: the minimum under smooth codes, for a model with kinks.
+    /// An additional start point for a model with kinks: the minimum under smooth codes.
     pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {

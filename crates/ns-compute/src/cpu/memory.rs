@@ -9,7 +9,7 @@ use crate::lanes::WIDTH;
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
-/// Outcomes that may wait in memory before they go to the sink, per thread: so many, and more of small models, whose
+/// Number of outcomes per thread that may be in memory before they go to the sink. Small models have more, because their
 /// fits are so short that threads would often wait for each other.
 const FEWEST_WAITING: usize = 512;
 const MOST_WAITING: usize = 8192;

@@ -26,7 +26,7 @@ use work_unit::WorkUnit;
 /// A compiled model on the CPU.
 pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
-    /// The same physics with smooth interpolation: its minimum is a start point where
+    /// The same model with smooth interpolation. Its minimum is a start point if
     /// the model has kinks.
     smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
@@ -102,8 +102,8 @@ impl CpuSession {
         Ok(session)
     }
 
-    /// Makes the working memory of a fit ready, by walking once through an evaluation and a
-    /// curvature: the first fit then finds its pages mapped. Nothing computed here is kept.
+    /// Touches the working memory of a fit by one evaluation and one
+    /// curvature, so that its pages are mapped before the first fit. The numbers are not used.
     pub fn prepare(&self) {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);
@@ -129,8 +129,8 @@ impl CpuSession {
     }
 }
 
-/// Takes a worker from the shelf, or makes one. A poisoned lock only means that another thread
-/// panicked between two fits; the workers themselves are reset by every fit.
+/// Takes an unused worker, or makes one. A poisoned lock only means that another thread
+/// panicked between two fits; every fit resets its worker.
 pub(crate) fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
     let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shelf.pop().unwrap_or_else(|| Worker::new(plan))
@@ -187,7 +187,7 @@ impl Session for CpuSession {
             let places: Vec<OnceLock<Vec<TaskOutcome>>> = chunk.iter().map(|_| OnceLock::new()).collect();
             Pool::each(self.pool.as_deref(), self.threads, chunk.len(), &|i| {
                 if let Some((unit, place)) = chunk.get(i).zip(places.get(i)) {
-                    // Nobody else has this number.
+                    // No other thread has this number.
                     let _ = place.set(run(unit));
                 }
             });

@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// The pools that sessions use now, one per number of threads.
 static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
 
-/// Threads beside the calling one.
+/// Threads in addition to the calling one.
 pub(crate) struct Pool {
     helpers: usize,
     /// Sets of threads that no batch uses.
@@ -27,9 +27,9 @@ struct Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // Threads that are not here cannot be told to end: whoever tries may wait for a lock that one of them held.
+        // After a fork the threads do not exist in this process, so they cannot be ended: that could wait for a lock that one of them held.
         if self.process == std::process::id() {
-            // SAFETY: nobody looks at it after this.
+            // SAFETY: it is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.threads) };
         }
     }
@@ -63,7 +63,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs `work` on the calling thread, and on up to `helpers` others at the same time; back when all have returned.
+    /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all have finished.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {

@@ -1,4 +1,4 @@
-//! What toys are drawn from: expectations at a point, computed once.
+//! The distributions that toys are drawn from, computed once per point.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! The pieces in which a batch is handed to threads: one task, or a few toys of one task.
+//! Units of work for threads: one task, or a few toys of one task.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::lanes::{Toy, ToyEnd, ToyFitter, WIDTH};
 use crate::optimise::{Worker, fit};
 use crate::task::{FitDomain, needed, start_of};
 
-/// Toys of one unit: enough to keep all lanes busy to the end, few enough to share out among threads. No
-/// result depends on it.
+/// Number of toys of one unit: enough to keep all lanes busy, few enough to balance threads. Results do not
+/// depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
-/// What one thread does in one go.
+/// The work that a thread takes at a time.
 pub(super) struct WorkUnit<'a> {
     pub(super) task: &'a FitTask,
     /// Toys of the task's source; `None` where the data are given.
@@ -29,7 +29,7 @@ pub(super) struct WorkUnit<'a> {
 pub(super) struct UnitToys<'a> {
     source: &'a ToySource,
     range: Range<u64>,
-    /// What the requests' fits share, one entry per request; `None` where the scalar optimiser does them.
+    /// The shared inputs of the fits of each request; `None` where the scalar optimiser makes them.
     fitters: Arc<Vec<Option<ToyFitter>>>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> WorkUnit<'a> {
         self.toys.as_ref().map_or(1, |toys| (toys.range.end - toys.range.start) as usize)
     }
 
-    /// Outcomes of a unit that was never begun.
+    /// Outcomes of a unit that was cancelled before it began.
     pub(super) fn cancelled(&self) -> Vec<TaskOutcome> {
         (0..self.len())
             .map(|_| TaskOutcome {
@@ -68,7 +68,7 @@ impl<'a> WorkUnit<'a> {
 }
 
 impl CpuSession {
-    /// Runs one unit; `finished` hears of every fit.
+    /// Runs one unit; `finished` is called with the number of finished fits.
     pub(super) fn run_unit(
         &self,
         unit: &WorkUnit<'_>,
@@ -80,7 +80,7 @@ impl CpuSession {
         match &unit.toys {
             Some(toys) => self.run_toys(unit.task, toys, wanted, control, worker, finished),
             None => {
-                // `check_task` has seen the data; foreign kinds cannot come here.
+                // `check_task` has checked the data; unknown kinds are refused there.
                 let own = self.dataset(&unit.task.data).ok().flatten();
                 let data = own.as_ref().unwrap_or(&self.observed);
                 vec![self.run_task(unit.task, data, wanted, control, worker, finished)]
@@ -88,8 +88,8 @@ impl CpuSession {
         }
     }
 
-    /// What the fits of a run of toys share, request by request.
-    /// `any_code`: for a device, which takes kinks and exponentials too.
+    /// The shared inputs of the fits of a run of toys, request by request.
+    /// `any_code`: for a device, which also fits models with kinks and exponential interpolation.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
@@ -107,7 +107,7 @@ impl CpuSession {
             .collect();
         let mut worker = take(&self.workers, plan);
         let fitters = requests.iter().map(|request| {
-            // Devices look at all sides of kinks as the CPU's search does.
+            // Devices try all sides of kinks, as the search on the CPU does.
             let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
             if request.search != Search::Local && !sides {
                 return None;
@@ -214,7 +214,7 @@ impl CpuSession {
             })
             .collect();
         let mut ends = fitter.run(self.level, plan, &jobs, control.cancel).into_iter();
-        // A search that was cut short may have missed what a whole one finds.
+        // An interrupted search may have missed a lower minimum.
         let cut_short = control.is_cancelled();
         for ((asked, data), outcome) in asked.iter().zip(data).zip(outcomes.iter_mut()) {
             if !asked {
@@ -230,7 +230,7 @@ impl CpuSession {
         }
     }
 
-    /// What a fit in lanes ended with; `start`: where it began.
+    /// The outcome of a fit in lanes, which started at `start`.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,
@@ -244,7 +244,7 @@ impl CpuSession {
     ) -> Result<FitOutcome, FitFailure> {
         match end {
             ToyEnd::Fitted(fit) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
-            // Uncertainties take the exact Hessian; a fit that lanes could not finish takes Newton's method.
+            // Uncertainties need the exact Hessian; a fit that lanes could not finish needs Newton's method.
             ToyEnd::Fitted(FitOutcome { parameters, .. }) => {
                 self.again(request, &parameters, &[], data, wanted, control, worker)
             }
@@ -257,8 +257,8 @@ impl CpuSession {
         }
     }
 
-    /// A request that lanes have begun, by the scalar optimiser from `start` and, where there may be several
-    /// minima, from `further` points and whatever they suggest.
+    /// Finishes a fit that lanes have begun, by the scalar optimiser from `start`. Where there may be several
+    /// minima, it also starts from the points `further` and makes a search.
     pub(crate) fn again(
         &self,
         request: &FitRequest,

@@ -1,4 +1,4 @@
-//! From the point that `forward` left in the scratch to the matrices of every component.
+//! Assembles the matrices of every component at the point that `forward` left in the scratch.
 //!
 //! With `nu_b = D_b N g_b` (additive part, scalar factors, per-bin factors) of one block,
 //! `r` and `w` the first and second derivative of the likelihood by the yield:
@@ -25,7 +25,7 @@ pub(crate) fn assemble(
     assemble_until(level, plan, layout, point, scratch, out, Stop::default());
 }
 
-/// The same; once `stop` is asked it ends early.
+/// The same; it ends early once `stop` is set.
 pub(crate) fn assemble_until(
     level: Level,
     plan: &Plan,

@@ -6,7 +6,7 @@ use crate::plan::{Block, Plan};
 /// Below this a factor counts as zero and is never divided by.
 const TINY: f64 = 1e-100;
 
-/// How the second derivatives of `N` by its parameters are put together:
+/// The form of the second derivatives of `N` by its parameters:
 /// `N_pq = x_p y_q + y_p x_q`, plus a correction on the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
@@ -73,7 +73,7 @@ pub(super) fn scalar_derivatives(
         return Product::Regular;
     }
 
-    // Product of everything that is not zero, and what is.
+    // Product of all factors that are not zero, and the factors that are.
     let mut rest = 1.0;
     let mut vanishing: [(usize, f64, f64); 2] = [(0, 0.0, 0.0); 2];
     let mut met = 0;

@@ -34,7 +34,7 @@ pub(crate) fn combined_variances(
     out
 }
 
-/// One component with what a combination takes of it.
+/// One component, with the working memory of a combination.
 struct Part<'a> {
     component: &'a Component,
     matrices: &'a Matrices,

@@ -19,7 +19,7 @@ pub(crate) enum Factored {
     Indefinite,
 }
 
-/// Factors what `assemble` wrote, in place.
+/// Factors the matrices of `assemble` in place.
 pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Factored {
     factor_until(level, layout, out, Stop::default())
 }

@@ -1,4 +1,4 @@
-//! Memory of a curvature: made once per layout and thread, reused at every point.
+//! Memory of a curvature, allocated once per layout and thread and reused at every point.
 
 use crate::eval::Dataset;
 use crate::linalg::Pivots;
@@ -47,7 +47,7 @@ pub(crate) struct Curvature {
     pub(crate) border_width: usize,
     /// Curvature of parameters that act on no bin.
     pub(crate) isolated: Vec<f64>,
-    /// Derivatives of the yields, `columns x bins`, of the component at work.
+    /// Derivatives of the yields, `columns x bins`, of the current component.
     pub(crate) jacobian: Vec<f64>,
     /// The same, scaled by the Poisson weights, `bins x columns`.
     pub(crate) rows: Vec<f64>,
@@ -58,7 +58,7 @@ pub(crate) struct Curvature {
     /// How far below zero a pivot may fall and still count as flat, per parameter: a change of
     /// the parameter by its own size then moves the likelihood by less than a millionth.
     pub(crate) slack: Vec<f64>,
-    /// Scale and slack of the columns at work.
+    /// Scale and slack of the current columns.
     pub(crate) limits: Vec<(f64, f64)>,
     /// Scratch for one block's vectors in column order.
     pub(crate) ranked: [Vec<f64>; 4],
@@ -75,7 +75,7 @@ impl Curvature {
         layout.components.iter().map(of).sum::<usize>() + layout.border.len() * layout.border.len()
     }
 
-    /// Room for the curvature of any point in `layout`.
+    /// Memory for the curvature of any point in `layout`.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();
         let width = layout.components.iter().map(|c| c.width).max().unwrap_or(16);

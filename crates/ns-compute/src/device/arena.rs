@@ -100,7 +100,7 @@ mod tests {
             n_params: 3,
             normsys: 4,
             n_scaled: 7,
-            bent: 1,
+            strongly_nonlinear: 1,
             edm_tolerance: 1e-9,
             block: Offset::in_arena(8),
             upper: Offset::in_arena(16),
@@ -108,7 +108,7 @@ mod tests {
         };
         let after = moved(before, BASE);
         assert_eq!(after.edm_tolerance.to_bits(), before.edm_tolerance.to_bits());
-        assert_eq!((after.n_params, after.normsys, after.n_scaled, after.bent), (3, 4, 7, 1));
+        assert_eq!((after.n_params, after.normsys, after.n_scaled, after.strongly_nonlinear), (3, 4, 7, 1));
         let words =
             [after.block.bytes(), after.upper.bytes(), after.factor_param.bytes(), after.kinked.bytes()];
         assert_eq!(words, [BASE.bytes() + 8, BASE.bytes() + 16, 0, 0]);

@@ -16,18 +16,18 @@ pub(crate) enum Kernel {
     /// Fits from a queue, working in shared memory.
     Fit,
     /// The same for models that do not fit there.
-    FitFar,
+    FitGlobal,
     /// Values and gradients at many points.
     Evaluate,
     /// The same for models that do not fit into shared memory; Hessians of all models.
-    EvaluateFar,
+    EvaluateGlobal,
     /// Covariances from Hessians.
     Covariance,
     /// Toys drawn, and nothing else.
     Draw,
 }
 
-/// What a launch must know of a device.
+/// The properties of a device that launches depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Properties {
     /// Groups of cores that run thread blocks independently of each other.
@@ -49,7 +49,7 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
 }
 
-/// A device. All calls of one backend may come from any thread; work is in order of the calls.
+/// A device. Calls may come from any thread; the device works in the order of the calls.
 pub(crate) trait Backend: Send + Sync {
     /// What it is.
     fn properties(&self) -> &Properties;
@@ -57,13 +57,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Takes memory, uninitialised, at a multiple of 256. Zero bytes are allowed.
     fn allocate(&self, bytes: usize) -> Result<Memory, SessionError>;
 
-    /// Gives memory back. Errors are of no use to anyone here.
+    /// Frees memory. Errors are ignored.
     fn release(&self, memory: Memory, bytes: usize);
 
     /// Copies to the device.
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Copies from the device, after all work handed over so far.
+    /// Copies from the device, after all work submitted so far.
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
     /// Blocks of this shape that one multiprocessor holds at a time.
@@ -78,13 +78,13 @@ pub(crate) trait Backend: Send + Sync {
     /// is done.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// A line of work beside the one that the calls above make up.
+    /// A new lane of work, parallel to the calls above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 }
 
-/// Work of a device that is in order in itself and runs beside that of other lanes: copies to the device, kernels,
-/// copies back, then a wait for their end. It begins after all that the device was handed directly before. Memory it
-/// uses must stay until the wait is over; one that is dropped waits too.
+/// A sequence of work on a device, parallel to that of other lanes: copies to the device, kernels,
+/// copies back, then a wait for their end. It begins after all work that was submitted to the device directly before. Memory
+/// that it uses must live until the wait is over; dropping a lane waits too.
 pub(crate) trait Lane: Send {
     /// Copies to the device; at most once before a wait. `from` may change at once.
     fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
@@ -102,7 +102,7 @@ pub(crate) trait Lane: Send {
     fn fetched(&self) -> &[u8];
 }
 
-/// Memory of a device, given back when dropped.
+/// Memory of a device, freed when dropped.
 pub(crate) struct Buffer {
     backend: Arc<dyn Backend>,
     memory: Memory,

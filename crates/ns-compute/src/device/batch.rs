@@ -1,4 +1,4 @@
-//! One launch of fits on a lane: what goes up, what comes back.
+//! One launch of fits on a lane: its input and its results.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::shape::ArrayPlacement;
 
 /// A lane with memory that its launches use again and again; it grows as needed.
 pub(super) struct Slot {
-    /// Dropped first: it waits for what uses the memory.
+    /// Dropped first: that waits for the work that uses the memory.
     lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
@@ -20,7 +20,7 @@ pub(super) struct Slot {
     parts: Parts,
 }
 
-/// Bytes of the arrays that a launch brings back, one behind the other.
+/// Sizes, in bytes, of the result arrays of a launch, which are stored one after another.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     outcomes: usize,
@@ -36,7 +36,7 @@ impl Slot {
         Ok(Self { lane, slab: None, input: None, output: None, parts: Parts::default() })
     }
 
-    /// Waits for what was started.
+    /// Waits for the launch.
     pub(super) fn wait(&mut self) -> Result<LaunchResults<'_>, SessionError> {
         self.lane.wait()?;
         let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
@@ -58,7 +58,7 @@ impl Slot {
     }
 }
 
-/// The numbers in `bytes`. An empty slice has no address to be sure of.
+/// The numbers in `bytes`. An empty slice may have any address.
 fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
@@ -70,7 +70,7 @@ fn at_least<'a>(
     bytes: usize,
 ) -> Result<&'a Buffer, SessionError> {
     if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
-        // The old one goes first: there may not be room for both.
+        // The old one is freed first: there may not be enough memory for both.
         *buffer = None;
     }
     match buffer {
@@ -92,18 +92,18 @@ pub(super) struct ToyRange {
 /// Whether blocks without work of their own help those whose toys take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
-    /// No: they make room for the next launches.
+    /// No: they end, so that the next launches can begin.
     No,
-    /// As long as there is something to do; a few wait for more. The next launch is the last one.
+    /// As long as there are further starts; a few blocks wait for more. The next launch is the last one.
     Few,
-    /// As many as there can be starts, to the end: nothing comes after.
+    /// Yes, to the end, as many blocks as there can be starts: no launch follows.
     All,
 }
 
-/// Of so many blocks one waits, where a few do.
+/// One of this many blocks waits, if only a few blocks wait.
 const ONE_WAITS_OF: usize = 8;
 
-/// Fits of a launch, one after the other and of the same data, at whose ends gradients are taken.
+/// Consecutive fits of a launch, with the same data, for which the gradient at the end is computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe {
     pub(super) first: usize,
@@ -112,7 +112,7 @@ pub(super) struct Probe {
     pub(super) data: Offset<f64>,
 }
 
-/// What a launch brought back: an entry per fit; by default none, as if the device had left them all.
+/// The results of a launch, one entry per fit. The default is empty, as if the device had left all fits to the CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
@@ -166,7 +166,7 @@ pub(super) struct Launcher<'a> {
 }
 
 impl Launcher<'_> {
-    /// Bytes that come back per fit.
+    /// Bytes of the results of one fit.
     pub(super) fn bytes_per_fit(plan: &layout::Plan) -> usize {
         let (n, bins) = (plan.n_params as usize, plan.n_bins as usize);
         size_of::<layout::Outcome>() + 9 * n + bins
@@ -177,7 +177,7 @@ impl Launcher<'_> {
         let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
         let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
         let few = self.fit.blocks.min(n_items).max(1);
-        // More could only wait.
+        // More blocks would have nothing to do.
         let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
         match help {
             Help::No => (few, 0, help),

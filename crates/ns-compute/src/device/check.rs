@@ -1,7 +1,7 @@
 //! The certificate of a run on a device: a sample of its fits, evaluated again by the CPU.
 //!
-//! The sample is chosen before a launch, so that the device takes the gradients in the same go, and the CPU
-//! looks at it beside settling the others.
+//! The sample is chosen before a launch, so that the device computes its gradients in the same launch. The CPU
+//! checks it while it finishes the other fits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -47,14 +47,14 @@ impl<'a> Sample<'a> {
         Self { first, requests: requests.get(..CHECKED).unwrap_or(requests), data, drawn }
     }
 
-    /// What the device is to do for it.
+    /// The probe that the device computes for it.
     pub(super) fn probe(&self, input: &mut Input) -> Probe {
         let data = input.data(&self.data.main, &self.data.aux);
         Probe { first: self.first, count: self.requests.len(), data }
     }
 }
 
-/// What is found out about the samples of a launch, fit by fit and by several threads.
+/// The check of the samples of a launch, fit by fit and by several threads.
 pub(super) struct Checking<'a> {
     session: &'a GpuSession,
     results: LaunchResults<'a>,
@@ -100,8 +100,8 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Keeps what was found out about a launch that made `own` fits. False if one of its certificates does not hold: then
-    /// the CPU is to make its fits, and nothing is kept.
+    /// Adds the check of a launch that made `own` fits to that of the session. False if one of its certificates does not hold: then
+    /// the CPU repeats its fits, and the check is dropped.
     ///
     /// # Errors
     /// [`SessionError::DeviceDisagrees`] beyond the parity contract.
@@ -117,9 +117,9 @@ impl<'a> Checking<'a> {
 }
 
 impl GpuSession {
-    /// Whether the certificate of a fit holds. The metric that it is taken with knows the reactions of expectations at one
-    /// point that all fits share: where they are much smaller at the minimum (of a product of free factors, say), what is
-    /// next to nothing in that metric may be more.
+    /// Whether the certificate of a fit holds. Its metric uses derivatives of the expected yields at one
+    /// point that all fits share. If these derivatives are much smaller at the minimum (for example of a product of free factors),
+    /// the EDM in that metric is too small.
     fn compare(
         &self,
         results: &LaunchResults<'_>,
@@ -153,7 +153,7 @@ impl GpuSession {
             (0..n).map(|p| if on_kink(p) { worker.slope[p] } else { slopes[p] }).collect();
         let lambda = worker.scratch.lambda.clone();
         let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
-        // What a bin's slope may be off by.
+        // The largest error of a bin's slope.
         let weight: Vec<f64> = data
             .main
             .iter()

@@ -1,7 +1,7 @@
-//! Hands out work to GPUs, and puts what comes back in order.
+//! Distributes work over GPUs and delivers the results in order.
 //!
-//! The items of all tasks stand in one line. Every GPU takes the next chunk when it is free. What is finished waits until all before it has been handed on;
-//! a GPU that is too far ahead waits, so that memory is bounded whatever the length of the work.
+//! The items of all tasks form one queue. Every GPU takes the next chunk when it is free. A finished chunk is handed on after all
+//! chunks before it. A GPU that is too far ahead waits, so that memory is bounded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,20 +9,20 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use ns_core::{Control, SessionError, TaskOutcome};
 
-/// Chunks per GPU that were taken and not handed on: two with the GPU, one being settled, one that waits for its turn.
+/// Chunks per GPU that are taken and not yet handed on: two on the GPU, one that the CPU finishes, one that waits.
 const CHUNKS_PER_GPU: usize = 4;
 
 /// How large chunks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkSizes {
-    /// The fewest items of a chunk, as long as there are so many.
+    /// The fewest items of a chunk, except at the end.
     pub(super) fewest: u64,
     /// The most.
     pub(super) most: u64,
 }
 
 impl ChunkSizes {
-    /// As much as a GPU takes: for one alone.
+    /// As much as a GPU takes, for a single GPU.
     pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
 
     /// Equal parts, one for each GPU.
@@ -31,14 +31,14 @@ impl ChunkSizes {
         Self { fewest: part, most: part }
     }
 
-    /// Chunks that shrink to the end, so that all GPUs end together: never smaller than `fewest`, or than an equal part.
+    /// Chunks that become smaller towards the end, so that all GPUs end together: never smaller than `fewest` or an equal part.
     pub(super) fn shrinking(items: u64, gpus: usize, fewest: u64, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).max(1);
         Self { fewest: fewest.clamp(1, part), most: most.max(1) }
     }
 }
 
-/// The work and how far it is.
+/// The queue of work.
 pub(super) struct ChunkQueue<'a> {
     /// Where the items of each task end.
     ends: Vec<u64>,
@@ -51,7 +51,7 @@ pub(super) struct ChunkQueue<'a> {
 }
 
 struct State {
-    /// The first item that nobody has taken.
+    /// The first item that no GPU has taken.
     next: u64,
     /// Chunks taken and not handed on.
     out: usize,
@@ -121,7 +121,7 @@ impl<'a> ChunkQueue<'a> {
     }
 
     /// The next chunk, of at most `most` items of `task`; `None` if the next item is not of that task, or if none may
-    /// be taken now. Only a GPU that holds no chunk may `wait`: all others wait for what it holds.
+    /// be taken now. Only a GPU that holds no chunk may `wait`; otherwise all might wait for each other.
     pub(super) fn take(&self, task: usize, most: u64, wait: bool) -> Option<TakenChunk> {
         let mut state = self.state();
         loop {
@@ -161,7 +161,7 @@ impl<'a> ChunkQueue<'a> {
     }
 }
 
-/// Stops the work if its thread ends by a panic: the others would wait for ever.
+/// Stops the work if its thread panics; otherwise the others would wait for ever.
 struct Guard<'a, 'b>(&'a ChunkQueue<'b>);
 
 impl Drop for Guard<'_, '_> {
@@ -177,7 +177,7 @@ type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<FinishedChunk>) -> Result<usize, Ses
 
 /// Runs `work` for every GPU, each on a thread of its own, and hands finished items to `deliver` in order, on the
 /// calling thread. `work` takes chunks from the queue until there are none, sends them when they are finished, and
-/// says how many of the first tasks are no longer to be done: all, unless it came to one that GPUs leave.
+/// returns how many of the first tasks are done: all, unless it reached one that is left to the CPU.
 ///
 /// Returns how many these are; none if there are no GPUs.
 ///
@@ -223,7 +223,7 @@ pub(super) fn run_chunks<C: Sync>(
             Ok(done) => done,
             Err(payload) => std::panic::resume_unwind(payload),
         });
-        // All of them, before the first.
+        // All threads are joined before the results are used.
         let ended: Vec<usize> = ended.collect();
         ended.into_iter().min().unwrap_or(0)
     });
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// As many outcomes as items, told apart by the number of their fits.
+    /// As many outcomes as items, distinguished by the number of their fits.
     fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
         let outcome = |item: u64| TaskOutcome {
             fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),

@@ -1,8 +1,8 @@
 //! Uncertainties of a batch of fits, from exact Hessians and their inverses on the device.
 //!
-//! Fits are made without; then one pass computes the covariances at all their points, whoever found these. What the
-//! device cannot confirm (a Hessian that is not safely positive, a certificate that does not hold with it) the CPU
-//! does as for its own fits. Which of the two it is depends on the fit alone.
+//! Fits are made without uncertainties. Then one pass computes the covariances at all their minima. Where the
+//! device cannot confirm a fit (the Hessian is not safely positive, or the certificate does not hold with it), the CPU
+//! computes the uncertainties as for its own fits. Which of the two does so depends on the fit alone.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,13 +27,14 @@ use crate::task::FitDomain;
 /// the Hessian is amplified by its inverse, and below it the CPU looks whether a direction is flat.
 const LEAST_LEFT: f64 = 1e-7;
 
-/// Above this EDM the step that comes with a covariance is taken, once, as the CPU does: a covariance depends on the point.
+/// Above this EDM the Newton step that comes with a covariance is taken once, as on the CPU, because the covariance depends on the
+/// point.
 const LAST_STEP: f64 = 1e-14;
 
-/// What covariances of one launch may take that go to the host, bytes.
+/// Most bytes of the covariances of one launch that are copied to the host.
 const MOST_FETCHED: usize = 64 << 20;
 
-/// The fits of tasks and what they were made of.
+/// The fits of tasks, with their requests and data.
 pub(super) struct Fitted<'a> {
     /// The box of a request, by task and request.
     pub(super) domain: &'a (dyn Fn(usize, usize) -> Cow<'a, FitDomain> + Sync),
@@ -46,10 +47,10 @@ pub(super) struct Fitted<'a> {
     pub(super) drawn: bool,
 }
 
-/// A fit by its task and place there.
+/// A fit: index of its task, and index within the task.
 type FitIndex = (usize, usize);
 
-/// What came back for one fit.
+/// The results for one fit.
 struct ReturnedCovariance<'a> {
     least: f64,
     edm: f64,
@@ -59,7 +60,7 @@ struct ReturnedCovariance<'a> {
 }
 
 impl GpuSession {
-    /// The means to compute what is `wanted` for fits after they were made, if the device has them.
+    /// The placement of Hessians, if the device can compute what is `wanted` after the fits.
     pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
         let asked = wanted.uncertainties || wanted.covariance;
         let size = self.cpu.plan.n_parameters();
@@ -110,8 +111,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Whether all that moves at the end of a fit has a curvature: nothing sits on a bound or next to a kink that does not hold it, and
-    /// no direction is known to be flat.
+    /// Whether every parameter that moves at the end of a fit has a curvature: none sits on a bound or next to a kink that does not
+    /// hold it, and no direction is known to be flat.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
@@ -156,7 +157,7 @@ impl GpuSession {
                 if found.is_safe() && found.edm <= LAST_STEP {
                     if let Some(edm) = before {
                         fit.parameters.copy_from_slice(&problems.points[row]);
-                        // By what the quadratic form says, which is exact far beyond rounding here.
+                        // From the quadratic form, whose error is far below rounding here.
                         fit.nll -= edm - found.edm;
                     }
                     found.put_into(fit);
@@ -175,7 +176,7 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Where the last step of a fit leads; `None` if that is out of its box, or across a kink.
+    /// The end of the last step of a fit; `None` if that is outside the bounds, or across a kink.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
@@ -206,15 +207,15 @@ impl GpuSession {
         let rows = n.next_multiple_of(TILE);
         let side = rows / TILE;
         let (table, matrix) = (TABLE_COLUMNS * rows, TILE * TILE * (side * (side + 1) / 2));
-        let near = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
-        let shared = 8 * if near { table + matrix } else { table };
+        let in_shared = 8 * (table + matrix) + RESERVED <= backend.properties().shared_per_block;
+        let shared = 8 * if in_shared { table + matrix } else { table };
         let threads = threads(n);
         let blocks = backend.resident(Kernel::Covariance, threads, shared)?.min(count).max(1);
-        let slab = Buffer::new(backend, if near { 0 } else { 8 * matrix * blocks })?;
+        let slab = Buffer::new(backend, if in_shared { 0 } else { 8 * matrix * blocks })?;
         let launch = CovarianceLaunch {
             n: n as i32,
             n_matrices: count as i32,
-            near: i32::from(near),
+            in_shared: i32::from(in_shared),
             slab: slab.at(),
             slab_stride: matrix as u64,
             hessians: made.hessians.at(),
@@ -239,7 +240,7 @@ impl GpuSession {
         })
     }
 
-    /// The covariance of point number `m`, if it is wanted: straight to where it stays, since many of them are many pages.
+    /// The covariance of point number `m`, if it is wanted. It is copied directly to its final memory, because covariances are large.
     fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
         let Some(covariances) = &solved.covariances else { return Ok(None) };
         let n = self.cpu.plan.n_parameters();
@@ -255,7 +256,7 @@ struct Problems {
     /// Whose they are, and the EDM before the last step where that has been taken.
     places: Vec<(FitIndex, Option<f64>)>,
     points: Vec<f64>,
-    /// What each parameter does there.
+    /// The state of each parameter there (moving, at rest, held by a bound).
     rests: Vec<u8>,
     /// Set of data of each.
     sets: Vec<i32>,
@@ -270,7 +271,7 @@ impl Problems {
     }
 }
 
-/// What came back for many points.
+/// The results for many points.
 struct Solved {
     found: Vec<f64>,
     slopes: Vec<f64>,
@@ -295,12 +296,12 @@ impl Solved {
 }
 
 impl ReturnedCovariance<'_> {
-    /// Whether the Hessian is safely positive, and the certificate holds with it. What is not a number is neither.
+    /// Whether the Hessian is safely positive, and the certificate holds with it. NaN gives false.
     fn is_safe(&self) -> bool {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Fills in a fit as the CPU does, but for its covariance.
+    /// Completes a fit as the CPU does, except for its covariance.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
@@ -311,7 +312,7 @@ impl ReturnedCovariance<'_> {
 }
 
 impl GpuSession {
-    /// The fits at `places` by the CPU: from where they are, with uncertainties.
+    /// Repeats the fits at `places` on the CPU, from their minima, with uncertainties.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],
@@ -346,7 +347,7 @@ impl GpuSession {
     }
 }
 
-/// Goes on from where a fit is, to its uncertainties.
+/// Continues a fit from its minimum, with uncertainties.
 fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,

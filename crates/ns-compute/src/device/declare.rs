@@ -1,4 +1,4 @@
-//! How structures and enums that kernels share are declared: once, in Rust, with their C++ beside.
+//! Declares structures and enums that are shared with kernels: once, in Rust, together with their C++ text.
 
 use super::offset::Offset;
 

@@ -1,7 +1,7 @@
-//! What toys are drawn from, on the device.
+//! The distributions that toys are drawn from, on the device.
 //!
-//! Everything that depends on a mean alone is computed here, by ns-core, and handed over as it is: then the kernels,
-//! which do the rest with the same exact operations, draw the same bits as the CPU.
+//! Everything that depends on a mean alone is computed by ns-core and copied unchanged. The kernels
+//! do the rest with the same exact operations, so they draw the same bits as the CPU.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Values, gradients and Hessians at many points, on the device; what else is asked for, on the CPU.
+//! Values, gradients and Hessians at many points on the device; other quantities on the CPU.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
@@ -66,7 +66,7 @@ impl GpuSession {
         slopes: &mut Vec<f64>,
     ) -> Result<(), SessionError> {
         let (n, backend) = (self.cpu.plan.n_parameters(), &self.backend);
-        let program = self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?;
+        let program = self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateGlobal)?;
         let per_point = 8 * (1 + usize::from(gradient)) * n + 16;
         let at_a_time = shape::at_a_time(backend.properties(), per_point);
         for points in points.chunks(n * at_a_time) {

@@ -1,4 +1,4 @@
-//! What all fits of one kind share, on the device: the metric and the further start points.
+//! The shared inputs of all fits of one kind, on the device: the metric and the further start points.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::lanes::metric::Metric;
 pub(super) struct DeviceFitKind {
     _memory: Buffer,
     pub(super) metric: Offset<layout::Metric>,
-    /// Where lists lie, and how many there are in each.
+    /// Addresses of lists, and their lengths.
     pub(super) first: (Offset<f64>, usize),
     pub(super) second: (Offset<f64>, usize),
-    pub(super) bendable: (Offset<i32>, usize),
+    pub(super) nonlinear: (Offset<i32>, usize),
     pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
-/// What the working memory of a fit depends on besides the plan.
+/// Sizes, besides the plan, that the working memory of a fit depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,
@@ -33,7 +33,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Room for both.
+    /// The larger of both sizes.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
@@ -55,13 +55,13 @@ impl DeviceFitKind {
         let metric = metric(fitter.metric(), n_bins, &mut arena);
         let metric = arena.put(&[metric]);
         let (first, second) = if search { fitter.starts() } else { (&[][..], &[][..]) };
-        let bendable = if search { fitter.bendable() } else { &[] };
+        let nonlinear = if search { fitter.nonlinear() } else { &[] };
         let starts = |starts: &[Vec<f64>], arena: &mut Arena| {
             let all: Vec<f64> = starts.iter().flatten().copied().collect();
             (arena.put(&all), starts.len())
         };
         let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
-        let bendable = (arena.put_indices(bendable.iter().copied()), bendable.len());
+        let nonlinear = (arena.put_indices(nonlinear.iter().copied()), nonlinear.len());
         let found = if search { fitter.directions() } else { &[] };
         let directions: Vec<layout::Direction> =
             found.iter().map(|direction| of_direction(direction, &mut arena)).collect();
@@ -73,7 +73,7 @@ impl DeviceFitKind {
             metric: metric.moved(base),
             first: (first.0.moved(base), first.1),
             second: (second.0.moved(base), second.1),
-            bendable: (bendable.0.moved(base), bendable.1),
+            nonlinear: (nonlinear.0.moved(base), nonlinear.1),
             directions: (directions.moved(base), found.len()),
             size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
             _memory: memory,

@@ -19,7 +19,7 @@ use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
 
-/// The data of tasks, each set with its constants computed once and when first needed.
+/// The data of tasks. The constants of each set are computed once, when first needed.
 struct Sets<'a> {
     observed: &'a Dataset,
     /// Place of each task's data in `own`; `None`: the observed ones.
@@ -69,7 +69,7 @@ impl<'a> Sets<'a> {
 }
 
 impl GpuSession {
-    /// How many of the first tasks one launch takes: as many as there is room for, one at least.
+    /// How many of the first tasks one launch takes: as many as memory allows, at least one.
     pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: OutcomeParts) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();

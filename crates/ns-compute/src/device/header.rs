@@ -87,8 +87,8 @@ fn structures() -> String {
         ("", "N_OFFSETS", layout::N_OFFSETS),
         (
             "The first array that is always in the block's slab of device memory.",
-            "FIRST_FAR",
-            layout::FIRST_FAR,
+            "FIRST_GLOBAL",
+            layout::FIRST_GLOBAL,
         ),
         ("Number of arrays that only a Hessian has.", "N_EXTRA", layout::N_EXTRA),
     ];

@@ -10,10 +10,10 @@ use super::shape;
 use crate::plan::{Block, Plan};
 use crate::shared_constants::TILE;
 
-/// What the slabs of its blocks may take, bytes.
+/// Most bytes of the slabs of its blocks.
 const MOST_SLABS: usize = 512 << 20;
 
-/// Where the arrays of a block lie; all but the room for sums are in its slab.
+/// The placement of the arrays of a block; all but those for sums are in its slab.
 #[derive(Debug, Clone)]
 pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
@@ -33,7 +33,7 @@ impl HessianPlacement {
         if !is_regular(plan) {
             return None;
         }
-        let near = shape::place_in_slab(on_device);
+        let evaluation = shape::place_in_slab(on_device);
         let (n, bins, width) = (plan.n_parameters(), plan.n_bins(), on_device.n_reacting as usize);
         let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
         let (factors, wide) = (on_device.n_factors as usize, blocks * width);
@@ -47,7 +47,7 @@ impl HessianPlacement {
             Extra::Ratios | Extra::Rates | Extra::Tilts => wide,
             Extra::Jacobian => bins * row,
         };
-        let mut slab = near.slab;
+        let mut slab = evaluation.slab;
         let mut extra = [0; N_EXTRA];
         for &array in Extra::ALL {
             extra[array as usize] = slab as u64;
@@ -57,12 +57,18 @@ impl HessianPlacement {
         if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
             return None;
         }
-        Some(Self { offset: near.offset, extra, shared: near.shared, slab: slab.next_multiple_of(2), row })
+        Some(Self {
+            offset: evaluation.offset,
+            extra,
+            shared: evaluation.shared,
+            slab: slab.next_multiple_of(2),
+            row,
+        })
     }
 }
 
-/// Whether every pair of parameters meets in one way: no parameter is both a per-bin factor and something else, and none is
-/// twice of one kind in a block. No workspace says otherwise.
+/// Whether every pair of parameters interacts in one way: no parameter is both a per-bin factor and something else, and none is
+/// used twice for one kind in a block. This holds for every workspace.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
     for &p in &plan.structure.block_params {
@@ -95,10 +101,10 @@ pub(super) struct Sets<'a> {
     pub(super) of: &'a [i32],
 }
 
-/// The Hessian at a point by other means.
+/// Computes the Hessian at a point on the CPU.
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
-/// Hessians that are on their way. Memory of which device work is not done yet is used again in order.
+/// Hessians whose computation has been started. Freed memory is reused in the order of the device's work.
 pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,
@@ -123,7 +129,7 @@ impl GpuSession {
         let (plan, backend) = (&self.cpu.plan, &self.backend);
         let n = plan.n_parameters();
         let count = points.len() / n.max(1);
-        let resident = backend.resident(Kernel::EvaluateFar, self.threads, placement.shared)?;
+        let resident = backend.resident(Kernel::EvaluateGlobal, self.threads, placement.shared)?;
         let room = shape::most_slabs(backend.properties(), placement.slab, MOST_SLABS);
         let blocks = resident.min(count).min(room).max(1);
         let slab = Buffer::new(backend, 8 * placement.slab * blocks)?;
@@ -153,7 +159,7 @@ impl GpuSession {
             ..EvaluateLaunch::default()
         };
         let shape = Shape { blocks: blocks as u32, threads: self.threads, shared: placement.shared as u32 };
-        backend.launch(Kernel::EvaluateFar, shape, bytemuck::bytes_of(&launch))?;
+        backend.launch(Kernel::EvaluateGlobal, shape, bytemuck::bytes_of(&launch))?;
         Ok(made)
     }
 

@@ -45,7 +45,7 @@ impl Input {
         })
     }
 
-    /// Adds a request of kind `kind`; `looks`: it also starts from elsewhere.
+    /// Adds a request of kind `kind`; `looks`: it also starts from further points.
     pub(super) fn request(
         &mut self,
         table: &ParameterTable,
@@ -83,11 +83,11 @@ impl Input {
             metric: kind.metric,
             n_first: count(kind.first.1),
             n_second: count(kind.second.1),
-            n_bendable: count(kind.bendable.1),
+            n_nonlinear: count(kind.nonlinear.1),
             n_directions: count(kind.directions.1),
             first: kind.first.0,
             second: kind.second.0,
-            bendable: kind.bendable.0,
+            nonlinear: kind.nonlinear.0,
             directions: kind.directions.0,
         });
     }
@@ -105,16 +105,16 @@ impl Input {
     }
 }
 
-/// The most starts of a fit that can be under way at a time: those of its largest round (`starts_of` and `choose_flips` in
-/// `kernels/search.cuh`). 0 if it has none but its own.
+/// The most start points of a fit that can be fitted at the same time: those of its largest round (`starts_of` and `choose_flips`
+/// in `kernels/search.cuh`). 0 if it has only its own.
 pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
-    let bendable = count(request.n_bendable);
+    let nonlinear = count(request.n_nonlinear);
     let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
-    (shared + usize::from(bendable > 0)).max(bendable.min(MOST_FLIPS))
+    (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// Where a request's box differs from the model's, by parameter.
+/// The parameters whose bounds in a request differ from the model's.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn as_many_blocks_help_as_the_largest_round_has_starts() {
-        let starts = |n_first, n_second, n_directions, n_bendable| {
+        let starts = |n_first, n_second, n_directions, n_nonlinear| {
             starts_of(&layout::Request {
                 n_first,
                 n_second,
                 n_directions,
-                n_bendable,
+                n_nonlinear,
                 ..layout::Request::default()
             })
         };

@@ -6,12 +6,12 @@ use bytemuck::{Pod, Zeroable};
 use super::declare::Declaration;
 use super::declare::{Element, Field, enumeration, structures};
 use super::offset::{Offset, OffsetMut};
-use crate::shared_constants::{MEMORY_AT, METRIC_AT, PLACES, TICKET_AT};
+use crate::shared_constants::{MEMORY_AT, METRIC_AT, PLACES, PROGRESS_AT};
 
 enumeration! {
-    /// Arrays of one block; those before FIRST_FAR are in shared memory if the model is small enough.
+    /// Arrays of one block; those before FIRST_GLOBAL are in shared memory if the model is small enough.
     Array, arrays {
-        Room, Trial, Gradient, Curved, Slope, Direction, Theta, Held, From, To,
+        BlockData, Trial, Gradient, Curved, Slope, Direction, Theta, Held, From, To,
         Lambda, BinSlope, Weight, Bins, Root, Main, Aux,
         Norm, Scale, Total, Others, Additive, Binwise,
         Parts, BinsTo, Column, Matrix, Local, LocalReaction, Dual, Right, Moves, Inner, Scaled, Columns, Reaction,
@@ -41,12 +41,12 @@ pub(super) const N_ARRAYS: usize = Array::ALL.len();
 pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
 
 /// The first array that is always in the block's slab.
-pub(super) const FIRST_FAR: usize = Array::Factor as usize;
+pub(super) const FIRST_GLOBAL: usize = Array::Factor as usize;
 
 /// Number of arrays that only a Hessian has.
 pub(super) const N_EXTRA: usize = Extra::ALL.len();
 
-const _: () = assert!(size_of::<Ticket>() <= 8 * (METRIC_AT - TICKET_AT));
+const _: () = assert!(size_of::<BlockProgress>() <= 8 * (METRIC_AT - PROGRESS_AT));
 const _: () = assert!(size_of::<Metric>() <= 8 * (MEMORY_AT - METRIC_AT));
 
 structures! {
@@ -65,9 +65,9 @@ structures! {
         /// Interpolation codes.
         histosys: i32,
         normsys: i32,
-        /// Entries of `binwise_cell`; whether effects bend so much that fits flip single parameters.
+        /// Entries of `binwise_cell`; whether the model is so nonlinear that fits flip single parameters.
         n_scaled: i32,
-        bent: i32,
+        strongly_nonlinear: i32,
         /// The EDM of a certificate.
         edm_tolerance: f64,
         /// Blocks (one sample in one channel), those with many templates first. Three vectors each: normsys terms from and to,
@@ -182,11 +182,11 @@ structures! {
         /// Further start points, and the parameters whose mirror image may hide another minimum.
         n_first: i32,
         n_second: i32,
-        n_bendable: i32,
+        n_nonlinear: i32,
         n_directions: i32,
         first: Offset<f64>,
         second: Offset<f64>,
-        bendable: Offset<i32>,
+        nonlinear: Offset<i32>,
         directions: Offset<Direction>,
     }
 
@@ -232,8 +232,8 @@ structures! {
         lock: i32,
     }
 
-    /// What a block is at, in ROOM; of the kernels alone.
-    Ticket {
+    /// What a block is at, in BLOCK_DATA; of the kernels alone.
+    BlockProgress {
         item: i32,
         /// The start that is taken, -1 if there is none, and whose round it is of; the round, -1 for the first descent, and its
         /// starts.
@@ -332,7 +332,7 @@ structures! {
         values: OffsetMut<f64>,
         /// Null, or n_params per point.
         gradients: OffsetMut<f64>,
-        /// Null, or n_params x n_params per point; then `usable` says 0 where there is none. Only of `ns_evaluate_far`.
+        /// Null, or n_params x n_params per point; then `usable` says 0 where there is none. Only of `ns_evaluate_global`.
         hessians: OffsetMut<f64>,
         usable: OffsetMut<i32>,
     }
@@ -342,7 +342,7 @@ structures! {
         n: i32,
         n_matrices: i32,
         /// Whether tiles are in shared memory; else in the block's slab.
-        near: i32,
+        in_shared: i32,
         padding: i32,
         slab: OffsetMut<f64>,
         slab_stride: u64,

@@ -1,7 +1,7 @@
 //! A compiled model on several GPUs of one host: batches are shared out, with the results of one device.
 //!
-//! A fit is a function of its task, and a toy of its index, so that it does not matter which of several GPUs of one
-//! kind makes it, nor in which company. GPUs of different kinds may differ in the last bits; they are never mixed.
+//! A fit is a function of its task, and a toy of its index. So it does not matter which of several GPUs of the same
+//! model makes it, nor which fits are made with it. GPUs of different models may differ in the last bits; they are never mixed.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -18,10 +18,10 @@ use super::session::{GpuSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
 use crate::task::check_task;
 
-/// When and in which portions work is shared out.
+/// When work is shared between GPUs, and in which portions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
-    /// Tasks or toys that one GPU does alone: they take it no longer than a few.
+    /// Up to this many tasks or toys one GPU works alone, because more GPUs would not be faster.
     pub(super) alone: u64,
     /// Fewest and most toys of a chunk; a GPU may take less.
     pub(super) toys: (u64, u64),
@@ -39,7 +39,7 @@ impl Default for Sizes {
 
 /// A compiled model on several GPUs of one kind.
 pub struct MultiGpuSession {
-    /// For what all of them leave.
+    /// For fits that all of them leave to the CPU.
     cpu: CpuSession,
     gpus: Vec<GpuSession>,
     sizes: Sizes,
@@ -149,7 +149,7 @@ impl MultiGpuSession {
     }
 }
 
-/// What a thread returned; its panic goes on here.
+/// The result of a thread; its panic is resumed here.
 pub(super) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }

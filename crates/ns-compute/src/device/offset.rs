@@ -45,7 +45,7 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         if self.0 & IN_ARENA == 0 { self } else { Self(base.0 + (self.0 & !IN_ARENA), PhantomData) }
     }
 
-    /// Whether anything is there.
+    /// Whether it is not null.
     pub(super) const fn is_some(self) -> bool {
         self.0 != 0
     }

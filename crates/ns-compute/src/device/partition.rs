@@ -1,25 +1,25 @@
-//! Parts of a batch: what goes to the device together, and what another session makes, whose outcomes and progress
-//! take their place in the whole.
+//! Splits a batch into parts: tasks that go to the device together, and tasks that another session makes. Outcomes and progress
+//! are those of the whole batch.
 
 use ns_core::{
     Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
 };
 
-/// Tasks that go together.
+/// Kinds of tasks that are run together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskKind {
     /// Toys.
     Drawn,
     /// Given data.
     Given,
-    /// What is left to the CPU: toys whose fits look for further minima one by one, and fits that release
+    /// Toys that are left to the CPU: those whose fits make a search of their own, and fits that release
     /// parameters.
     DrawnLeft,
     GivenLeft,
 }
 
 impl TaskKind {
-    /// `kinked`: the model has kinks, of which devices look at all sides.
+    /// `kinked`: the model has kinks, of which devices try all sides.
     fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
@@ -36,20 +36,20 @@ impl TaskKind {
 /// How far the tasks of a part have come.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TasksDone {
-    /// The first so many are done.
+    /// Number of the first tasks that are done.
     pub(super) done: usize,
-    /// So many that follow are left to another session.
+    /// Number of tasks after them that are left to another session.
     pub(super) left: usize,
 }
 
 /// Takes outcomes in order.
 pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 
-/// Makes what it can of tasks of one sort; one at least is done or left.
+/// Runs tasks of one kind as far as it can; at least one is done or left.
 pub(super) type RunTasks<'a> =
     dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
 
-/// Runs a batch, of a model with kinks or not, part by part: `make` makes what it can, and the session that `other` names the rest.
+/// Runs a batch part by part: `make` runs what it can, and the session that `other` returns the rest.
 ///
 /// # Errors
 /// The first; what was made before it is delivered.
@@ -95,7 +95,7 @@ pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
     usize::try_from(fits).unwrap_or(usize::MAX)
 }
 
-/// How far a batch is when a part of it is handed over.
+/// The position in a batch at which a part of it is given to another session.
 #[derive(Debug, Clone, Copy)]
 struct BatchPosition {
     /// Number of the next outcome.
@@ -124,7 +124,7 @@ fn hand_over(
     Ok(shifted.delivered)
 }
 
-/// Passes on progress of the part as that of the batch.
+/// Reports the progress of a part as progress of the batch.
 struct Progress<'a> {
     observer: &'a dyn Observer,
     place: BatchPosition,
@@ -136,7 +136,7 @@ impl Observer for Progress<'_> {
     }
 }
 
-/// Passes on outcomes under later numbers.
+/// Passes on outcomes with their numbers in the batch.
 struct Shifted<'a> {
     sink: &'a mut dyn Sink,
     by: usize,

@@ -1,4 +1,4 @@
-//! What batches of toys share, kept for the next batch: a study runs many of the same requests and source.
+//! The shared inputs of batches of toys, cached for the next batch: a study runs many batches of the same requests and source.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,10 +10,10 @@ use super::session::GpuSession;
 use crate::lanes::ToyFitter;
 use crate::task::FitDomain;
 
-/// Sources and requests that are kept: those of two hypotheses, and of what goes on beside.
+/// Size of the cache: enough for two hypotheses, and for other work at the same time.
 const KEPT: usize = 4;
 
-/// What depends on requests and expectations.
+/// The inputs that depend on requests and expected data.
 pub(super) struct Shared {
     pub(super) fitters: Vec<Option<ToyFitter>>,
     /// One per request.
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     pub(super) size: Size,
 }
 
-/// What depends on the seed too.
+/// The inputs that also depend on the seed.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
@@ -30,7 +30,7 @@ pub(super) struct Prepared {
     pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
 }
 
-/// The last ones used; the latest is the last.
+/// A cache of the most recently used values; the latest is the last.
 pub(super) struct RecentCache<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Default for RecentCache<T> {
@@ -40,7 +40,7 @@ impl<T> Default for RecentCache<T> {
 }
 
 impl<T> RecentCache<T> {
-    /// The latest of a kind, which counts as used.
+    /// The latest matching value, which is marked as used.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().rposition(|one| wanted(one))?;
@@ -49,7 +49,7 @@ impl<T> RecentCache<T> {
         Some(found)
     }
 
-    /// Keeps one, and lets the one go that was not used for longest.
+    /// Adds a value and removes the least recently used one.
     pub(super) fn keep(&self, one: &Arc<T>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= KEPT {
@@ -64,18 +64,18 @@ fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// Whether two sources expect the same, whatever random numbers they draw with.
+/// Whether two sources have the same distributions, whatever their seeds.
 fn same_means(a: &ToySource, b: &ToySource) -> bool {
     same_bits(&a.parameters, &b.parameters) && a.main == b.main && a.auxiliary == b.auxiliary
 }
 
-/// Whether a source is what a session makes of these.
+/// Whether a source has these parameters, seed and hypothesis.
 pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesis: u8) -> bool {
     (source.seed, source.hypothesis) == (seed, hypothesis) && same_bits(&source.parameters, parameters)
 }
 
 impl GpuSession {
-    /// What `requests` need on toys of `source`: from an earlier batch, or made now.
+    /// The inputs for `requests` on toys of `source`, from the cache or made now.
     ///
     /// # Errors
     /// If the device fails.

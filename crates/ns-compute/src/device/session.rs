@@ -24,7 +24,7 @@ use crate::task::{FitDomain, check_task};
 
 /// Tasks with given data of one launch at most.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Tasks that a thread settles in one go, and the least number of such portions.
+/// Number of tasks that a thread finishes at a time, and the least number of such portions.
 const BLOCK: usize = 64;
 const BLOCKS: usize = 32;
 /// Threads that read outcomes which are as the device left them.
@@ -43,9 +43,9 @@ pub struct GpuSession {
     pub(super) given_kind: Option<DeviceFitKind>,
     /// For Hessians; `None` where these are left to the CPU.
     pub(super) hessians: Option<HessianPlacement>,
-    /// Lanes that nobody uses at the moment.
+    /// Unused lanes.
     slots: Mutex<Vec<Slot>>,
-    /// What batches of toys may need again, and sources of toys that were asked for.
+    /// Cached inputs of batches of toys, and sources of toys.
     pub(super) prepared: RecentCache<Prepared>,
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
@@ -114,30 +114,30 @@ impl GpuSession {
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
-        // Fits of given data do not look around unless they are asked to: on a ridge they would stay.
+        // Fits of given data make no search unless requested, so that they could stay on a ridge.
         let fitter = fitter.filter(|fitter| !fitter.has_ridge());
         fitter
             .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks))
             .transpose()
     }
 
-    /// Whether a fit on the device starts from elsewhere too, as its kind says: between kinks only one that is asked to, as on
+    /// Whether a fit on the device also starts from further points. In models with kinks this has to be requested, as on
     /// the CPU.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !self.cpu.plan.structure.has_kinks || request.search != Search::Local
     }
 
-    /// A kernel, `near` or `far`, whose arrays fit: for a whole fit of this size, or an evaluation.
+    /// A kernel, `in_shared` or `in_global`, whose arrays fit: for a whole fit of this size, or an evaluation.
     pub(super) fn program(
         &self,
         size: Size,
         whole_fit: bool,
-        near: Kernel,
-        far: Kernel,
+        in_shared: Kernel,
+        in_global: Kernel,
     ) -> Result<Program, SessionError> {
         let (properties, threads) = (self.backend.properties(), self.threads);
         let placement = shape::place_arrays(&self.plan, size, whole_fit, properties);
-        let kernel = if placement.near { near } else { far };
+        let kernel = if placement.in_shared { in_shared } else { in_global };
         let resident = self.backend.resident(kernel, threads, placement.shared)?;
         let blocks = resident.min(shape::most_slabs(properties, placement.slab, usize::MAX));
         Ok(Program { kernel, placement, blocks, threads })
@@ -148,8 +148,8 @@ impl GpuSession {
         Ok(Launcher {
             backend: &self.backend,
             plan: &self.plan,
-            fit: self.program(size, true, Kernel::Fit, Kernel::FitFar)?,
-            evaluate: self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateFar)?,
+            fit: self.program(size, true, Kernel::Fit, Kernel::FitGlobal)?,
+            evaluate: self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateGlobal)?,
         })
     }
 
@@ -164,8 +164,8 @@ impl GpuSession {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Settles `count` tasks on the threads of the CPU's session, in order, and does `extra` pieces of other work
-    /// beside, which are begun first.
+    /// Finishes `count` tasks on the threads of the CPU session, in order, and does `extra` pieces of other work
+    /// in parallel, which begin first.
     pub(super) fn settle_all(
         &self,
         count: usize,
@@ -176,8 +176,8 @@ impl GpuSession {
         self.settle_on(usize::MAX, count, one, extra, other)
     }
 
-    /// The same for `count` tasks that only have to be read: on a few threads, since more take longer to wake than
-    /// there is to do.
+    /// The same for `count` tasks that only have to be read: on a few threads, since waking more would take longer than
+    /// the work.
     pub(super) fn settle_short(
         &self,
         count: usize,
@@ -202,7 +202,7 @@ impl GpuSession {
         let pieces = extra + blocks.len();
         Pool::each(self.cpu.pool.as_deref(), threads, pieces, &|number| {
             let Some(number) = number.checked_sub(extra) else { return other(number) };
-            // Nobody else has this number.
+            // No other thread has this number.
             let Some(places) = blocks.get(number) else { return };
             let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
             for (i, place) in places.iter_mut().enumerate() {
@@ -219,7 +219,7 @@ impl GpuSession {
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
     }
 
-    /// Lends a worker of the CPU's session.
+    /// Calls a function with a worker of the CPU session.
     pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);

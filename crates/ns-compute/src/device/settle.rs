@@ -1,6 +1,6 @@
-//! From what a launch brought back to outcomes of tasks: names of states, and the fits that the CPU finishes.
+//! Turns the results of a launch into outcomes of tasks. Some fits are finished by the CPU.
 //!
-//! The CPU takes over a fit that the device left without a certificate, and looks for further minima where
+//! The CPU continues a fit that the device left without a certificate, and makes a search where
 //! the request asks for it. Uncertainties come afterwards, from the device (`covariance.rs`); of models that it does not
 //! take, the CPU computes them here, from the exact Hessian at the device's minimum.
 
@@ -21,7 +21,7 @@ use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
 use crate::task::{FitDomain, needed, start_of};
 
-/// One fit that came back.
+/// The result of one fit of a launch.
 pub(super) struct ReturnedFit<'a> {
     pub(super) outcome: layout::Outcome,
     pub(super) parameters: &'a [f64],
@@ -57,7 +57,7 @@ impl<'a> ReturnedFit<'a> {
         saturated: f64,
     ) -> FitOutcome {
         let flagged = |flags: &[u8]| -> Vec<usize> {
-            // Mostly there is none.
+            // Usually there is none.
             if flags.iter().fold(0, |all, flag| all | flag) == 0 {
                 return Vec::new();
             }
@@ -100,22 +100,22 @@ impl<'a> ReturnedFit<'a> {
     }
 }
 
-/// Lends a worker to what needs one.
+/// Calls a function with a worker.
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
-/// What settling a task needs besides its fits.
+/// The inputs, besides its fits, that are needed to finish a task.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
     pub(super) task: &'a FitTask,
-    /// Boxes of the requests, where tasks share them.
+    /// Domains of the requests, if tasks share them.
     pub(super) domains: &'a [FitDomain],
     pub(super) wanted: OutcomeParts,
     /// Uncertainties are computed afterwards.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
-    /// What the fits of toys share, request by request; empty for given data.
+    /// The shared inputs of the fits of toys, request by request; empty for given data.
     pub(super) fitters: &'a [Option<ToyFitter>],
-    /// Counts fits that are the device's own: certified there and left as they were.
+    /// Counts fits of the device that were certified there and not changed.
     pub(super) own: &'a AtomicU64,
 }
 
@@ -124,12 +124,12 @@ impl<'a> Settling<'a> {
         !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
     }
 
-    /// Whether nothing but copying is left of a task whose fits begin at number `first` of `results`.
+    /// Whether a task, whose fits begin at number `first` of `results`, only needs to be copied.
     pub(super) fn is_short(&self, results: &LaunchResults<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
         let converged =
             |k: usize| results.outcomes.get(first + k).is_some_and(|outcome| outcome.status == CONVERGED);
-        // The device skips what an earlier certified fit makes needless.
+        // The device skips fits that are not needed after an earlier certified fit.
         let needless = |request: &FitRequest| {
             request.only_if.as_ref().is_some_and(|condition| {
                 let value = results.parameters.get((first + condition.fit) * n + condition.parameter);
@@ -199,13 +199,13 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
-    /// How far the CPU searches after a fit of given data: between kinks the device has looked at all sides.
+    /// The search that the CPU makes after a fit of given data. In models with kinks the device has tried all sides.
     fn to_search(&self, request: &FitRequest) -> Search {
         let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 
-    /// One request by the CPU, from where the device came if that is of use.
+    /// Makes one fit on the CPU, from the point that the device reached if that is usable.
     fn finish(
         &self,
         index: usize,
@@ -268,7 +268,7 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// Whether a request looks at earlier fit `earlier`.
+/// Whether a request depends on the earlier fit `earlier`.
 fn depends_on(request: &FitRequest, earlier: usize) -> bool {
     let starts = matches!(request.start, Start::Earlier(i) | Start::Along(i, _) if i == earlier);
     starts || request.only_if.as_ref().is_some_and(|condition| condition.fit == earlier)

@@ -1,18 +1,18 @@
-//! How a launch is shaped: threads of a block by the size of the model, and where its arrays lie.
+//! The shape of a launch: threads of a block by the size of the model, and the placement of its arrays.
 //!
-//! The number of threads decides in which order sums are taken, so it depends on the model alone, never on the
-//! batch. Where an array lies changes no number.
+//! The number of threads decides the order of sums, so it depends on the model alone, never on the
+//! batch. The placement of arrays does not change results.
 
 use super::backend::Properties;
 use super::fit_kind::Size;
-use super::layout::{self, Array, FIRST_FAR, N_ARRAYS, N_OFFSETS};
-use crate::shared_constants::{LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS, ROOM_SIZE};
+use super::layout::{self, Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
+use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
 
 /// Shared memory that the driver takes of each block, bytes.
 pub(super) const RESERVED: usize = 1024;
 
-/// The part of a device's memory that the slabs of one launch may take: two launches are under way, and there are
-/// other things.
+/// The part of a device's memory that the slabs of one launch may take. Two launches run at a time, and other data need
+/// memory too.
 const PART_FOR_SLABS: u64 = 8;
 /// The part that the arrays of one launch may take which grow with its work.
 const PART_FOR_ARRAYS: u64 = 16;
@@ -41,15 +41,15 @@ pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usiz
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
-    /// The nearer ones are in shared memory.
-    pub(super) near: bool,
+    /// Whether the most used ones are in shared memory.
+    pub(super) in_shared: bool,
     /// Bytes in shared memory.
     pub(super) shared: usize,
     /// Numbers in the slab.
     pub(super) slab: usize,
 }
 
-/// Threads per block: enough for the loops of an evaluation, no more than keep busy.
+/// Threads per block: as many as the loops of an evaluation keep busy.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -71,7 +71,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         }
     };
     use Array::*;
-    set(&[Room], ROOM_SIZE);
+    set(&[BlockData], BLOCK_DATA_SIZE);
     set(&[Trial, Gradient, Curved, Reaction], n);
     set(&[Lambda, BinSlope, Weight, Main], bins);
     set(&[Aux], aux);
@@ -86,7 +86,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         if plan.kinked.is_some() {
             set(&[Jump, Side], n);
         }
-        if plan.kinked.is_some() || plan.bent != 0 {
+        if plan.kinked.is_some() || plan.strongly_nonlinear != 0 {
             set(&[Rise], n);
         }
         set(&[Parts], MOST_PARTS);
@@ -102,8 +102,8 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Arrays that only an evaluation uses, and those that only a step of the descent uses: they share their room. So do, within
-/// an evaluation, the first one and those that are written when nobody reads it any more.
+/// Arrays that only an evaluation uses, and arrays that only a step of the descent uses, share memory. Within an evaluation
+/// the first array shares memory with those that are written after its last use.
 const FIRST_USED: Array = Array::Curved;
 const LATER: [Array; 2] = [Array::Total, Array::Others];
 const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
@@ -118,7 +118,7 @@ const STEP: [Array; 8] = [
     Array::Scaled,
 ];
 
-/// Lays out the arrays of a block: the nearer ones in shared memory if there is room for all of them, else all in the
+/// Places the arrays of a block: the most used ones in shared memory if all of them fit, else all in the
 /// slab.
 pub(super) fn place_arrays(
     plan: &layout::Plan,
@@ -129,7 +129,7 @@ pub(super) fn place_arrays(
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let placement = lay_out(&sizes, true);
-    // Fits between kinks are for the general kernel alone.
+    // Only the kernel for global memory fits models with kinks.
     let smooth = !plan.kinked.is_some() || !whole_fit;
     if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
@@ -139,7 +139,7 @@ pub(super) fn place_in_slab(plan: &layout::Plan) -> ArrayPlacement {
     lay_out(&sizes(plan, Size::default(), false), false)
 }
 
-fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
+fn lay_out(sizes: &[usize; N_ARRAYS], in_shared: bool) -> ArrayPlacement {
     let mut offset = [0; N_OFFSETS];
     let (mut shared, mut slab) = (0, 0);
     let mut put = |array: usize, at: &mut usize| {
@@ -153,11 +153,11 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
     };
     for array in 0..N_ARRAYS {
         if !passing(array) {
-            let in_shared = array == Array::Room as usize || (near && array < FIRST_FAR);
-            put(array, if in_shared { &mut shared } else { &mut slab });
+            let is_shared = array == Array::BlockData as usize || (in_shared && array < FIRST_GLOBAL);
+            put(array, if is_shared { &mut shared } else { &mut slab });
         }
     }
-    let end = if near { &mut shared } else { &mut slab };
+    let end = if in_shared { &mut shared } else { &mut slab };
     let (mut first, mut later, mut step) = (*end, *end, *end);
     put(FIRST_USED as usize, &mut first);
     for array in LATER {
@@ -171,7 +171,7 @@ fn lay_out(sizes: &[usize; N_ARRAYS], near: bool) -> ArrayPlacement {
         put(array as usize, &mut step);
     }
     *end = evaluation.max(step);
-    ArrayPlacement { offset, near, shared: 8 * shared, slab }
+    ArrayPlacement { offset, in_shared, shared: 8 * shared, slab }
 }
 
 #[cfg(all(test, feature = "cuda-on-host"))]

@@ -1,8 +1,8 @@
-//! Fits of toys: chunk after chunk, several under way.
+//! Fits of toys: chunk after chunk, two at a time.
 //!
-//! The toys of consecutive tasks form one line. Two chunks are with the device, each on a lane of its own: what is left
-//! of one and the first of the next run side by side, whatever their tasks. The CPU settles the one that has come
-//! back, in pieces that stay in its caches. No result depends on how large chunks are, or in which company toys are.
+//! The toys of consecutive tasks form one queue. Two chunks are on the device, each on a lane of its own, so that the end
+//! of one and the beginning of the next run in parallel, whatever their tasks. The CPU finishes the chunk that has
+//! returned, in pieces that fit into its caches. Results do not depend on the size of chunks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -26,27 +26,27 @@ use super::settle::Settling;
 use super::shape;
 use crate::eval::Dataset;
 
-/// Toys of a chunk for each that the device works on at a time: its end, when some of the device is idle unless
-/// another chunk follows, is short against the whole.
+/// Toys of a chunk per toy that the device fits at a time. The end of a chunk, when part of the device may be idle,
+/// is then short.
 const WAVES: usize = 4;
-/// The fewest toys of a chunk, and the most that it may bring back, bytes.
+/// The fewest toys of a chunk, and the most bytes of its results.
 const FEWEST_TOYS: usize = 512;
 const MOST_BROUGHT: usize = 64 << 20;
-/// What the covariances of a chunk may take, bytes.
+/// Most bytes of the covariances of a chunk.
 const MOST_COVARIANCES: usize = 512 << 20;
 /// Threads of a block that draws.
 const DRAWING: u32 = 128;
-/// Chunks with the device.
+/// Number of chunks on the device.
 const UNDER_WAY: usize = 2;
-/// Every so many chunks have some of their fits checked, the first among them.
+/// One in this many chunks is checked, beginning with the first.
 const CHECKED_CHUNKS: u64 = 4;
-/// What outcomes of a piece may take, bytes: they are made, read and forgotten while in the caches.
+/// Most bytes of the outcomes of a piece, so that they stay in the caches until they are delivered.
 const PIECE: usize = 1 << 20;
 /// The fewest and the most toys of a piece.
 const FEWEST_SETTLED: usize = 64;
 const MOST_SETTLED: usize = 1024;
 
-/// A task whose turn it is, or was.
+/// A task that is being run.
 struct TaskInProgress<'a> {
     /// Its number among the tasks.
     number: usize,
@@ -58,9 +58,9 @@ struct TaskInProgress<'a> {
     launcher: Launcher<'a>,
 }
 
-/// A chunk with the device.
+/// A chunk on the device.
 struct Chunk<'a> {
-    /// Dropped before what its work uses.
+    /// Dropped before the memory that its work uses.
     slot: Slot,
     current: Arc<TaskInProgress<'a>>,
     items: Range<u64>,
@@ -75,7 +75,7 @@ struct BatchProgress<'a> {
     current: Option<Arc<TaskInProgress<'a>>>,
     /// Chunks begun.
     begun: u64,
-    /// Why there will be no more: a task that the CPU makes, or an error.
+    /// Why no more chunks follow: a task that is left to the CPU, or an error.
     left: Option<usize>,
     failed: Option<SessionError>,
 }
@@ -121,7 +121,7 @@ impl<'a> TaskInProgress<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Makes ready what a task needs; `None` if the CPU makes it.
+    /// Prepares a task; `None` if it is left to the CPU.
     fn prepare_task(&self, number: usize) -> Result<Option<Arc<TaskInProgress<'a>>>, SessionError> {
         let Some(task) = self.tasks.get(number) else { return Ok(None) };
         let Seen::Drawn(drawn) = &task.data.seen else { return Ok(None) };
@@ -151,7 +151,7 @@ impl<'a> Batch<'a> {
             };
             let most = current.chunk(self.session, self.wanted);
             let Some(taken) = queue.take(number, most, wait && progress.under_way.is_empty()) else {
-                // Others may have taken what was left of the task.
+                // Other GPUs may have taken the rest of the task.
                 if queue.task() == Some(number) { break } else { continue }
             };
             let start = queue.start(number);
@@ -228,7 +228,7 @@ impl<'a> Batch<'a> {
             settling.task(results, place, saturated, &data, &mut |work| session.lend(work))
         };
         let one = |i: usize| settled(&results, i);
-        // What takes the CPU long goes first, all together: a piece would wait for its slowest.
+        // Fits that take the CPU long are finished first, all together; otherwise a piece would wait for its slowest.
         let count = (toys.end - toys.start) as usize;
         let is_long = |i: &usize| !settling.is_short(&results, i * task.fits.len());
         let mut long: Vec<usize> = (0..count).filter(is_long).collect();
@@ -303,8 +303,8 @@ fn draw(
 }
 
 impl GpuSession {
-    /// Fits of toys: `tasks` are the queue's. Returns how many of the first tasks are done with: all, unless it came to
-    /// one that the CPU makes.
+    /// Runs the toys of `tasks`, the tasks of the queue. Returns how many of the first tasks are done: all, unless it reached
+    /// one that is left to the CPU.
     ///
     /// # Errors
     /// The first of the device; what was under way before it is settled and delivered.
@@ -322,7 +322,7 @@ impl GpuSession {
             batch.go_on(&mut progress, queue, true);
             let Some(mut chunk) = progress.under_way.pop_front() else { break };
             chunk.slot.wait()?;
-            // The device goes on while the CPU settles.
+            // The device works while the CPU finishes the chunk.
             batch.go_on(&mut progress, queue, false);
             batch.settle(&mut chunk, deliver)?;
             self.put_slot(chunk.slot);

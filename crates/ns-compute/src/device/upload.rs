@@ -20,7 +20,7 @@ struct Template {
     curve: f64,
 }
 
-/// What one parameter does to yields.
+/// The effects of one parameter on yields.
 #[derive(Debug, Clone, Default)]
 struct Reactions {
     /// Cell, slope and curve.
@@ -251,7 +251,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     out.lower = arena.put(&side(&|p| plan.structure.table.bounds[p].0));
     out.upper = arena.put(&side(&|p| plan.structure.table.bounds[p].1));
     out.width = arena.put(&width);
-    out.bent = i32::from(plan.policy.bent);
+    out.strongly_nonlinear = i32::from(plan.policy.strongly_nonlinear);
     out.edm_tolerance = plan.policy.edm_tolerance;
     out.kinked = if plan.structure.has_kinks {
         arena.put_indices(plan.structure.kinked.iter().map(|&k| usize::from(k)))
@@ -260,7 +260,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     };
 }
 
-/// Reactions by parameter, those with most work first, so that no team is left with a long list at the end.
+/// Effects by parameter, those with most work first, so that no team of threads has a long list at the end.
 fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();

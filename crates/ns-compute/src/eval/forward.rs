@@ -108,7 +108,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         }
         scratch.norm[index] = (parts[0] * parts[1]) * (parts[2] * parts[3]);
     }
-    // A factor at zero takes its whole product with it.
+    // A factor at zero makes its whole product zero.
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
@@ -163,7 +163,7 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     let cell = block.cell + offset;
     // S and A.
     let mut sum = [[V::splat(0.0); N]; T];
-    let mut bent = [[V::splat(0.0); N]; T];
+    let mut curve_sum = [[V::splat(0.0); N]; T];
     for v in 0..N {
         sum[0][v] = V::load(&plan.numbers.nominal[cell + v * width..]);
     }
@@ -176,15 +176,15 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     assert!(block.curve + curved * stride <= curves.len() && curved <= params.len());
     assert!(theta.len() == plan.structure.table.init.len() && f.len() == theta.len());
     let (mut s, mut a) = (block.slope + offset, block.curve + offset);
-    let (bending, straight) = params.split_at(curved);
-    let mut several = bending.chunks_exact(T);
+    let (curved_params, linear_params) = params.split_at(curved);
+    let mut several = curved_params.chunks_exact(T);
     for group in several.by_ref() {
         for (t, &p) in group.iter().enumerate() {
             // SAFETY: parameter indices are below the number of parameters (`compile::check`), the
             // templates lie within the ranges asserted above.
             unsafe { add(theta, p, slopes, s, width, &mut sum[t]) };
             // SAFETY: as above.
-            unsafe { add(f, p, curves, a, width, &mut bent[t]) };
+            unsafe { add(f, p, curves, a, width, &mut curve_sum[t]) };
             (s, a) = (s + stride, a + stride);
         }
     }
@@ -192,19 +192,19 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
         // SAFETY: as above.
         unsafe { add(theta, p, slopes, s, width, &mut sum[0]) };
         // SAFETY: as above.
-        unsafe { add(f, p, curves, a, width, &mut bent[0]) };
+        unsafe { add(f, p, curves, a, width, &mut curve_sum[0]) };
         (s, a) = (s + stride, a + stride);
     }
-    for &p in straight {
+    for &p in linear_params {
         // SAFETY: as above.
-        unsafe { add(theta, p, slopes, s, width, &mut bent[T - 1]) };
+        unsafe { add(theta, p, slopes, s, width, &mut curve_sum[T - 1]) };
         s += stride;
     }
     let scale = V::splat(scale);
     for v in 0..N {
         let mut total = V::splat(0.0);
         for t in 0..T {
-            total = total.add(sum[t][v].add(bent[t][v]));
+            total = total.add(sum[t][v].add(curve_sum[t][v]));
         }
         total.store(&mut scratch.additive[cell + v * width..]);
         let g = V::load(&scratch.binwise[cell + v * width..]);

@@ -115,16 +115,16 @@ fn templates<V: Vector, const L: usize, const N: usize>(
         weight[v] = V::load(&scratch.weight[block.cell + offset + v * width..]).mul(scale);
     }
     let params = &plan.structure.hist_param[block.hist.0..block.hist.1];
-    let (bending, straight) = params.split_at(block.hist_curved - block.hist.0);
+    let (curved_params, linear_params) = params.split_at(block.hist_curved - block.hist.0);
     let (slopes, curves, first) =
         (&plan.numbers.hist_slope[..], &plan.numbers.hist_curve[..], &scratch.curved_first[..]);
     let sums = &mut scratch.unsummed[..];
     // Bounds of all loads below, checked once.
     assert!(block.slope + params.len() * stride <= slopes.len() && offset + N * width <= stride);
-    assert!(block.curve + bending.len() * stride <= curves.len() && width <= 2 * LANES);
+    assert!(block.curve + curved_params.len() * stride <= curves.len() && width <= 2 * LANES);
     assert!(first.len() == plan.structure.table.init.len() && sums.len() == first.len());
     let (mut s, mut a) = (block.slope + offset, block.curve + offset);
-    for &p in bending {
+    for &p in curved_params {
         // SAFETY: parameter indices are below the number of parameters (`compile::check`), the templates
         // lie within the ranges asserted above.
         unsafe {
@@ -140,7 +140,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
         }
         (s, a) = (s + stride, a + stride);
     }
-    for &p in straight {
+    for &p in linear_params {
         // SAFETY: as above.
         unsafe {
             let place = &mut sums.get_unchecked_mut(p as usize).0;

@@ -16,7 +16,7 @@ pub(crate) struct Tangent {
 }
 
 impl Tangent {
-    /// Room for any direction of `plan`.
+    /// Memory for any direction of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             lambda: vec![0.0; plan.n_bins() + LANES],

@@ -1,11 +1,11 @@
-//! From expected yields to `-ln L`, measured from the saturated model.
+//! Computes `-ln L` from the expected yields, measured from the saturated model.
 
 use super::Scratch;
 use crate::plan::Plan;
 use crate::simd::{MulAdd, isa_fn};
 use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 
-/// Data of one fit with everything about them that does not depend on parameters.
+/// Data of one fit, with all constants that do not depend on parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Dataset {
     /// Main counts.
@@ -27,7 +27,7 @@ impl Dataset {
         data
     }
 
-    /// Room for data that are still to come.
+    /// Memory for data that are filled in later.
     pub(crate) fn empty(plan: &Plan) -> Self {
         Self {
             main: vec![0.0; plan.n_bins()],
@@ -102,7 +102,7 @@ fn body<M: MulAdd>(
             slopes[b] = if n > 0.0 { slope } else { 1.0 };
             curvatures[b] = if n > 0.0 { curvature } else { 0.0 };
         }
-        // On their own: sums keep the loop above from becoming vectors.
+        // In a separate loop: with sums the loop above could not be vectorised.
         for ((term, lambda), n) in terms.iter().zip(lambdas).zip(counts) {
             main += term;
             scale += term.abs() + (lambda - n).abs();

@@ -55,7 +55,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Room for any point of `plan`.
+    /// Memory for any point of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let terms = plan.structure.norm_block.len();

@@ -1,4 +1,4 @@
-//! Eight descents side by side, each to its own certificate; a finished lane takes the next fit.
+//! Eight descents at once, one per lane, each to its own certificate; a finished lane takes the next fit.
 //!
 //! Steps are `-H g` with limited-memory BFGS corrections of the Gauss-Newton metric (see `metric`), shortened
 //! at bounds and until the function falls. The stop: the EDM at most 1e-12, measured with the corrected metric, the
@@ -22,7 +22,7 @@ use crate::shared_constants::{
 };
 use crate::simd::Level;
 
-/// The memory of one thread for one kind of fit.
+/// The working memory of one thread for one kind of fit.
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
@@ -47,7 +47,7 @@ pub(super) struct FitKind<'a> {
     pub(super) bounds: &'a Bounds,
     /// Widths of the constraints, per parameter.
     pub(super) width: &'a [Option<f64>],
-    /// Set once the caller wants to stop: nobody will look at the ends.
+    /// Set once the caller wants to stop: the ends will not be used.
     pub(super) cancel: Option<&'a AtomicBool>,
 }
 
@@ -58,7 +58,7 @@ impl FitKind<'_> {
     }
 }
 
-/// The best minimum known of a toy.
+/// The lowest minimum of a toy that is known.
 pub(super) struct KnownMinimum {
     pub(super) value: f64,
     pub(super) theta: Vec<f64>,
@@ -91,7 +91,7 @@ pub(super) struct DescentJob<'a> {
 }
 
 impl DescentJob<'_> {
-    /// What stands for the end of a descent that was not made.
+    /// The end of a descent that was not made.
     fn never_done(&self) -> DescentEnd {
         DescentEnd {
             theta: self.start.to_vec(),
@@ -123,7 +123,7 @@ pub(super) struct DescentEnd {
 }
 
 impl DescentEnd {
-    /// Whether an optimiser can go on from here: below the saturated model there may be no minimum to go on to.
+    /// Whether an optimiser can go on from here: below the saturated model there may be no minimum.
     pub(super) fn is_usable(&self) -> bool {
         self.value >= 0.0 && self.value.is_finite() && self.theta.iter().all(|x| x.is_finite())
     }
@@ -155,8 +155,8 @@ impl Lane {
     }
 }
 
-/// Does all `jobs`, in any order of lanes; results are in the order of the jobs. Once the caller asked to stop, those that are
-/// not done are impossible.
+/// Makes all descents `jobs`, in any order of lanes; results are in the order of the jobs. Once the caller asked to stop, those
+/// that are not done have infinite values.
 pub(super) fn descend(
     kind: &FitKind<'_>,
     jobs: &[DescentJob<'_>],
@@ -251,12 +251,12 @@ pub(super) fn values(
     values
 }
 
-/// What belongs to a lane.
+/// The elements of one lane.
 fn of_lane(all: &[f64], lane: usize) -> impl ExactSizeIterator<Item = f64> {
     all.as_chunks::<WIDTH>().0.iter().map(move |eight| eight[lane])
 }
 
-/// Where something holds.
+/// The indices at which a condition holds.
 fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
     holds.enumerate().filter(|(_, holds)| *holds).map(|(i, _)| i).collect()
 }
@@ -275,7 +275,7 @@ fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Judges the trial points, moves to the good ones, and lays out the next; tells which lanes are lost.
+/// Accepts or rejects the trial points, and prepares the next ones; returns which lanes are lost.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver } = memory;
     let free = &kind.metric.free;

@@ -2,32 +2,32 @@
 //!
 //! Factors multiply: eight uncertainties of 25 % each on one sample are an exponential of their sum, although none of
 //! them is asymmetric by itself, and one of +99 % and -99 % is far from a line. Data with a deficit and the
-//! constraints can then agree twice: with the sample where it is, and with the sample gone. With a yield `n` in bins
+//! constraints can then agree twice: with the usual yield of the sample, and with nearly none. With a yield `n` in bins
 //! that expect `lambda`, and `kappa` the logarithms of the factors, the expectation curves by `n kappa kappa'`. A
 //! residual of one standard deviation turns that into a curvature of `y kappa kappa'`, `y^2 = sum n^2 / lambda`;
-//! against it stand the constraints, 1, and what the data say of the sample, `y^2 |kappa|^2`. So with
+//! the curvature of the constraints, 1, and that of the data, `y^2 |kappa|^2`, counteract it. So with
 //!
 //! `M = sum over samples of y / (1 + y^2 |kappa|^2) kappa kappa'`
 //!
-//! the eigenvectors whose eigenvalue is above 1 are where to look, at places where the sample is nearly gone and
+//! the eigenvectors with eigenvalues above 1 are searched, at places where the sample is nearly gone and
 //! where there is three times as much of it.
 
 use crate::plan::Plan;
 use crate::shared_constants::{MOST_DIRECTIONS, PLACES};
 
-/// Eigenvalues of less are not worth a descent.
+/// Directions with smaller eigenvalues are not worth a descent.
 const LEAST_CURVATURE: f64 = 1.0;
 
 /// Logarithms of the sample's factor at the places where descents start.
 const LOGARITHMS: [f64; PLACES] = [-2.2, 1.1];
 
-/// Rounds of the power iteration. Directions need no digits, only the same bits each time.
+/// Rounds of the power iteration. Directions need little precision, only the same bits each time.
 const ROUNDS: usize = 60;
 
 /// Weights below this are left out.
 const LEAST_WEIGHT: f64 = 1e-3;
 
-/// One direction: where it leads from the centre of the constraints.
+/// One direction, from the centre of the constraints.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Direction {
     /// Parameters and their parts of the unit vector, in widths of the constraints, which are `widths`.
@@ -82,7 +82,7 @@ fn of_samples(samples: &[Sample], width: &[Option<f64>]) -> Vec<Direction> {
         if !(curvature > LEAST_CURVATURE) {
             break;
         }
-        // The sample that matters most gives sign and scale.
+        // The sample with the largest weight defines sign and scale.
         let (mut most, mut slope) = (0.0, 1.0);
         for sample in samples {
             let x = sample.along(&v);
@@ -137,7 +137,7 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
 
 /// The leading eigenvector of `M`, and its eigenvalue, among the vectors orthogonal to those `found`.
 fn leading(samples: &[Sample], found: &[Vec<f64>], n: usize) -> (Vec<f64>, f64) {
-    // Not orthogonal to anything in particular.
+    // A start vector that is not orthogonal to any likely eigenvector.
     let mut v: Vec<f64> = (0..n).map(|p| 1.0 + 0.01 * (p % 7) as f64).collect();
     let mut size = 0.0;
     for _ in 0..ROUNDS {

@@ -1,7 +1,7 @@
 //! Value and gradient at eight points, each with data of its own.
 //!
 //! The same sums as in `eval`, one fit per lane: every coefficient of the plan is read once for eight fits,
-//! nothing is padded, and no lane sees another. A lane's bits do not depend on what the others hold.
+//! and nothing is padded. Lanes are independent: the bits of a lane do not depend on the others.
 
 use super::WIDTH;
 use super::scratch::Scratch;
@@ -207,7 +207,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Gradient by the parameters of one block, but for normsys: the block sum that these scale takes the place
+/// Gradient by the parameters of one block, except for normsys: the block sum that these scale takes the place
 /// of the block's product in `scratch.norm`.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
@@ -279,11 +279,11 @@ fn templates<M: MulAdd, const N: usize>(
         }
         if block.hist.0 + i < block.hist_curved {
             let curve = &plan.numbers.hist_curve[block.curve + i * stride + b..][..N];
-            let mut bent = M::V8::splat(0.0);
+            let mut curve_sum = M::V8::splat(0.0);
             for v in 0..N {
-                bent = weight[v].mul_add(M::V8::splat(curve[v]), bent);
+                curve_sum = weight[v].mul_add(M::V8::splat(curve[v]), curve_sum);
             }
-            sum = bent.mul_add(at(&scratch.curved_first, p as usize), sum);
+            sum = curve_sum.mul_add(at(&scratch.curved_first, p as usize), sum);
         }
         put(&mut scratch.gradient, p as usize, sum);
     }

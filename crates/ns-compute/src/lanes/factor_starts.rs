@@ -1,21 +1,21 @@
 //! Start points far along free scale factors, in the valleys that lead there.
 //!
-//! What the data fix is the product of a factor and the other effects on its samples: four times the factor, with a shape
-//! that takes the sample out of the region that measures it, may do nearly as well as the factor and the shape
-//! at their usual places. Between the two lies a ridge. A point that is merely moved along the factor falls back at once;
-//! so the factor is held there while all other parameters follow, on the data expected at the common point.
+//! The data fix the product of a factor and the other effects on its samples. Four times the factor, with a shape
+//! that takes the sample out of its control region, may fit nearly as well as the usual factor and
+//! shape. Between the two lies a ridge, so that a descent from a point moved along the factor alone falls back. So the factor is
+//! held there while all other parameters follow, on the data expected at the common point.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, descend};
 use super::group::Bounds;
 use super::starts::CommonPoint;
 
-/// Where along a factor, in units of its value at the common point.
+/// Values of a factor, in units of its value at the common point.
 const PLACES: [f64; 2] = [0.25, 4.0];
 
-/// A valley that lies so much higher in `-ln L`, on expected data, is not worth a descent.
+/// A point that is higher by more than this in `-ln L`, on expected data, is not worth a descent.
 const HIGHEST: f64 = 20.0;
 
-/// Factors that are followed, at most: the first of the model.
+/// Most factors that are moved: the first ones of the model.
 const MOST_FACTORS: usize = 8;
 
 /// The points, for all free factors without a constraint.
@@ -41,7 +41,7 @@ pub(super) fn factor_starts(
             (bounds.lower[p], bounds.upper[p]) = (to, to);
             let held = FitKind { bounds: &bounds, ..*kind };
             let job = DescentJob { main: common.main, aux: common.aux, start: &start, beat: None };
-            // Nobody needs a certificate of the place.
+            // The point needs no certificate.
             let ends = descend(&held, &[job], memory).into_iter();
             let good = ends.filter(|end| end.value < HIGHEST && end.theta.iter().all(|x| x.is_finite()));
             found.extend(good.map(|end| end.theta));

@@ -1,19 +1,19 @@
-//! Single parameters that may have a minimum on their other side.
+//! Single parameters that may have another minimum with the opposite sign.
 //!
-//! An asymmetric effect bends most around 0, so that its parameter can rest on either side of it while all others stay
-//! nearly where they are. Such a minimum is found from the one known with that parameter's sign changed, and one
-//! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would lie four
+//! An asymmetric effect is most nonlinear around 0, so that its parameter can have a minimum on either side of 0 while all others
+//! hardly move. Such a minimum is found from the known one by changing the sign of that parameter. One
+//! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would be four
 //! times as high as the one at 0.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, values};
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// The minimum `theta` of `value` with one of the parameters `bendable` flipped, where that is worth a descent.
+/// The minimum `theta` of `value` with one of the parameters `nonlinear` flipped, where that is worth a descent.
 pub(super) fn flips(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,
     (value, theta): (f64, &[f64]),
-    bendable: &[usize],
+    nonlinear: &[usize],
     memory: &mut DescentMemory,
 ) -> Vec<Vec<f64>> {
     let moved = |p: usize, to: f64| {
@@ -21,8 +21,8 @@ pub(super) fn flips(
         point[p] = to.clamp(kind.bounds.lower[p], kind.bounds.upper[p]);
         point
     };
-    let flipped: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, -theta[p])).collect();
-    let centred: Vec<Vec<f64>> = bendable.iter().map(|&p| moved(p, 0.0)).collect();
+    let flipped: Vec<Vec<f64>> = nonlinear.iter().map(|&p| moved(p, -theta[p])).collect();
+    let centred: Vec<Vec<f64>> = nonlinear.iter().map(|&p| moved(p, 0.0)).collect();
     let at_flipped = values(kind, job, &flipped, memory);
     let at_centre = values(kind, job, &centred, memory);
     let mut worth: Vec<(f64, Vec<f64>)> = flipped

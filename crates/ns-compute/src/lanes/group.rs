@@ -1,4 +1,4 @@
-//! The state of eight fits that walk side by side, and the steps that change it.
+//! The state of eight simultaneous fits, and the steps that change it.
 
 use super::WIDTH;
 use super::evaluate::{at, put};
@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Everything that a lane remembers between evaluations.
+/// The state of each lane between evaluations.
 #[derive(Debug)]
 pub(super) struct Group {
     /// Data of the lanes.
@@ -24,19 +24,19 @@ pub(super) struct Group {
     pub(super) direction: Vec<f64>,
     /// 1 where a lane holds a parameter at a bound.
     pub(super) held: Vec<f64>,
-    /// Number of parameters that the last step made a lane hold or let go.
+    /// Number of parameters that the last step held at a bound or released.
     pub(super) turned: [f64; WIDTH],
     /// `slope . direction`.
     pub(super) descent: [f64; WIDTH],
-    /// What the factored metric is applied to, and the result.
+    /// The vector that the factored metric is applied to, and the result.
     pub(super) from: Vec<f64>,
     pub(super) to: Vec<f64>,
     /// Changes of point and slope in the last steps, and `1 / (s y)` of each (0: not in use).
     steps: Vec<f64>,
     changes: Vec<f64>,
     inverse: [[f64; WIDTH]; PAIRS],
-    /// 1 where the pairs correct the metric. Where the metric alone contracts well they would only make it
-    /// worse: they tell of other points.
+    /// 1 where the pairs correct the metric. Where the metric alone converges well they would make it
+    /// worse, because they were taken at other points.
     pub(super) corrects: [f64; WIDTH],
     weights: [[f64; WIDTH]; PAIRS],
     /// The slot of the next pair.
@@ -45,7 +45,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Room for eight fits of `plan`.
+    /// Memory for eight fits of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters() * WIDTH;
         let bins = plan.n_bins() * WIDTH;
@@ -82,15 +82,15 @@ impl Group {
         (inverse != [0.0; WIDTH]).then_some(inverse)
     }
 
-    /// Forgets the steps of one lane.
+    /// Drops the steps of one lane.
     pub(super) fn forget(&mut self, lane: usize) {
         for inverse in &mut self.inverse {
             inverse[lane] = 0.0;
         }
     }
 
-    /// Removes the steps of one lane from memory: after numbers that are not finite, which would get through a
-    /// factor of 0 to the next fit in this lane.
+    /// Overwrites the steps of one lane with zeros. Numbers that are not finite would otherwise reach the next fit in this lane,
+    /// even with a factor of 0.
     pub(super) fn clear(&mut self, lane: usize) {
         self.forget(lane);
         for numbers in [&mut self.steps, &mut self.changes] {
@@ -99,7 +99,7 @@ impl Group {
     }
 }
 
-/// The box of a fit, per parameter.
+/// The bounds of a fit, per parameter.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
@@ -266,7 +266,7 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         let (theta, step): (M::V8, M::V8) = (at(&group.theta, p), at(&group.direction, p));
         let (lower, upper) = edges::<M>(bounds, p, theta);
         let room = step.below(zero, lower.sub(theta), upper.sub(theta));
-        // A direction of next to nothing reaches any edge.
+        // A direction close to zero reaches any bound.
         let part = splat(LEAST_COMPONENT).below(step.abs(), room.div(step), one);
         least = part.below(least, part, least);
     }
@@ -275,7 +275,7 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
     zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
-/// What one step from `theta` may reach.
+/// The bounds of one step from `theta`.
 #[inline(always)]
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));

@@ -1,4 +1,4 @@
-//! Derivatives of all expected yields at one point, as a dense matrix: what the metric of a batch is made of.
+//! Derivatives of all expected yields at one point, as a dense matrix, for the metric of a batch.
 
 use crate::eval::{Scratch, forward, norm_ratios};
 use crate::plan::{LANES, Plan};
@@ -47,7 +47,7 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     rows
 }
 
-/// A smaller effect of a parameter, in statistical errors of the bins, is next to none.
+/// A smaller effect of a parameter, in statistical errors of the bins, is negligible.
 const NEXT_TO_NONE: f64 = 1e-6;
 
 /// Whether a parameter that is not `fixed` changes expectations at `point`, where `rows` and `scratch` were computed, to second
@@ -66,7 +66,7 @@ pub(super) fn has_ridge(
     let errors = |change: f64, at: &f64| change.abs() / at.max(1.0).sqrt();
     let still = |&p: &usize| {
         let row = rows.iter().skip(p * n_bins).take(n_bins);
-        plan.policy.bendable[p]
+        plan.policy.nonlinear[p]
             && !fixed[p]
             && row.zip(&expected).map(|(x, at)| errors(*x, at)).sum::<f64>() < NEXT_TO_NONE
     };
@@ -87,7 +87,7 @@ pub(super) fn has_ridge(
 /// The most numbers of a matrix of parameters and bins: a gibibyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
-/// Whether the matrix of a model is too large to be written down.
+/// Whether the matrix of a model is too large.
 pub(super) fn is_too_large(plan: &Plan) -> bool {
     plan.n_parameters().saturating_mul(plan.n_bins()) > MOST_NUMBERS
 }

@@ -1,6 +1,6 @@
 //! The Gauss-Newton metric of many fits of one model: its shared part.
 //!
-//! Toys of one model differ in their counts, hardly in how expectations react to parameters. So the Jacobian
+//! Toys of one model differ in their counts, but little in the derivatives of their expected yields. So the Jacobian
 //! `J` is taken once, at the start point that all share, and only the weights of the bins,
 //! `w = n / lambda^2`, and the reactions to per-bin factors belong to a lane. With the curvature `D` of the constraint terms the Gauss-Newton matrix
 //! is `D + J' W J`. How it is inverted depends on the shape of the model:
@@ -9,7 +9,7 @@
 //!   bin;
 //! * *dual* parameters are constrained: they enter a matrix over bins,
 //!   `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)`, whose middle is the same for all lanes;
-//! * *primal* parameters are what is left: `K = D + J' W^(1/2) M^-1 W^(1/2) J` over them.
+//! * *primal* parameters are the others: `K = D + J' W^(1/2) M^-1 W^(1/2) J` over them.
 //!
 //! Constrained parameters that are not local are dual if the model has more of them than bins, about, and
 //! primal otherwise: whichever takes fewer multiplications.
@@ -30,7 +30,7 @@ pub(crate) struct Local {
     pub(crate) bin: usize,
     /// Derivative of the expectation there, at the point that all lanes share.
     pub(crate) reaction: f64,
-    /// It is nothing but a per-bin factor: every lane knows the derivative at its own point.
+    /// Whether it is only a per-bin factor, so that every lane has the derivative at its own point.
     pub(crate) factor: bool,
     /// Curvature of its constraint, where that is the same for all lanes.
     pub(crate) stiffness: f64,

@@ -6,7 +6,7 @@
 //! large ones. A factored Hessian per lane would leave the cache; the Gauss-Newton metric with a shared
 //! Jacobian does not (`metric`), and limited-memory BFGS pairs correct it (`group`).
 //!
-//! A lane never looks at another: a toy's bits depend on its data alone, whatever shares the vector with it.
+//! Lanes are independent: the bits of a toy depend on its data alone.
 
 mod descend;
 pub(crate) mod directions;

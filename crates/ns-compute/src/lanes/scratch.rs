@@ -39,7 +39,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Room for any point of `plan`.
+    /// Memory for any point of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
         let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
         let rates = plan.structure.poisson.param.len() * WIDTH;

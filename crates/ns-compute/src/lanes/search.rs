@@ -6,13 +6,13 @@ use super::flips::flips;
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// Where to look.
+/// The further start points of a search.
 pub(super) struct FurtherStarts<'a> {
     pub(super) starts: &'a Starts,
     /// Where normsys effects add up: every fit also starts from its minimum moved along these.
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
-    pub(super) bendable: &'a [usize],
+    pub(super) nonlinear: &'a [usize],
 }
 
 impl FurtherStarts<'_> {
@@ -25,7 +25,7 @@ impl FurtherStarts<'_> {
     /// along each direction to either place; and, unless there are two directions, from the
     /// mirror image of the minimum, all strongly asymmetric parameters on their other side. Where one of these leads
     /// to another minimum, lower or not, there may be more, and where the way was long: these toys start from further
-    /// points, the mirror image among them if it was not yet. Where the model bends much, single parameters of the
+    /// points, the mirror image among them if it was not yet. In strongly nonlinear models, single parameters of the
     /// lowest minimum are flipped in the end.
     ///
     /// Far from the point where the metric was taken a descent may fall below the minimum known and run out of
@@ -52,8 +52,8 @@ impl FurtherStarts<'_> {
             search.from(&starts, memory);
             open.retain(|&i| search.several_minima[i]);
         }
-        if kind.plan.policy.bent {
-            search.flip(self.bendable, converged, memory);
+        if kind.plan.policy.strongly_nonlinear {
+            search.flip(self.nonlinear, converged, memory);
         }
         search.lower()
     }
@@ -69,9 +69,9 @@ impl FurtherStarts<'_> {
                 starts.push(start);
             }
         }
-        if !self.bendable.is_empty() && self.mirrors_first() == (round == 0) {
+        if !self.nonlinear.is_empty() && self.mirrors_first() == (round == 0) {
             let mut start = theta.to_vec();
-            for &p in self.bendable {
+            for &p in self.nonlinear {
                 start[p] = (-start[p]).clamp(lower[p], upper[p]);
             }
             starts.push(start);
@@ -80,7 +80,7 @@ impl FurtherStarts<'_> {
     }
 }
 
-/// What is known of the minima of some toys.
+/// The known minima of some toys.
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
@@ -88,7 +88,7 @@ struct Search<'a> {
     ends: &'a mut [DescentEnd],
     /// The lowest point that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,
-    /// Whether there seem to be several.
+    /// Whether a toy seems to have several minima.
     several_minima: Vec<bool>,
 }
 
@@ -110,8 +110,8 @@ impl Search<'_> {
             .map(|&(i, start)| DescentJob { start, beat: Some(&before[i]), ..self.jobs[i] })
             .collect();
         for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, memory)) {
-            // Most end before their certificate, as soon as they cannot win: how far they would have
-            // fallen is known to a factor. An impossible start says nothing.
+            // Most end before their certificate, as soon as they cannot become the lowest. How far they would have
+            // fallen is known to a factor. A start without a finite likelihood tells nothing.
             let distinct = other.value - EDM_MARGIN * other.edm > before[i].value + DISTINCT
                 || other.value < before[i].value - DISTINCT;
             self.several_minima[i] |= distinct && other.value.is_finite();
@@ -131,7 +131,7 @@ impl Search<'_> {
     }
 
     /// Flips single parameters of the minima of the toys `open`, again where that leads lower.
-    fn flip(&mut self, bendable: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
+    fn flip(&mut self, nonlinear: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
             if self.kind.is_cancelled() {
                 return;
@@ -143,7 +143,7 @@ impl Search<'_> {
                     return;
                 }
                 let best = &self.ends[i];
-                let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), bendable, memory);
+                let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), nonlinear, memory);
                 points.extend(found.into_iter().map(|point| (i, point)));
             }
             let starts: Vec<(usize, &[f64])> =

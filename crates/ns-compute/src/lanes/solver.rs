@@ -39,7 +39,7 @@ fn row(i: usize) -> usize {
 }
 
 impl Solver {
-    /// Room for eight lanes under `metric`.
+    /// Memory for eight lanes with `metric`.
     pub(super) fn new(metric: &Metric, n_bins: usize) -> Self {
         let primal = metric.primal.len();
         let diagonal = metric.dual.is_empty();
@@ -62,7 +62,7 @@ impl Solver {
 }
 
 isa_fn! {
-    /// Factors the metric of every lane where the group is: with the weights of its bins, its auxiliary data, and
+    /// Factors the metric of every lane at the current point of the group: with the weights of its bins, its auxiliary data, and
     /// the parameters that it holds.
     pub(super) fn factor(metric: &Metric, group: &Group, solver: &mut Solver) = factor_body
 }

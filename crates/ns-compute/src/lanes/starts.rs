@@ -11,14 +11,14 @@ use crate::optimise::MOST_FREE;
 /// Scattered start points of every fit, and of those that may have several minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
-/// Scattered start points of models that bend much: all of the above are for every fit, these for those that seem to have
+/// Scattered start points of strongly nonlinear models: all of the above are for every fit, these for those that seem to have
 /// several minima.
-const SCATTERED_IF_BENT: usize = 26;
+const SCATTERED_IF_NONLINEAR: usize = 26;
 
 /// Scattered start points of small models with kinks.
 const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
-/// Keys the scattered start points.
+/// Seed of the scattered start points.
 const SCATTER_SEED: u64 = 0x5ca7;
 
 /// How often the way from the common point to a start point is halved, as long as the expected yield of some bin is zero there.
@@ -35,7 +35,7 @@ pub(super) struct Starts {
     pub(super) others: Vec<Vec<f64>>,
 }
 
-/// What the start points lie around.
+/// The point around which the start points lie, and the data expected there.
 pub(super) struct CommonPoint<'a> {
     /// The common point, inside the box.
     pub(super) point: &'a [f64],
@@ -53,11 +53,11 @@ impl Starts {
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Lays them out around `common`; `apart` if fits start elsewhere.
+    /// Makes start points around `common`; `apart` if fits do not start at the common point.
     pub(super) fn new(
         kind: &FitKind<'_>,
         common: &CommonPoint<'_>,
-        bendable: &[usize],
+        nonlinear: &[usize],
         directions: &[Direction],
         apart: bool,
         memory: &mut DescentMemory,
@@ -66,7 +66,7 @@ impl Starts {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let shifted = |by: f64| {
             let mut start = common.point.to_vec();
-            for &p in bendable {
+            for &p in nonlinear {
                 start[p] = (start[p] + by).clamp(lower[p], upper[p]);
             }
             start
@@ -81,9 +81,9 @@ impl Starts {
             second: [shifted(1.0), shifted(-1.0)].into_iter().chain(scattered(few..SCATTERED.1)).collect(),
             others: own().chain(scattered(0..SCATTERED.0)).collect(),
         };
-        if kind.plan.policy.bent {
+        if kind.plan.policy.strongly_nonlinear {
             starts.first.append(&mut starts.second);
-            starts.second.extend(scattered(SCATTERED.1..SCATTERED_IF_BENT));
+            starts.second.extend(scattered(SCATTERED.1..SCATTERED_IF_NONLINEAR));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
                 make_possible(kind, common.point, start, scratch);
             }

@@ -295,7 +295,7 @@ fn a_bent_parameter_is_flipped_to_its_other_minimum_and_a_straight_one_is_not() 
 fn flips_lead_toys_to_their_lowest_minimum() {
     let model = nonlinear::model();
     let session = CpuSession::open(&model, &Execution::default()).unwrap();
-    assert!(session.plan().policy.bent);
+    assert!(session.plan().policy.strongly_nonlinear);
     let missed = nonlinear::missed(&session, &session);
     assert!(missed.above.len() * 100 <= missed.toys, "{} missed: {:?}", missed.above.len(), missed.above);
 }

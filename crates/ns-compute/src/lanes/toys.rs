@@ -1,5 +1,5 @@
-//! The fits of a run of toys: what is shared is prepared once, the toys of a unit go through the lanes fit
-//! after fit.
+//! The fits of a run of toys. Shared inputs are prepared once; then the toys of a unit are fitted in lanes, request
+//! after request.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -17,12 +17,12 @@ use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// What all toys of one request share.
+/// Fits the toys of one request, with the inputs that they share.
 pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
-    bendable: Vec<usize>,
+    nonlinear: Vec<usize>,
     /// Start points that all toys share.
     starts: Starts,
     /// Where normsys effects add up: every fit also starts from its minimum moved along these.
@@ -35,7 +35,7 @@ pub(crate) struct ToyFitter {
     spare: Mutex<Vec<DescentMemory>>,
 }
 
-/// A toy on its way.
+/// A toy to be fitted.
 pub(crate) struct Toy<'a> {
     pub(crate) main: &'a [f64],
     pub(crate) aux: &'a [f64],
@@ -44,24 +44,24 @@ pub(crate) struct Toy<'a> {
     pub(crate) saturated: f64,
 }
 
-/// What became of it.
+/// The outcome of a toy's fit.
 pub(crate) enum ToyEnd {
     /// A certified minimum.
     Fitted(FitOutcome),
     /// The scalar optimiser should go on.
     Left {
-        /// From here, or from the start if there is nothing better.
+        /// From this point, or from the start if `None`.
         reached: Option<Vec<f64>>,
-        /// A certified minimum all the same, but higher than what was reached.
+        /// A certified minimum that is higher than the point reached.
         known: Option<Vec<f64>>,
     },
 }
 
 /// Whether lanes have the interpolations of a model: not those with kinks, and no exponential one.
 pub(crate) fn suit_lanes(plan: &Plan) -> bool {
-    let bent = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
+    let smooth = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
     let exponential = !plan.structure.normsys.is_smooth_at_zero() && !plan.structure.norm_runs.is_empty();
-    !plan.structure.has_kinks && bent && !exponential
+    !plan.structure.has_kinks && smooth && !exponential
 }
 
 impl ToyFitter {
@@ -91,8 +91,8 @@ impl ToyFitter {
         for &p in &plan.structure.poisson.param {
             barrier[p] = true;
         }
-        let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.bendable };
-        let bendable = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
+        let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
+        let nonlinear = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
             width[p] = Some(1.0 / w);
@@ -111,14 +111,14 @@ impl ToyFitter {
         let mut fitter = Self {
             metric,
             bounds,
-            bendable,
+            nonlinear,
             width,
             starts: Starts::default(),
             directions,
             ridge,
             spare: Mutex::default(),
         };
-        if fitter.bends() {
+        if fitter.is_nonlinear() {
             let mut common = point.to_vec();
             for &p in &fitter.metric.free {
                 common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
@@ -131,9 +131,9 @@ impl ToyFitter {
             }
             let common = CommonPoint { point: &common, main: &expected, aux };
             let mut memory = DescentMemory::new(plan, &fitter.metric);
-            let (bendable, directions) = (&fitter.bendable, &fitter.directions);
+            let (nonlinear, directions) = (&fitter.nonlinear, &fitter.directions);
             let kind = fitter.kind(level, plan, None);
-            let starts = Starts::new(&kind, &common, bendable, directions, apart, &mut memory, scratch);
+            let starts = Starts::new(&kind, &common, nonlinear, directions, apart, &mut memory, scratch);
             fitter.starts = starts;
             fitter.spare = Mutex::new(vec![memory]);
         }
@@ -141,15 +141,15 @@ impl ToyFitter {
     }
 
     /// Whether there can be several minima.
-    fn bends(&self) -> bool {
-        !self.bendable.is_empty() || !self.directions.is_empty()
+    fn is_nonlinear(&self) -> bool {
+        !self.nonlinear.is_empty() || !self.directions.is_empty()
     }
 
     fn kind<'a>(&'a self, level: Level, plan: &'a Plan, cancel: Option<&'a AtomicBool>) -> FitKind<'a> {
         FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
     }
 
-    /// Fits all `toys`, in their order. Once `cancel` is set it comes back at once, with ends that mean nothing.
+    /// Fits all `toys`, in their order. Once `cancel` is set it returns at once, with ends that must not be used.
     pub(crate) fn run(
         &self,
         level: Level,
@@ -166,9 +166,9 @@ impl ToyFitter {
             .collect();
         let kind = self.kind(level, plan, cancel);
         let mut ends = descend(&kind, &jobs, &mut memory);
-        let lower = if self.bends() {
-            let (starts, directions, bendable) = (&self.starts, &self.directions[..], &self.bendable[..]);
-            FurtherStarts { starts, directions, bendable }.find_lower(&kind, &jobs, &mut ends, &mut memory)
+        let lower = if self.is_nonlinear() {
+            let (starts, directions, nonlinear) = (&self.starts, &self.directions[..], &self.nonlinear[..]);
+            FurtherStarts { starts, directions, nonlinear }.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
             ends.iter().map(|_| None).collect()
         };
@@ -215,7 +215,7 @@ impl ToyFitter {
     }
 }
 
-/// What a device copies.
+/// The parts that a device copies.
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 impl ToyFitter {
     /// The shared part of the metric.
@@ -234,8 +234,8 @@ impl ToyFitter {
     }
 
     /// Free parameters whose mirror image may hide another minimum.
-    pub(crate) fn bendable(&self) -> &[usize] {
-        &self.bendable
+    pub(crate) fn nonlinear(&self) -> &[usize] {
+        &self.nonlinear
     }
 
     /// Directions along which every fit starts once more from its minimum.

@@ -20,13 +20,13 @@ pub(crate) fn is_flat(pivot: f64, scale: f64) -> bool {
 }
 
 /// True for a pivot clearly below zero: beyond the rounding of elements of size `scale`, and
-/// beyond a `slack` that does not matter.
+/// beyond the tolerance `slack`.
 #[inline(always)]
 pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
     pivot.is_nan() || pivot < -(1e-9 * scale).max(slack)
 }
 
-/// What the factorisation met.
+/// Vanishing and negative pivots of a factorisation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Pivots {
     /// Rows whose pivot vanished: no curvature is left in that direction. They are frozen.

@@ -1,4 +1,4 @@
-//! `C += sign * A^T B` on row-major matrices: the kernel under everything dense.
+//! `C += sign * A^T B` on row-major matrices: the kernel of all dense algebra.
 
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;

@@ -1,4 +1,4 @@
-//! Which parameters may move at a point, and on which side of a kink.
+//! Decides which parameters may move at a point, and on which side of a kink.
 
 use ns_core::Inactive;
 
@@ -44,7 +44,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
         worker.active[p] = active;
         worker.slope[p] = if active { slope } else { 0.0 };
     }
-    // A Poisson constraint is a logarithmic barrier: a step that all but reaches zero would take
+    // A Poisson constraint is a logarithmic barrier: after a step that nearly reaches zero it would take
     // dozens of doublings to come back.
     for (&p, &a) in problem.plan.structure.poisson.param.iter().zip(&problem.plan.structure.poisson.aux) {
         if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {

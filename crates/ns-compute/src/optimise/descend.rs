@@ -8,7 +8,7 @@
 use ns_core::{FitFailure, FitStatus, Reason};
 
 use super::active::classify;
-use super::bend::bend;
+use super::curved_step::curve_step;
 use super::escape::escape;
 use super::step::step;
 use super::{Problem, Worker};
@@ -24,7 +24,7 @@ const LAST_STEP: f64 = 1e-16;
 /// Iterations of one descent.
 pub(crate) const MOST_ITERATIONS: usize = 250;
 
-/// Gauss-Newton steps before the exact Hessian is lifted instead.
+/// Number of Gauss-Newton steps before the exact Hessian is damped instead.
 const PATIENCE: usize = 8;
 
 /// A factor is reused while each step shrinks the EDM by this much.
@@ -33,20 +33,20 @@ const GOOD_CONTRACTION: f64 = 2e-2;
 /// Levenberg damping beyond which a descent gives up.
 const MOST_DAMPING: f64 = 1e10;
 
-/// Curvature `n / expected^2` of a bin beyond which it cannot be computed with: next to nothing is
-/// expected where something is observed.
+/// A larger curvature `n / expected^2` of a bin cannot be used: the expected yield is nearly zero
+/// where events are observed.
 const MOST_CURVATURE: f64 = 1e100;
 
-/// Trials of one line search that may be bent.
-const BENT_TRIALS: usize = 3;
+/// Trials of one line search that may be corrected to a curved step.
+const CURVED_TRIALS: usize = 3;
 
-/// An EDM that says how far it is to the minimum, give or take a factor of 10.
+/// Below this the EDM is right to a factor of 10.
 const FORESEEABLE: f64 = 0.1;
 
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
 
-/// How a descent goes about it.
+/// Options of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
     /// The start is far from any minimum, where the exact Hessian is usually indefinite.
@@ -161,7 +161,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         }
         if !reusable || !(edm <= GOOD_CONTRACTION * last_edm) {
             fresh = true;
-            // A cold start saves the try.
+            // A cold start does not try it.
             let mut exactness = if mode.cold && iterations == 1 { 0.0 } else { 1.0 };
             exact = exactness > 0.0;
             loop {
@@ -186,8 +186,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         flat = found;
                         break;
                     }
-                    // After many Gauss-Newton steps the bend of the valley matters: the exact
-                    // Hessian, lifted until it is positive, follows it.
+                    // After many Gauss-Newton steps the curvature of the valley matters: the exact
+                    // Hessian, damped until it is positive, follows it.
                     Factored::Indefinite if exactness > 0.0 && indefinite > PATIENCE && damping < 1e3 => {
                         exact = false;
                         damping = (damping * 10.0).max(1e-8);
@@ -298,9 +298,9 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 accepted = Some(there);
                 break;
             }
-            if floor == 0.0 && there.value().is_finite() && attempt < BENT_TRIALS && iterations > PATIENCE {
+            if floor == 0.0 && there.value().is_finite() && attempt < CURVED_TRIALS && iterations > PATIENCE {
                 factored = false;
-                if let Some(corrected) = bend(worker, problem, &theta, here.value() + enough) {
+                if let Some(corrected) = curve_step(worker, problem, &theta, here.value() + enough) {
                     accepted = Some(corrected);
                     break;
                 }
@@ -348,8 +348,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
-/// Takes the step at hand once more and certifies with the same factor; where that does not bring the
-/// minimum nearer, everything stays.
+/// Takes the current step and certifies with the same factor. If that does not come closer to the
+/// minimum, nothing changes.
 fn last_step(
     worker: &mut Worker,
     problem: &Problem<'_>,

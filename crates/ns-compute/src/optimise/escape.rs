@@ -25,7 +25,7 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     let result =
         plan.structure.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
             let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
-            // A diagonal that cancels to nothing must not blow its direction up.
+            // A diagonal element that cancels to nearly zero must not enlarge its direction.
             let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
             let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
             let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;

@@ -17,13 +17,13 @@ use crate::curvature::{
 use crate::plan::EDM_TOLERANCE;
 use crate::stop::Stop;
 
-/// Models up to this size get their uncertainties from the full covariance: it is as fast.
+/// Models up to this size take their uncertainties from the full covariance, which is equally fast.
 pub(crate) const DENSE_LIMIT: usize = 400;
 
 /// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// The same where a pivot has vanished already: what a flat direction comes to by rounding.
+/// The same where a pivot has vanished: the size of a flat direction's eigenvalue by rounding.
 const FLAT_FLOOR: f64 = 1e-13;
 
 /// Part of a flat direction, squared and in units of the direction, from which a parameter has no uncertainty of its own.
@@ -33,14 +33,14 @@ const LEAST_SHARE: f64 = 1e-6;
 /// the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
-/// Gain in `-ln L` from a kink to a point beside it that leaves both the same minimum.
+/// A kink and a point beside it that differ by less than this in `-ln L` are the same minimum.
 const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
 
-/// Bend (statistical errors, summed over bins) from which the curvatures on the two sides of a kink differ by more than an
-/// uncertainty shows.
+/// From this asymmetry (statistical errors, summed over bins) on, the curvatures on the two sides of a kink differ
+/// significantly.
 const LEAST_DIFFERENCE: f64 = 1e-2;
 
-/// A smaller jump of the slope at a kink decides nothing.
+/// A smaller jump of the slope at a kink is taken for zero.
 const LEAST_JUMP: f64 = 1e-6;
 
 /// Beyond this no whole Hessian is formed to explain a flat direction.
@@ -62,7 +62,7 @@ pub(crate) fn fit(
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
     let found = search(worker, problem, start, further, effort, cold, metric)?;
-    // A search that was cut short may have missed what a whole one finds.
+    // An interrupted search may have missed a lower minimum.
     if problem.is_cancelled() {
         return Err(FitFailure::Cancelled);
     }
@@ -114,7 +114,7 @@ pub(crate) fn fit(
         outcome.certificate.projected_gradient =
             worker.slope.iter().zip(&worker.newton).map(|(g, d)| (g * d).abs()).fold(0.0, f64::max).sqrt();
         if outcome.status == FitStatus::NotConverged(Reason::NoProgress) {
-            // The same last word as with uncertainties: the status must not depend on what is wanted.
+            // The same final check as with uncertainties: the status must not depend on what is wanted.
             outcome.uncertainties = vec![None; outcome.parameters.len()];
             saddle_uncertainties(worker, problem, wanted, &mut outcome);
             outcome.uncertainties.clear();
@@ -244,7 +244,7 @@ fn uncertainties(
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
             worker.side[p] = 0.0;
             let on_kink = plan.structure.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
-            if on_kink && plan.policy.bends.amount[p] > LEAST_DIFFERENCE {
+            if on_kink && plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE {
                 two_sides.push(p);
             }
         }
@@ -299,7 +299,7 @@ fn uncertainties(
     confirmed
 }
 
-/// Puts variances and covariance into the outcome, without those of inactive and flat parameters.
+/// Writes variances and covariance into the outcome, without those of inactive and flat parameters.
 fn report(
     worker: &Worker,
     wanted: OutcomeParts,

@@ -22,14 +22,14 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Forgets everything: a new factor was made.
+    /// Drops all pairs, after a new factor was made.
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.changes.clear();
         self.rho.clear();
     }
 
-    /// Takes a step and the change of the gradient along it, unless it carries no curvature.
+    /// Adds a step and the change of the gradient along it, unless its curvature is not positive.
     pub(crate) fn push(&mut self, step: impl Iterator<Item = f64>, change: impl Iterator<Item = f64>) {
         if self.rho.len() >= MOST_PAIRS {
             return;

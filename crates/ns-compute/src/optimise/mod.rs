@@ -5,7 +5,7 @@
 //! uncertainties. `step` solves the box-constrained quadratic problem of one iteration.
 
 mod active;
-mod bend;
+mod curved_step;
 mod descend;
 mod escape;
 mod finish;

@@ -1,8 +1,8 @@
-//! A minimum near another one, reached with the other's curvature.
+//! Fits near a known minimum, with the covariance of that minimum.
 //!
 //! The fits of a ranking, a scan or a limit lie close to one parent. The covariance of the parent is
 //! then a good inverse Hessian: a step costs a gradient and one product with a matrix, a tenth of a
-//! factorisation, and limited-memory BFGS pairs mend what has changed (Nocedal and Wright, algorithm
+//! factorisation, and limited-memory BFGS pairs correct what has changed (Nocedal and Wright, algorithm
 //! 7.4, with the parent's covariance as initial matrix). As soon as anything is not as expected (slow
 //! progress, a bound, another set of free parameters) the ordinary descent takes over from the point
 //! reached.

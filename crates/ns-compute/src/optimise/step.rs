@@ -1,4 +1,4 @@
-//! The step of one iteration: minimise the quadratic model inside the box.
+//! The step of one iteration: minimises the quadratic model within the bounds.
 
 use super::Worker;
 use super::memory::direction;
@@ -6,7 +6,7 @@ use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Parameters held at the edge of the box at once; beyond, the rest is clipped.
+/// Most parameters held at bounds at the same time; if there are more, the step is clipped.
 const MOST_HELD: usize = 256;
 
 /// Writes the step to `worker.step` and the unconstrained Newton step to `worker.newton`;
@@ -84,7 +84,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
         for &(p, to, _) in &held {
             worker.step[p] = to;
         }
-        // An edge that pulls instead of pushing lets go.
+        // A bound that pulls instead of pushing releases its parameter.
         let mut i = 0;
         let released = held.len();
         held.retain(|&(_, _, edge)| {

@@ -18,10 +18,10 @@ pub(crate) struct Problem<'a> {
     pub(crate) upper: Vec<f64>,
     /// Held by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
-    /// Give up far below the saturated model (`shared_constants::BELOW_SATURATED`): of a toy, nobody wants to know
-    /// what is there.
+    /// Whether to give up far below the saturated model (`shared_constants::BELOW_SATURATED`), as for
+    /// toys.
     pub(crate) physical: bool,
-    /// Set once the caller wants to stop: nobody will look at the outcome.
+    /// Set once the caller wants to stop: the outcome will not be used.
     pub(crate) cancel: Option<&'a AtomicBool>,
 }
 
@@ -61,14 +61,14 @@ pub(crate) struct Worker {
     pub(crate) memory: Memory,
     /// The slope before the last step.
     pub(crate) last_slope: Vec<f64>,
-    /// Bins that a bent step aims at, and a point or residuals on the way.
+    /// Expected yields that a curved step aims at, and a point or residuals during the correction.
     pub(crate) goal: Vec<f64>,
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
 }
 
 impl Worker {
-    /// Room for any fit of `plan`.
+    /// Memory for any fit of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let vector = || vec![0.0; n];
@@ -132,7 +132,7 @@ impl Worker {
     }
 
     /// The exact Hessian over the active parameters, in one piece, at the point of the last `evaluate`.
-    /// Whoever takes it puts it back into `flat`.
+    /// The caller must put it back into `flat`.
     pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
         let layout = &problem.plan.structure.flat;
         let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));

@@ -1,4 +1,4 @@
-//! `Model` to `Plan`.
+//! Compiles a `Model` to a `Plan`.
 
 use std::collections::HashMap;
 

@@ -2,7 +2,7 @@
 
 use super::Structure;
 
-/// What the choice of a layout needs to know of a model.
+/// The properties of a model on which the choice of a layout depends.
 pub(super) struct Incidence {
     /// Channel of each block.
     pub(super) channel: Vec<usize>,

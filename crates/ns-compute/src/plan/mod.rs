@@ -3,17 +3,17 @@
 //! It has three parts: [`Structure`], which parameter acts where; [`Numbers`], by how much; and [`SearchPolicy`], where
 //! the optimiser looks for further minima. Formulas read the first two.
 
-mod bend;
 mod compile;
 mod count;
 mod incidence;
 mod layout;
+mod nonlinearity;
 mod numbers;
 mod policy;
 mod structure;
 
-pub(crate) use bend::Bends;
 pub(crate) use layout::{Component, CurvatureSlot, Layout};
+pub(crate) use nonlinearity::Nonlinearity;
 pub(crate) use numbers::Numbers;
 pub(crate) use policy::{EDM_TOLERANCE, SearchPolicy};
 pub(crate) use structure::{Block, NormRun, Structure};

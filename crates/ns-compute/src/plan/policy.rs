@@ -2,7 +2,7 @@
 
 use ns_core::{Constraint, Effect, Model, Sample};
 
-use super::Bends;
+use super::Nonlinearity;
 
 /// The certificate: estimated distance to the minimum, in NLL units.
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
@@ -31,11 +31,11 @@ pub(crate) struct SearchPolicy {
     /// Parameters with an asymmetric effect: the other sign may hide a second minimum.
     pub(crate) asymmetric: Vec<bool>,
     /// Those whose asymmetric effect is strong enough for a second minimum between smooth pieces.
-    pub(crate) bendable: Vec<bool>,
+    pub(crate) nonlinear: Vec<bool>,
     /// The asymmetric parts of all effects.
-    pub(crate) bends: Bends,
+    pub(crate) nonlinearity: Nonlinearity,
     /// Asymmetric effects are so many and strong that second minima are common.
-    pub(crate) bent: bool,
+    pub(crate) strongly_nonlinear: bool,
     /// The EDM of a certificate, where it is measured with a metric from elsewhere.
     pub(crate) edm_tolerance: f64,
 }
@@ -44,12 +44,12 @@ impl SearchPolicy {
     /// The policy for `model`. Which parameters are `asymmetric` is filled in where terms are compiled.
     pub(super) fn new(model: &Model) -> Self {
         let n = model.parameters.len();
-        let bends = Bends::new(model);
+        let nonlinearity = Nonlinearity::new(model);
         Self {
             asymmetric: vec![false; n],
-            bendable: (0..n).map(|p| bends.is_bendable(p)).collect(),
-            bent: bends.is_much(),
-            bends,
+            nonlinear: (0..n).map(|p| nonlinearity.is_nonlinear(p)).collect(),
+            strongly_nonlinear: nonlinearity.is_strong(),
+            nonlinearity,
             edm_tolerance: if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE },
         }
     }

@@ -45,7 +45,7 @@ impl Level {
         levels
     }
 
-    /// Name for people.
+    /// Name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use ns_core::{FitTask, Seen, SessionError, Start};
 
 use crate::plan::Plan;
 
-/// Refuses data that the likelihood cannot take.
+/// Refuses data for which the likelihood is not defined.
 pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
     length("main data", main.len(), plan.n_bins())?;
     length("auxiliary data", aux.len(), plan.n_aux())?;
@@ -28,7 +28,7 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     Ok(())
 }
 
-/// Refuses a task that the session cannot understand.
+/// Refuses an invalid task.
 pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {

@@ -2,7 +2,7 @@
 
 use ns_core::{FitRequest, ParameterTable, Start};
 
-/// The box of one request: bounds and what it holds.
+/// The domain of one request: bounds and fixed parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
@@ -33,8 +33,8 @@ impl FitDomain {
         domain
     }
 
-    /// Makes a start point of `point`: along the request's direction if it has one, held parameters at their
-    /// values, and in that case the others inside the bounds.
+    /// Turns `point` into a start point: moved along the request's direction if it has one, with held parameters at their
+    /// values, and in that case with the others inside the bounds.
     pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];
@@ -51,7 +51,7 @@ impl FitDomain {
         }
     }
 
-    /// Where a request's fit begins: all parameters, inside the box.
+    /// The start point of a request: all parameters, inside the bounds.
     pub(crate) fn begin(&self, request: &FitRequest, mut start: Vec<f64>) -> Vec<f64> {
         self.place(request, &mut start);
         for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !self.fixed[*p]) {

@@ -2,7 +2,7 @@
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
-/// Whether the earlier fits of a task leave anything for this one to find out.
+/// Whether a fit is still needed after the earlier fits of its task.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
@@ -14,7 +14,7 @@ pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
     }
 }
 
-/// The point that request `index` of a task names as its start, before its held parameters are set.
+/// The start point of request `index` of a task, before held parameters are set.
 pub(crate) fn start_of(
     table: &ParameterTable,
     requests: &[FitRequest],

@@ -2,8 +2,8 @@
 //!
 //! Element `i` of the thresholds is `2^63 P(n <= first + i)`, rounded, and the count that belongs to an integer `u` is
 //! `first` plus the number of thresholds at most `u`. Only integers are compared, so the same table gives the same count
-//! anywhere. For each value of the upper eight bits of `u` a guide says how many thresholds are at or below all integers
-//! that begin so: the search starts there, and for most integers ends after one comparison or two.
+//! anywhere. For each value of the upper eight bits of `u`, a second table (the guide) holds the number of thresholds at or below
+//! all integers with these bits. The search starts there, and for most integers ends after one or two comparisons.
 //!
 //! Thresholds are exact to about 1e-16 in the distribution function, and better where that is near 0 or near 1: the
 //! probabilities are rounded to multiples of 2<sup>-63</sup> and summed as integers from either end towards
@@ -16,17 +16,17 @@ use super::probability::probability;
 /// 2<sup>63</sup>: one.
 const ONE: u64 = 1 << 63;
 
-/// Above every integer that is looked for; three of them end the thresholds.
+/// A threshold above every integer that is looked up; three of them end the list.
 const NEVER: u64 = u64::MAX;
 
-/// So many thresholds at the end are above every integer, so that a look-up may run ahead.
+/// Number of such thresholds at the end, so that a look-up may read beyond the last real one.
 const AHEAD: usize = 3;
 
 /// Cells of the guide.
 const CELLS: usize = 1 << CountTable::GUIDE_BITS;
 
-/// Probabilities in a row that follow from one another; the next is computed by itself. A step costs one rounding of
-/// each operation, 2e-16.
+/// Number of consecutive probabilities that are computed from their neighbours; the next one is computed directly. Each step
+/// adds a rounding error of about 2e-16.
 const ROW: u32 = 16;
 
 /// A table of the Poisson distribution with one mean.
@@ -133,7 +133,7 @@ impl CountTable {
         if self.thresholds[place] <= u { self.search_on(u, place + 1) } else { place }
     }
 
-    /// The same where many thresholds share a cell.
+    /// The same by bisection, where many thresholds share a cell.
     #[cold]
     #[inline(never)]
     fn search_on(&self, u: u64, place: usize) -> usize {

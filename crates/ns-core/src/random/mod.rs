@@ -1,10 +1,9 @@
-//! Random numbers that are a pure function of their place: seed, toy, hypothesis, slot.
+//! Random numbers that are a pure function of seed, toy, hypothesis and slot.
 //!
-//! There is no generator that advances. A [`Stream`] names one toy under one hypothesis, a *slot* names
+//! There is no generator with a state. A [`Stream`] stands for one toy under one hypothesis, a *slot* for
 //! one number of that toy (a bin, an auxiliary datum), and an *attempt* counts the trials of a rejection
-//! method. These form the counter of Philox4x32-10, the user's seed is its key, and the 128 bits that come
-//! out are all that a draw knows. So a toy is the same on any thread, in any batch or shard, today or
-//! resumed tomorrow.
+//! method. These form the counter of Philox4x32-10, and the user's seed is its key. A draw uses nothing but the
+//! resulting 128 bits. So a toy is the same on any thread, in any batch or shard, and after a run is resumed.
 //!
 //! | what | from | method |
 //! |---|---|---|
@@ -42,8 +41,8 @@ pub use philox::philox4x32_10;
 pub use poisson::{Poisson, Rejection};
 pub use uniform::{centred_uniform, open_uniform};
 
-/// Which numbers belong to a place: another number for every change of a bit of any sampler, so that toys drawn
-/// before and after it are never taken for one run. 2: Poisson counts by tables.
+/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and after a
+/// change are never combined. Version 2 draws Poisson counts by tables.
 pub const SAMPLERS: u32 = 2;
 
 /// A distribution that cannot be drawn from.
@@ -92,13 +91,13 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Attempts that have blocks of their own; a larger number wraps around.
+    /// Number of attempts with different random bits; a larger attempt wraps around.
     ///
     /// No sampler comes near it: an attempt of a Poisson draw fails with a probability below 0.26.
     pub const ATTEMPTS: u32 = 1 << 24;
 
-    /// The stream of one toy: the user's seed, the toy's index, and the number of the hypothesis it is
-    /// drawn under (the caller's choice, as long as it is always the same).
+    /// The stream of one toy: the user's seed, the toy's index, and the number of the hypothesis that it is
+    /// drawn under. The caller chooses the numbers of hypotheses.
     #[must_use]
     pub const fn new(seed: u64, toy: u64, hypothesis: u8) -> Self {
         Self { seed, toy, hypothesis }

@@ -49,7 +49,7 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 /// and the result.
 #[inline(always)]
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {
-    // Words in integers of twice their length, as the products are: a vector of eight has one multiplication for these.
+    // Words are kept in 64-bit integers, as their products are: vector units multiply eight of these at once.
     let wide = |words: [u32; 8]| words.map(u64::from);
     let [mut c0, mut c1, mut c2, mut c3] = counters.map(wide);
     let [mut k0, mut k1] = keys;

@@ -23,7 +23,7 @@ use super::count_table::CountTable;
 use super::probability::{deviance, stirling_error};
 use super::{RandomError, Stream, centred_uniform, ln, open_uniform};
 
-/// A Poisson distribution to draw from; what depends on the mean alone is computed once, and copies share it.
+/// A Poisson distribution to draw from. Everything that depends on the mean alone is computed once, and copies share it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poisson {
     mean: f64,
@@ -78,7 +78,7 @@ impl Poisson {
         }
     }
 
-    /// What attempts of a rejection are made with; `None` where counts are looked up in a table. For devices, which
+    /// The constants of the rejection method; `None` where counts are looked up in a table. Devices use them to
     /// make the same attempts.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
@@ -116,8 +116,8 @@ impl Poisson {
 
     /// The counts of eight toys at one slot: the same bits as [`Self::draw`] gives one by one.
     ///
-    /// Attempts of a rejection are made side by side. Whether one is accepted is decided with approximate probabilities where
-    /// their error cannot change the decision, which is almost always; the rest goes through [`Self::draw`].
+    /// Eight attempts of the rejection method are made at once. Approximate probabilities decide whether an attempt is accepted,
+    /// if their error cannot change the decision, which is nearly always the case. Otherwise [`Self::draw`] decides.
     #[inline(always)]
     pub(crate) fn draw_eight(&self, streams: &[Stream; 8], slot: u32) -> [f64; 8] {
         let rejection = match &self.method {
@@ -192,7 +192,7 @@ impl Rejection {
     }
 }
 
-/// Attempts made for eight toys at a time before those that are left are drawn one by one.
+/// Attempts made for eight toys at a time; toys still without a count are then drawn one by one.
 const SIDE_BY_SIDE: u32 = 3;
 
 /// Counts below this are left to the exact test.

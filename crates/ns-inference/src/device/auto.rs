@@ -1,7 +1,7 @@
 //! `--device auto`: the CPU or a GPU, by predicted time.
 //!
-//! A prediction is good to a factor of two or so, and more is not needed: where both take about as long, it
-//! does not matter which is taken. The choice never changes what a result means, only where it comes from.
+//! A prediction is good to a factor of two or so, which is enough: where both take about as long, it
+//! does not matter which one is taken. The choice does not change the results beyond the parity contract.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct ModelSize {
 }
 
 impl ModelSize {
-    /// Counts a compiled model.
+    /// Measures a compiled model.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         Self {
@@ -46,7 +46,7 @@ pub(crate) struct GpuCandidate {
     pub(super) name: String,
     /// f64 multiply-adds per clock of all its multiprocessors.
     pub(super) lanes: f64,
-    /// Whether this process has a context already.
+    /// Whether this process already has a CUDA context.
     pub(super) warm: bool,
 }
 
@@ -74,9 +74,9 @@ pub struct Choice {
     /// Predicted seconds on the CPU.
     pub cpu_s: f64,
     /// Predicted seconds on the GPU, its start included if it has not been used by this process; `None`
-    /// without one, or where it was not looked for.
+    /// without one, or if it was not looked for.
     pub gpu_s: Option<f64>,
-    /// Both in words.
+    /// The reason in words.
     pub reason: String,
 }
 
@@ -84,24 +84,24 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Seconds of what the CPU makes one after the other, whatever the device.
+/// Seconds of the fits that the CPU makes one after another, whatever the device.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
-/// Seconds on so many threads of the CPU.
+/// Seconds on this number of threads of the CPU.
 fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
-    // Fits of one batch run side by side.
+    // Fits of one batch run in parallel.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
     let others = load.near * costs.near.seconds(operations) + load.toys * costs.toy.seconds(operations);
     let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
     first + others / share(load.near + load.toys)
 }
 
-/// Seconds on a GPU. A fit of another kind is as much longer than a toy's as it is on the CPU.
+/// Seconds on a GPU. For a fit of another kind the ratio to a toy's fit is taken from the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
@@ -116,8 +116,8 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
-/// Chooses. `look` finds a GPU, or says why there is none; it is called only if one could be worth its
-/// start, because looking alone takes a driver a good part of a second.
+/// Chooses a device. `look` finds a GPU, or says why there is none. It is called only if a GPU could save more time than its
+/// start takes, because looking for one takes the driver a good part of a second.
 pub(super) fn choose(
     size: &ModelSize,
     work: Work,
@@ -220,7 +220,7 @@ mod tests {
         let choice = choose(&size(100_000), Work::Fit, 1, false, never);
         assert_eq!((choice.device, choice.gpu_s), (Device::Cpu, None));
         assert!(choice.reason.starts_with("one fit: about ") && choice.reason.contains("to start"));
-        // Nor is a GPU that is ready worth it for one fit.
+        // For one fit the CPU is faster than even a GPU that is already started.
         assert_eq!(choose(&size(100_000), Work::Fit, 1, true, || Ok(h200(true))).device, Device::Cpu);
     }
 
@@ -231,7 +231,7 @@ mod tests {
             on_gpu(&COSTS, &size(300_000), TOYS(0), &h200(true)),
         );
         assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0));
-        // One launch more.
+        // One more launch.
         assert!(cpu < gpu && gpu < cpu + COSTS.gpu_launch + 1e-3, "{cpu} {gpu}");
     }
 

@@ -1,4 +1,4 @@
-//! The check of a GPU run as results carry it.
+//! The check of a GPU run, as part of results.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ pub struct GpuCheck {
     pub nll: Option<Compared>,
     /// Gradient elements times the widths of Gaussian constraints.
     pub gradient: Option<Compared>,
-    /// How far `-ln L` still falls where the CPU goes on from the point.
+    /// How far `-ln L` still falls if the CPU continues from the point.
     pub edm: Option<Compared>,
 }
 
-/// The largest difference, beside what the parity contract allows there.
+/// The largest difference, and what the parity contract allows there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// Absolute difference.

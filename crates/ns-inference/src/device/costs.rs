@@ -1,4 +1,4 @@
-//! Measured times behind the choice of a device: all constants of the cost model in one place.
+//! The constants of the cost model that chooses a device, from measured times.
 //!
 //! How to measure them again:
 //!
@@ -14,7 +14,7 @@
 /// Seconds of one fit on one thread of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
-    /// Whatever the model.
+    /// The part that does not depend on the model.
     pub(super) least: f64,
     /// For each operation of one evaluation (`Plan::operations`: a value with its gradient).
     pub(super) operation: f64,
@@ -34,9 +34,9 @@ pub(super) struct Costs {
     pub(super) first: Fit,
     /// From a neighbour's minimum.
     pub(super) near: Fit,
-    /// Of a toy, in company of others.
+    /// Of a toy, fitted together with others.
     pub(super) toy: Fit,
-    /// What of a second thread is left after sharing memory and clock.
+    /// The gain from one more thread, as a fraction of the speed of the first: threads share memory and clock.
     pub(super) thread_efficiency: f64,
     /// Making a CUDA context and loading code, once per process.
     pub(super) gpu_start: f64,

@@ -1,4 +1,4 @@
-//! Sessions on GPUs, by name of the kind, and the GPUs of this machine.
+//! Opens sessions on GPUs of each kind, and lists the GPUs of this machine.
 //!
 //! A build without the feature of a kind, and a machine without such a device, give the same typed error: it
 //! says what is missing and what to do.

@@ -55,7 +55,7 @@ impl DeviceInfo {
     }
 }
 
-/// Every kind of device that NextStat knows, available here or not; of NVIDIA GPUs every GPU.
+/// Every kind of device that NextStat knows, available here or not, and each NVIDIA GPU.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];

@@ -1,4 +1,4 @@
-//! Sessions on the device asked for, and the choice between devices.
+//! Opens sessions on the requested device, and chooses between devices.
 
 mod auto;
 mod check;
@@ -20,11 +20,11 @@ pub use work::Work;
 
 use gpu::{cuda_session, metal_session};
 
-/// A session, and why it is on its device.
+/// A session, and why its device was chosen.
 pub struct Opened {
     /// The session.
     pub session: Box<dyn Session>,
-    /// Where `auto` chose: the work, the predicted times, and what decided.
+    /// If `auto` chose: the work, the predicted times, and the reason.
     pub reason: Option<String>,
 }
 
@@ -44,8 +44,8 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
     }
 }
 
-/// As [`open_session`], but `auto` takes the device that is predicted to be done first with `work`. A GPU
-/// that is there and cannot be used is no error then: the reason says so, and the CPU does the work.
+/// As [`open_session`], but `auto` takes the device that is predicted to finish `work` first. A GPU
+/// that cannot be used is no error then: the reason says so, and the CPU does the work.
 ///
 /// # Errors
 /// As [`open_session`].
@@ -84,8 +84,8 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
-/// What `auto` takes for each piece of work in a fresh process, with predictions for a GPU even where it
-/// could not be worth its start.
+/// What `auto` takes for each piece of work in a new process, with predictions for a GPU even where its
+/// start would take too long.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu.plan());

@@ -1,19 +1,19 @@
-//! What a session is opened for: how many fits, of which kind, in how many batches.
+//! The work of a session: how many fits, of which kind, in how many batches.
 
 use std::fmt;
 
-/// The work that waits for a session. It decides nothing but the device that `auto` takes.
+/// The work that a session is opened for. Only the choice of `auto` depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
     /// A fit with its uncertainties.
     Fit,
-    /// A profile likelihood scan of so many points.
+    /// A profile likelihood scan with this number of points.
     Scan {
         /// Tested values.
         points: u64,
     },
-    /// A ranking by refits: so many for each free parameter.
+    /// A ranking by refits.
     Ranking {
         /// 2 after the fit, 4 with impacts before it too, fewer for other definitions.
         per_parameter: u64,
@@ -22,7 +22,7 @@ pub enum Work {
     Test,
     /// Asymptotic limits: some tested values, one after another.
     Limit,
-    /// Toys, drawn and fitted so many times each.
+    /// Toys, each drawn and fitted.
     Toys {
         /// Toys of all hypotheses together.
         toys: u64,
@@ -36,7 +36,7 @@ pub enum Work {
     },
 }
 
-/// The same in numbers.
+/// The same as numbers of fits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     /// The same as `first`, on the CPU even if the others are made on a GPU.
@@ -47,7 +47,7 @@ pub(super) struct Load {
     pub(super) near: f64,
     /// Fits of toys.
     pub(super) toys: f64,
-    /// Batches that wait for each other.
+    /// Number of batches that run one after another.
     pub(super) batches: f64,
 }
 
@@ -72,13 +72,13 @@ const ROUNDS_OF_A_SCAN: f64 = 8.0;
 const VALUES_OF_A_TOY_LIMIT: u64 = 10;
 
 impl Work {
-    /// A limit with so many toys of each hypothesis at every value tested.
+    /// A limit with this number of toys of each hypothesis at every tested value.
     #[must_use]
     pub const fn toys_of_limit(n_toys: u64) -> Self {
         Self::Toys { toys: n_toys.saturating_mul(2 * VALUES_OF_A_TOY_LIMIT), fits: 2 }
     }
 
-    /// Counts fits for a model with so many free parameters.
+    /// The numbers of fits for a model with `n_free` free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
         let load = |first, near, toys, batches| Load { before: 0.0, first, near, toys, batches };
         match self {

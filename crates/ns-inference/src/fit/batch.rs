@@ -1,4 +1,4 @@
-//! Many data sets, one model, one call.
+//! Fits of many data sets with one model.
 
 use ns_core::{
     BinnedData, Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Session,
@@ -14,7 +14,7 @@ use crate::{InferenceError, diagnosis};
 pub struct BatchFit {
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// One entry per data set: a fit (which says itself whether it converged), or why there is none.
+    /// One entry per data set: a fit (which may not have converged), or why there is none.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
     /// True if the caller stopped the batch; `fits` holds what had finished, the rest are
     /// [`FitFailure::Cancelled`].
@@ -35,10 +35,10 @@ impl BatchFit {
     }
 }
 
-/// Fits every data set with the same options. `options.data`, `minos` and `crossings` play no
-/// part; uncertainties and covariance are computed if asked for.
+/// Fits every data set with the same options. `options.data`, `minos` and `crossings` are
+/// ignored; uncertainties and covariance are computed if asked for.
 ///
-/// One data set that cannot be fitted is an entry of the result, never the end of the batch.
+/// A data set that cannot be fitted is an entry of the result and does not end the batch.
 ///
 /// # Errors
 /// For options or data that do not fit the model (lengths, names, bounds), or if the device fails.
@@ -57,8 +57,8 @@ pub fn fit_batch(
 /// starts at the initial parameters, moved inside its bounds.
 ///
 /// # Errors
-/// As [`fit_batch`]; for another number of lists or pairs, bounds that nothing lies between, or a start point
-/// outside them.
+/// As [`fit_batch`]; for a wrong number of lists or pairs, a lower bound above the upper one, or a start point
+/// outside the bounds.
 pub fn fit_batch_within(
     model: &Model,
     session: &dyn Session,

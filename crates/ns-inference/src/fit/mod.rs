@@ -138,7 +138,7 @@ fn is_fixed(model: &Model, request: &FitRequest, index: usize) -> bool {
         || (model.parameters.get(index).is_some_and(|p| p.fixed) && !request.released.contains(&index))
 }
 
-/// Everything that needs an interval: asked for, or without a symmetric uncertainty.
+/// All parameters that need an interval: requested ones, and those without a symmetric uncertainty.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -149,7 +149,7 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
     parameters
 }
 
-/// Puts names on numbers and words on gaps.
+/// Attaches parameter names to the results, and reasons to missing ones.
 fn name_result(
     model: &Model,
     session: &dyn Session,
@@ -206,7 +206,7 @@ fn name_result(
             asked.push(interval);
         }
     }
-    // In the order of the question, not of the parameters.
+    // In the order of the request, not of the parameters.
     asked.sort_by_key(|interval| options.minos.iter().position(|name| *name == interval.parameter));
     if interrupted {
         warnings.push("interrupted after the minimum was found: what is missing was not computed".to_owned());
@@ -239,7 +239,7 @@ fn name_result(
     }
 }
 
-/// Uncertainties at full length, without anything that is not a number.
+/// One uncertainty per parameter; values that are not finite become `None`.
 fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
     let mut padded: Vec<Option<f64>> = uncertainties.iter().map(|u| u.filter(|x| x.is_finite())).collect();
     padded.resize(n, None);
@@ -278,7 +278,7 @@ pub(crate) fn pulls(
     model.parameters.iter().zip(values).enumerate().map(pull).collect()
 }
 
-/// One line for each kind of gap among the uncertainties.
+/// One line for each reason why uncertainties are missing.
 fn missing_uncertainties(
     fixed: &[String],
     at_bound: &[String],

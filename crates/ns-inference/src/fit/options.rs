@@ -1,4 +1,4 @@
-//! What a fit is asked to do, and its translation to one task.
+//! The options of a fit, and the task that they describe.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub struct FitOptions {
     /// A parameter that the model fixes is held at its value here, as in `pyhf.infer.mle.fit`.
     #[serde(rename = "init")]
     pub start: Option<Point>,
-    /// How hard to look for the global minimum.
+    /// The effort of the search for the global minimum.
     #[serde(deserialize_with = "options::text")]
     pub search: Search,
     /// Compute uncertainties (and the intervals of parameters that have none).
@@ -98,7 +98,7 @@ impl FitOptions {
         self
     }
 
-    /// Sets how hard to look for the global minimum.
+    /// Sets the effort of the search for the global minimum.
     #[must_use]
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
@@ -168,7 +168,7 @@ impl FitOptions {
             let index = parameter_index(model, name)?;
             let within = bounds.and_then(|bounds| bounds.get(index).copied());
             check_value(model, "the fixed value", index, *value, within)?;
-            // The last word on a parameter counts, on the command line as elsewhere.
+            // If a parameter is given twice, the last value counts, as on the command line.
             fixed.retain(|(i, _)| *i != index);
             fixed.push((index, *value));
         }
@@ -280,7 +280,7 @@ fn check_value(
         return Err(InferenceError::NotFinite { what, name, value });
     }
     let (lower, upper) = within.unwrap_or(parameter.bounds);
-    // A parameter that the model itself fixes outside its bounds is the model's business.
+    // The model itself may fix a parameter outside its bounds.
     if (value < lower || value > upper) && !(parameter.fixed && value == parameter.init) {
         return Err(InferenceError::OutOfBounds { what, name, value, lower, upper });
     }

@@ -50,7 +50,7 @@ pub struct FitResult {
     /// The same for parameters at a bound or on a kink, which have no symmetric uncertainty.
     #[serde(serialize_with = "by_name")]
     pub crossings: Vec<Interval>,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// Evaluations of the likelihood, over all starts.
     #[serde(skip)]

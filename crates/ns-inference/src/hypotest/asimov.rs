@@ -13,7 +13,7 @@ use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, minos};
 
-/// Fits of tested values up to which a covariance of the Asimov set's own does not pay.
+/// Up to this many fits of tested values, computing a covariance for the Asimov set takes more time than it saves.
 const FEW: usize = 2;
 
 const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
@@ -21,7 +21,7 @@ const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covari
 /// Uncertainties of all parameters, and their covariance.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
 
-/// Relative difference of expected data that no rounding makes.
+/// A relative difference of expected data that is larger than rounding.
 const DIFFERENT: f64 = 1e-6;
 
 /// Makes the Asimov set at `value` from the conditional fit of the observed data there, and its free fit, which has
@@ -50,15 +50,15 @@ pub(super) fn make(
         other => other.into(),
     })?;
 
-    // The Asimov set has its minimum where it was made: no expectation describes it better. This holds within the
-    // bounds of the parameter, and as long as no bin is empty: an empty one has a lower `-ln L` where less than
-    // nothing is expected.
+    // The minimum of the Asimov set is the point where it was made. This holds within the
+    // bounds of the parameter, and as long as no bin is empty: an empty bin has a lower `-ln L` where its expected
+    // yield is negative.
     let inside = bounds.0 <= value && value <= bounds.1;
     let best = if inside && conditional.empty_bins.is_empty() {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let nll = analysis.session.evaluate(&data, &point, request)?.nll.first().copied().unwrap_or(f64::NAN);
         let (uncertainties, covariance) = if further <= FEW {
-            // Near enough for start points.
+            // Exact enough for start points.
             (Vec::new(), observed.best.covariance.clone())
         } else {
             curvature(analysis, observed, &data, &point, value, nll, bounds)?
@@ -83,7 +83,7 @@ pub(super) fn make(
 }
 
 /// Uncertainties and covariance of the Asimov set where it was made. At a bound the parameter would have none, so
-/// the bound is moved away for this fit; where the fit then leaves the point, it says nothing about it.
+/// the bound is moved away for this fit. If the fit then leaves the point, it is of no use.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -132,8 +132,8 @@ pub(super) fn other_minima(
     Ok(minima)
 }
 
-/// Whether the conditional fit leaves open what the Asimov set is: the names of the parameters that it does not
-/// determine, if other values of them fit the observed data as well and expect other data.
+/// Whether the conditional fit does not determine the Asimov set. Returns the names of the parameters with other values that
+/// fit the observed data equally well but lead to other expected data.
 ///
 /// # Errors
 /// As [`Analysis::run`].

@@ -27,7 +27,7 @@ pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValu
     };
     let p = at(value, spread);
     match statistic {
-        // Whatever the Asimov set says, or where there is none.
+        // Whatever the Asimov set says, also without one.
         TestStatistic::Q0 => PValues { clsb: Some(upper_tail(root)).filter(|p| p.is_finite()), ..p },
         _ => p,
     }

@@ -1,4 +1,4 @@
-//! Neighbours along the parameter of interest check each other.
+//! Compares fits at neighbouring values of the parameter of interest.
 //!
 //! The profile likelihood is continuous: it is the lowest of many continuous functions. So the minimum of a
 //! neighbour, moved to another value of the parameter and followed downhill from there, is a bound from above; a
@@ -10,10 +10,10 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, minos};
 
-/// Values nearer to each other than this, relative to the distance from the best fit, say nothing about a slope.
+/// Values closer to each other than this, relative to the distance from the best fit, do not determine a slope.
 const CLOSE: f64 = 1e-3;
 
-/// The ratio of neighbouring slopes that no smooth profile has.
+/// A ratio of neighbouring slopes that is too large for a smooth profile.
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {
@@ -61,7 +61,7 @@ impl Tester<'_> {
         broken(&self.observed) || (self.without_asimov.is_none() && broken(&self.asimov))
     }
 
-    /// One pass along the values: each fit hands its minimum on to the next.
+    /// One pass along the values. Each fit starts from the minimum of the one before.
     fn sweep(&mut self, is_asimov: bool, ascending: bool) -> Result<(), InferenceError> {
         let profile = if is_asimov { &self.asimov } else { &self.observed };
         let best = profile.best_value();

@@ -43,7 +43,7 @@ pub(super) fn from_other_ends(
 }
 
 impl Profile {
-    /// Looks for a lower conditional minimum at `value` from the other ends, and learns what it finds.
+    /// Looks for a lower conditional minimum at `value` from the other bounds, and adds what it finds to the profile.
     ///
     /// # Errors
     /// As [`Analysis::run`].

@@ -136,7 +136,7 @@ pub struct HypotestResult {
     pub mu_test: f64,
     /// Name of the statistic.
     pub test_stat: &'static str,
-    /// CLs of the observed data. For q0, whose answer is `clsb`, this is no measure of anything.
+    /// CLs of the observed data. It has no meaning for q0, whose result is `clsb`.
     pub cls: Option<f64>,
     /// p-value of signal and background; for q0, that of the background-only hypothesis (p0).
     pub clsb: Option<f64>,
@@ -150,13 +150,13 @@ pub struct HypotestResult {
     pub mu_hat: f64,
     /// `twice_nll` of the free and of the conditional fit.
     pub twice_nll_free: f64,
-    /// See [`Self::twice_nll_free`].
+    /// `twice_nll` of the conditional fit.
     pub twice_nll_conditional: Option<f64>,
     /// Expected p-values.
     pub expected_set: ExpectedSet,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Tests that cannot tell their two hypotheses apart, and why.
+//! Finds tests that cannot distinguish their two hypotheses, and says why.
 
 use ns_core::EvaluationRequest;
 
@@ -8,18 +8,18 @@ use crate::present::significant;
 
 /// A test without power.
 pub(crate) struct Powerless {
-    /// What to say about it; nothing where it is what everyone expects.
+    /// The warning; nothing where a lack of power is expected.
     pub(crate) note: Option<String>,
     /// Whether CLs does not exist. It is 1 otherwise.
     pub(crate) undefined: bool,
 }
 
-/// Up to where the difference of `2 nll` is rounding.
+/// A difference of `2 nll` up to this is rounding.
 pub(super) fn rounding(nll: f64) -> f64 {
     1e-13 + 16.0 * f64::EPSILON * nll.abs()
 }
 
-/// Up to where two fits to one minimum may differ in `2 nll`.
+/// Two fits of the same minimum may differ by up to this in `2 nll`.
 pub(super) fn indistinct(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }
@@ -44,7 +44,7 @@ impl Tester<'_> {
         }
     }
 
-    /// What to say of a test whose Asimov statistic is 0; `None` for any other.
+    /// The result for a test whose Asimov statistic is 0; `None` for any other.
     pub(crate) fn powerless(&self, tested: &Tested) -> Option<Powerless> {
         let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
         let (lower, upper) = self.bounds();

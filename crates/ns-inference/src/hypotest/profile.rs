@@ -1,5 +1,5 @@
-//! Conditional fits of one data set at many values of one parameter: every fit starts from what the
-//! ones before it say.
+//! Conditional fits of one data set at many values of one parameter. Every fit starts where the earlier ones predict
+//! its minimum.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 use crate::analysis::{Analysis, Fitted};
 use crate::effort::is_middling;
 
-/// How hard a conditional fit looks for the lowest minimum.
+/// The effort with which a conditional fit searches for the lowest minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
-    /// One descent from where the neighbours predict the minimum: on the way to a number.
+    /// One descent from where the neighbours predict the minimum, for intermediate fits.
     Follow,
-    /// From there a search like that of a single fit.
+    /// A search like that of a single fit, from the same point.
     Search,
-    /// For numbers that are reported: in a small model also the search of a single fit from its start point, a thorough
-    /// one in a smaller model, which knows nothing of the neighbours.
+    /// For reported fits: in a small model also the search of a single fit from its own start point, which does not use the
+    /// neighbours; in an even smaller model a thorough one.
     Report,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct ConditionalMinimum {
     effort: Effort,
 }
 
-/// What is known of the profile likelihood of one data set.
+/// The part of the profile likelihood of one data set that is known so far.
 pub(crate) struct Profile {
     pub(crate) data: Data,
     pub(crate) parameter: usize,
@@ -76,7 +76,7 @@ impl Profile {
         let searched = effort == Effort::Report && is_middling(analysis.model, &analysis.base);
         let mut request = self.request(analysis, value, start, search);
         if searched {
-            // Over the whole box, not as a neighbour of a known fit.
+            // Within all bounds, not as a neighbour of a known fit.
             request.metric = None;
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
@@ -112,12 +112,12 @@ impl Profile {
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
     }
 
-    /// Forgets every conditional fit but those at the given values.
+    /// Removes every conditional fit but those at the given values.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Takes a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional fit
+    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional fit
     /// below the free one shows a lower minimum; the caller decides what to do about it.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
@@ -154,7 +154,7 @@ impl Profile {
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
         near.push((self.best_value(), &self.best.parameters));
         near.sort_by(|a, b| (a.0 - value).abs().total_cmp(&(b.0 - value).abs()));
-        // Points that all but coincide say nothing about the direction between them.
+        // Points that nearly coincide do not determine the direction between them.
         let mut apart: Vec<Node<'_>> = Vec::with_capacity(NODES);
         for node in near {
             let reach = SPACING * (node.0 - value).abs();
@@ -163,7 +163,7 @@ impl Profile {
             }
         }
         let near = apart;
-        // The covariance knows the slope at the best fit; two points far away know less.
+        // The covariance gives the slope at the best fit, which is better than two points far away.
         let covariance = self.best.covariance.is_some();
         let enough = if covariance { near.len() >= 3 } else { near.len() >= 2 };
         let Some(nodes) = enough.then(|| nodes(&near, value)).flatten() else {

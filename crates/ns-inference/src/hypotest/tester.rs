@@ -17,19 +17,19 @@ pub(crate) struct Tester<'a> {
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
-    /// Why there is no Asimov set; `asimov` stands for nothing then.
+    /// Why there is no Asimov set; `asimov` is not used then.
     pub(super) without_asimov: Option<String>,
-    /// `-ln L` of the conditional fit that the Asimov set was made at.
+    /// `-ln L` of the conditional fit at which the Asimov set was made.
     made_at: f64,
     /// Fits still to come when the tester was made, about.
     further: usize,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub(crate) notes: Vec<String>,
-    /// Every fit so far that all numbers rest on reached its certificate.
+    /// Whether every fit that the results depend on reached its certificate.
     pub(crate) converged: bool,
     /// Different values tested so far.
     pub(crate) n_evaluations: usize,
-    /// How often a minimum lower than one already known was found: what other numbers rest on may have changed.
+    /// How often a minimum lower than a known one was found; other results may then have changed.
     pub(crate) n_lowered: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Tested {
     pub(crate) converged: bool,
 }
 
-/// How often what was found may change what it was compared with.
+/// How often a lower minimum may restart a comparison.
 const MOST_RENEWALS: usize = 3;
 
 const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
@@ -173,7 +173,7 @@ impl<'a> Tester<'a> {
         self.made_at = conditional.nll;
         let made = asimov::make(&mut self.analysis, &self.observed, &conditional, value, self.further);
         let Err(InferenceError::FitFailed { reason }) = made else { return made };
-        // The lowest minimum may have a negative expected yield in a bin where nothing was observed. Others need not.
+        // The lowest minimum may have a negative expected yield in a bin without observed events; other minima may not.
         for other in asimov::other_minima(&mut self.analysis, &self.observed, value)? {
             let Ok(asimov) = asimov::make(&mut self.analysis, &self.observed, &other, value, self.further)
             else {
@@ -253,7 +253,7 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Tests one value as a number that is reported: searched, and compared with its neighbours.
+    /// Tests one value for a result that is reported: its fits make searches, and are compared with their neighbours.
     ///
     /// # Errors
     /// As [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
@@ -356,7 +356,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Forgets what is known at other values than these, since it was not searched.
+    /// Removes fits at other values than these, because they made no search.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
@@ -380,8 +380,8 @@ impl<'a> Tester<'a> {
         let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
-        // The difference of two equal likelihoods is rounding, which the p-values of an Asimov statistic of 0 would
-        // take for a signal.
+        // The difference of two equal likelihoods is rounding, which an Asimov statistic of 0 would turn into the p-values of a
+        // signal.
         if q_asimov <= power::rounding(self.asimov.best.nll) {
             q_asimov = 0.0;
             if q <= power::indistinct(self.observed.best.nll) {
@@ -403,7 +403,7 @@ impl<'a> Tester<'a> {
         if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
-    /// Says that a value lies outside the bounds of the parameter of interest.
+    /// Warns that a value lies outside the bounds of the parameter of interest.
     pub(crate) fn note_outside(&mut self, value: f64) {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -442,7 +442,7 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Remembers a fit that the numbers rest on, and says what is wrong with it.
+    /// Records whether a fit that the results depend on converged, and adds a warning if it did not.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;
@@ -455,7 +455,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Says of both conditional fits at a value whether they converged.
+    /// Records whether both conditional fits at a value converged.
     pub(crate) fn judge_at(&mut self, value: f64) {
         let name = self.name().to_owned();
         let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());
@@ -468,7 +468,7 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// The free fit. A small model is searched thoroughly, too.
+/// The free fit. In a small model it also makes a thorough search.
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();

@@ -1,6 +1,6 @@
-//! A root of a decreasing function, asked for value by value.
+//! Finds a root of a decreasing function, one value at a time.
 //!
-//! The caller evaluates, so many searches share one batch of fits. The method is Chandrupatla's
+//! The caller evaluates the function, so that many searches can share one batch of fits. The method is Chandrupatla's
 //! (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation where the last three points
 //! allow it, bisection elsewhere. Finding a first bracket is part of the search, and a value that
 //! cannot be evaluated closes it from above; there is no input on which the search fails to end.
@@ -47,7 +47,7 @@ pub(crate) struct Bracket {
     /// Where the search began.
     start: f64,
     upper: f64,
-    /// A length that matters: the first step.
+    /// The length scale, which is also the first step.
     scale: f64,
     next: f64,
     /// Largest accepted `|f|`.
@@ -96,7 +96,7 @@ impl Bracket {
         self.end
     }
 
-    /// A step out of the region that is known to lie below the root.
+    /// A step beyond the largest point known to lie below the root.
     fn further(&self) -> f64 {
         let step = match self.third {
             // Along the secant, and a little beyond it.

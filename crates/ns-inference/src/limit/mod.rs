@@ -26,10 +26,10 @@ use bracket::{Bracket, End};
 /// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
-/// Runs of all searches: again where a lower minimum was met, then looking for those in every fit.
+/// Most runs of all searches. They are repeated if a lower minimum was found, then with a search in every fit.
 const MOST_ATTEMPTS: usize = 8;
 
-/// How far CLs at a limit may be from `1 - cl` before it is said.
+/// A larger difference of CLs at a limit from `1 - cl` gives a warning.
 const JUMP: f64 = 1e-7;
 
 /// Options of [`upper_limit`], built step by step.
@@ -112,7 +112,7 @@ impl LimitOptions {
         self
     }
 
-    /// Asks for CLs at so many values that cover the limits.
+    /// Asks for CLs at `points` values that cover the limits.
     #[must_use]
     pub fn auto_scan(mut self, points: Option<usize>) -> Self {
         self.auto_scan = points;
@@ -156,7 +156,7 @@ pub struct LimitResult {
     pub scan: Option<LimitScan>,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// True if the caller stopped the work; what is missing was not computed.
     #[serde(skip)]
@@ -204,8 +204,8 @@ pub fn upper_limit(
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    // In the smallest models every fit on the way is searched. In others the steps trust their neighbours, as long as
-    // nothing speaks against it, and what is found is searched.
+    // In the smallest models every intermediate fit makes a search. In others the steps start from their neighbours' minima, as long
+    // as these are consistent, and only the fits at the limits make a search.
     let mut effort = if tester.analysis.is_tiny() { Effort::Search } else { Effort::Follow };
     let mut searches = open(&tester, options, alpha);
     let mut scan = None;
@@ -221,7 +221,7 @@ pub fn upper_limit(
         if interrupted || tester.n_lowered == lowered || attempt == MOST_ATTEMPTS {
             break;
         }
-        // What the searches learnt before was measured from another minimum.
+        // The earlier values were measured from another minimum.
         searches = open(&tester, options, alpha);
     }
     if scan.as_ref().is_some_and(|scan: &LimitScan| scan.interrupted) {
@@ -230,7 +230,7 @@ pub fn upper_limit(
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
-/// Finds the limits and looks at them again: searches at the values found, neighbours against each other where
+/// Finds the limits and checks them: with searches at the values found, by comparing neighbours where
 /// that is cheap or something is odd, and the grid. Where anything turns out lower, the caller begins again.
 fn settle(
     tester: &mut Tester<'_>,
@@ -251,7 +251,7 @@ fn settle(
         for observed in [true, false] {
             let ends = searches.iter().filter(|s| s.n_sigma.is_none() == observed);
             let values: Vec<f64> = ends.filter_map(|s| reported(s.search.end()?)).collect();
-            // Where there is no result, the search has already made of it what it can.
+            // Without a result there is nothing more to find out.
             tester.test(&values, observed, Effort::Report)?;
             found.extend(values);
         }
@@ -285,7 +285,7 @@ fn settle(
     Ok(())
 }
 
-/// The value at which a search ended, if a number or a statement rests on the fits there.
+/// The value at which a search ended, if a result or a warning depends on the fits there.
 fn reported(end: End) -> Option<f64> {
     match end {
         End::Found(value) | End::NotCrossed { upper: value } => Some(value),
@@ -390,7 +390,7 @@ fn jump(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions, alpha
     ((cls - alpha).abs() > JUMP).then_some((value, cls))
 }
 
-/// Puts numbers in their places and words on gaps.
+/// Builds the result, with reasons for missing numbers.
 fn name_result(
     mut tester: Tester<'_>,
     options: &LimitOptions,

@@ -1,4 +1,4 @@
-//! CLs along a grid of values: what the picture of a limit shows.
+//! CLs along a grid of values, for the picture of a limit.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::Tester;
 
-/// Values tested between two looks at the flag that stops the work.
+/// Number of values that are tested between two checks of the cancel flag.
 const CHUNK: usize = 8;
 
 /// CLs along a grid. A point whose fits failed is `None` everywhere.

@@ -72,10 +72,10 @@ pub(crate) struct Parent<'a> {
     pub(crate) outcome: &'a FitOutcome,
     /// Checked between rounds.
     pub(crate) control: Control<'a>,
-    /// How far below the minimum a conditional fit may come out without meaning anything.
+    /// How far below the minimum a conditional fit may end because of rounding alone.
     pub(crate) tolerance: f64,
-    /// Parameters whose crossings are a result: each end is looked at once more, by a search of its own. In small
-    /// models all probes are searched.
+    /// Parameters whose crossings are reported: the fit at each end makes a search of its own. In small
+    /// models all conditional fits make one.
     pub(crate) asked: &'a [usize],
 }
 
@@ -97,16 +97,16 @@ struct Open {
     slope: Option<Vec<f64>>,
     /// Whether probes are searched for lower minima than the one that the search follows.
     searched: bool,
-    /// The end that is being looked at once more.
+    /// The end that is being checked by a search.
     doubted: Option<End>,
-    /// A probe below the level, beyond which the search goes on if what it follows meanwhile, a valley that has risen above
-    /// the level on the way there, is left behind by a lower one before.
+    /// A conditional fit below the level, found while the search follows a valley that has risen above the level. If a lower
+    /// valley is found before that crossing, the search goes on beyond this fit.
     beyond: Option<Probe>,
     /// How often such a valley was followed.
     n_followed: usize,
 }
 
-/// Valleys that a side follows at most.
+/// Most valleys that one side follows.
 const MOST_FOLLOWED: usize = 8;
 
 /// Finds the crossings of `parameters` around the minimum of `parent`.
@@ -150,7 +150,7 @@ pub(crate) fn crossings(
             }
             let end = match (side.doubted.take(), followed) {
                 (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
-                    // The profile has come down again on the way: where it crossed first is on the way, too.
+                    // The profile has come down again, so the first crossing lies before this point.
                     (side.searched, side.beyond, side.n_followed) = (false, Some(probe), side.n_followed + 1);
                     side.side.accept(valley)
                 }
@@ -163,7 +163,7 @@ pub(crate) fn crossings(
             match end {
                 None => still_open.push(side),
                 Some(end) if doubtful(parent, &side, &end) => {
-                    // What the steps followed may have been left behind by a lower valley.
+                    // There may be a lower valley than the one that the steps followed.
                     (side.searched, side.doubted) = (true, Some(end));
                     still_open.push(side);
                 }
@@ -186,7 +186,7 @@ fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     Some((*parent.outcome.parameters.get(parameter)?, parent.model.parameters.get(parameter)?.bounds))
 }
 
-/// Opens a search, or says why there is nothing to search.
+/// Starts a search, or says why there is nothing to search.
 fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, String> {
     let (value, (lower, upper)) = place(parent, parameter).ok_or("no such parameter")?;
     let limit = if direction < 0.0 { value - lower } else { upper - value };
@@ -213,7 +213,7 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
-/// Whether an end needs another look: its probes were not searched, and it is a result.
+/// Whether an end must be checked by a search: it is reported, and its conditional fits made no search.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.request.search != HowHard::Local
@@ -238,7 +238,7 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
     if side.doubted.is_some() && asked && is_middling(parent.model, parent.request) {
-        // As a fit on its own, which looks at the whole box.
+        // As a fit of its own, which searches within all bounds.
         first.metric = None;
     }
     let mut fits = vec![first];
@@ -253,7 +253,7 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     FitTask { data: parent.data.clone(), fits }
 }
 
-/// A conditional fit from a point that is made to fit what is held.
+/// A conditional fit from a point, after held parameters were put at their values.
 fn conditional(
     parent: &Parent<'_>,
     side: &Open,

@@ -7,7 +7,7 @@
 
 /// Largest accepted `|rise - level|`: 5e-9 of the distance on a parabola at level 1.
 const TOLERANCE: f64 = 1e-8;
-/// Width of a bracket, relative to the distance, below which the root is pinned down anyway.
+/// A bracket narrower than this, relative to the distance, ends the search.
 const WIDTH: f64 = 1e-10;
 /// Conditional fits after which the search gives up.
 pub(crate) const MAX_PROBES: usize = 80;
@@ -132,8 +132,8 @@ impl Side {
         [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
     }
 
-    /// Takes a second probe at the place where the search has ended. If it lies lower, the search goes on from there,
-    /// without what the higher valley has shown.
+    /// Adds a second conditional fit at the end of the search. If it lies lower, the search goes on from there,
+    /// and the values of the higher valley are dropped.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,
@@ -156,7 +156,7 @@ impl Side {
         None
     }
 
-    /// Whether nothing but the minimum lies below the level so far.
+    /// Whether only the minimum itself lies below the level so far.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }

@@ -1,4 +1,4 @@
-//! From results to pictures: what `--plot` and `.plot()` draw.
+//! Turns results into pictures, for `--plot` and `.plot()`.
 //!
 //! Each function fills a plain struct of `ns-viz`, whose fields (title, size, axis) may be changed
 //! before `draw`. Only values that exist are handed on; what failed is drawn as missing, so that an

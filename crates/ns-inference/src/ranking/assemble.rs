@@ -1,4 +1,4 @@
-//! Names on numbers and words on gaps.
+//! Builds the result of a ranking: attaches parameter names to the numbers, and reasons to missing ones.
 
 use ns_core::Inactive;
 
@@ -113,7 +113,7 @@ pub(super) fn assemble(
     }
 }
 
-/// Every parameter with every definition asked for.
+/// The entries of all parameters, with every requested definition.
 fn definitions(
     ranking: &[RankedParameter],
 ) -> impl Iterator<Item = (&RankedParameter, &'static str, &super::Impacts)> {
@@ -124,7 +124,7 @@ fn definitions(
     })
 }
 
-/// One line for parameters that have nothing before the fit.
+/// One line that names parameters without pre-fit impacts.
 fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     let mut names =
         ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
@@ -135,7 +135,7 @@ fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     ))
 }
 
-/// One line for each reason why impacts are missing that the lines above do not give.
+/// One line for each other reason why impacts are missing.
 fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
     let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for (entry, definition, impacts) in definitions(ranking) {

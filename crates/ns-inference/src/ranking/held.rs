@@ -1,5 +1,5 @@
-//! The uncertainty of the target with parameters held at their best fit, and what it says of where the
-//! uncertainty comes from.
+//! The uncertainty of the target with parameters held at their best fit, and the breakdown of the uncertainty that follows
+//! from it.
 
 use ns_core::{FitFailure, FitTask, OutcomeParts};
 
@@ -25,8 +25,8 @@ fn difference(a: f64, b: f64) -> f64 {
     ((a - b).max(0.0) * (a + b)).sqrt()
 }
 
-/// Holds each set of parameters at the best fit. The minimum stays where it is; its curvature is what
-/// the fit is asked for.
+/// Holds each set of parameters at the best fit. The minimum does not move; the fits only give its
+/// curvature.
 ///
 /// # Errors
 /// With [`Stop::Lower`] if such a fit falls below the minimum.

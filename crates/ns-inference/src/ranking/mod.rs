@@ -30,8 +30,8 @@ use study::{Stop, Study};
 /// Ranks the free parameters of `model` by their impact on one of them.
 ///
 /// The best fit is found once; a variation that falls below it restarts the ranking there. A variation
-/// without a result is a number that is missing, with its reason, never the end of the ranking; the same
-/// holds for what an interruption leaves out.
+/// without a result is a missing number with its reason and does not end the ranking. The same
+/// holds for variations that an interruption leaves out.
 ///
 /// # Errors
 /// For options that do not fit the model (names, groups, a target that is held fixed, no parameter of
@@ -115,7 +115,7 @@ fn vary(
     if options.impacts.contains(&Impact::Refit) {
         study.find_crossings()?;
     }
-    // Largest first as the covariance has it, so that an interruption keeps what matters.
+    // Sorted by the impact from the covariance, so that an interrupted ranking has the largest ones.
     let expected: Vec<(usize, Impacts)> =
         parameters.iter().map(|i| (*i, covariance::impacts(study, *i, options.prefit))).collect();
     let (order, by_covariance): (Vec<usize>, Vec<Impacts>) = sorted(expected).into_iter().unzip();

@@ -1,4 +1,4 @@
-//! What a ranking is asked to do.
+//! The options of a ranking.
 
 use serde::{Deserialize, Deserializer};
 
@@ -46,7 +46,7 @@ impl std::str::FromStr for Impact {
 /// Parameters whose impact is wanted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What the group is called.
+    /// Name of the group.
     pub name: String,
     /// Full parameter names, names of vectors (all their elements) or patterns with `*` (any text) and
     /// `?` (one character).
@@ -73,8 +73,8 @@ impl Group {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RankingOptions {
-    /// Data, fixed parameters, start and search of the fit that is varied; what it says of
-    /// uncertainties and intervals plays no part.
+    /// Data, fixed parameters, start and search of the fit that is varied; its options for
+    /// uncertainties and intervals are ignored.
     pub fit: FitOptions,
     /// Definitions wanted; the first one sorts the list and fills its top level.
     #[serde(deserialize_with = "impacts")]

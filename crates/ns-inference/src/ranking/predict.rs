@@ -32,7 +32,7 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
         for (q, x) in point.iter_mut().enumerate() {
             let slope = row.get(q).filter(|c| c.is_finite()).map_or(0.0, |c| c / variance);
             let origin = *x;
-            // What the straight line misses, per square of the distance.
+            // The deviation from the straight line, per square of the distance.
             let bend = |(d, there): &KnownRefit| {
                 there.get(q).map_or(0.0, |there| (there - origin - slope * d) / (d * d))
             };
@@ -47,7 +47,7 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
             *x += distance * (slope + distance * curve);
         }
     } else if let Some((d, there)) = known.iter().find(|(d, _)| d * distance > 0.0) {
-        // On a kink or at a bound the two sides have nothing to do with each other.
+        // On a kink or at a bound the two sides are independent.
         for (x, there) in point.iter_mut().zip(there) {
             *x += (there - *x) * distance / d;
         }

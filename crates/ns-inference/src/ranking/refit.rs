@@ -30,7 +30,7 @@ pub(super) fn refits(
     Ok(())
 }
 
-/// One refit that is asked for.
+/// One requested refit.
 struct RefitJob {
     /// Position of the parameter in the chunk.
     place: usize,
@@ -41,7 +41,7 @@ struct RefitJob {
 /// The value at which a parameter is held.
 struct HeldAt {
     value: f64,
-    /// A bound stopped it short.
+    /// Whether a bound limited the value.
     clipped: bool,
     /// Why the search for the crossing found none: unless `twice_nll` has risen by less than 1 at the
     /// bound, this is why there is no impact.
@@ -114,7 +114,7 @@ pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Resul
     distance.ok_or_else(|| reason.clone().unwrap_or_else(|| "no crossing of twice_nll + 1".to_owned()))
 }
 
-/// The value at which a parameter is held for one side, or the gap in its place.
+/// The value at which a parameter is held for one side, or an entry without a number.
 fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Shift> {
     let Some(p) = study.analysis.model.parameters.get(parameter) else {
         return Err(Shift::missing("no such parameter"));

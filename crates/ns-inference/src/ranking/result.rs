@@ -25,12 +25,12 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// A shift that does not exist.
+    /// A shift that does not exist, with a reason.
     pub(super) fn missing(reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// A shift that does not exist, as is usual.
+    /// A shift that does not exist, with a reason that needs no warning.
     pub(super) fn usual(reason: impl Into<String>) -> Self {
         Self { usual: true, ..Self::missing(reason) }
     }
@@ -290,7 +290,7 @@ pub struct RankingResult {
     pub n_failed: usize,
     /// True if the caller stopped the work; what is missing has the reason `interrupted`.
     pub interrupted: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The fit that a ranking varies, and batches of its variations that watch over its minimum.
+//! The fit that a ranking varies, and batches of its variations. A variation may find a lower minimum.
 
 use std::sync::Arc;
 
@@ -46,12 +46,12 @@ pub(super) struct Study<'a> {
     negative_yield: bool,
     /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
     intervals: Vec<(usize, Interval)>,
-    /// How far below the minimum, in `twice_nll`, a variation may come out without meaning anything.
+    /// How far below the minimum, in `twice_nll`, a variation may end because of rounding alone.
     tolerance: f64,
     restarts: usize,
     /// Fits made so far.
     pub(super) n_fits: usize,
-    /// What happened on the way, for the warnings.
+    /// Notes for the warnings.
     pub(super) notes: Vec<String>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Study<'a> {
     }
 
     /// Whether a variation expects a negative number of events somewhere and its parent does not. What is found there lies
-    /// in a corner of the bounds, and says nothing of the parent's minimum.
+    /// in a corner of the bounds, and is unrelated to the parent's minimum.
     fn astray(&self, fit: &FitOutcome) -> bool {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
@@ -287,7 +287,7 @@ impl<'a> Study<'a> {
                 diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, &next);
             self.parent = next;
         } else {
-            // The free fit does not confirm it: no other minimum, only less exact variations.
+            // The free fit does not confirm it, so it was no other minimum: variations are less exact.
             self.tolerance = 2.0 * depth;
         }
         if self.restarts == MAX_RESTARTS {

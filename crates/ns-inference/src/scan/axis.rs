@@ -21,7 +21,7 @@ impl Scanned {
     }
 }
 
-/// The parameter that an axis names, once everything that can be wrong without a fit has been looked at.
+/// The parameter of an axis, after all checks that need no fit.
 ///
 /// # Errors
 /// For an unknown or a fixed parameter, and for points that make no axis.
@@ -60,7 +60,7 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
     Ok(scanned)
 }
 
-/// A point must be a number inside the bounds: the model means nothing outside, and pyhf refuses it as well.
+/// A point must be a number inside the bounds: the model is not defined outside, and pyhf refuses it as well.
 fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), InferenceError> {
     let ((lower, upper), name) = (scanned.bounds, scanned.name.clone());
     if !value.is_finite() {
@@ -149,7 +149,7 @@ fn widths(
         request: &analysis.base,
         outcome: parent,
         control: analysis.silent(),
-        // What lies lower is found by the scan itself.
+        // The scan itself finds lower minima.
         tolerance: f64::INFINITY,
         asked: &[],
     };

@@ -28,7 +28,7 @@ pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 /// 1e-8 on a parabola: there the rise after it is `miss^2 / (4 level)`.
 const NEAR: f64 = 2e-4;
 
-/// What the search gives.
+/// The result of the search.
 pub(super) enum Crossed {
     /// One interval per level.
     Done(Vec<ScanInterval>),
@@ -43,7 +43,7 @@ struct ProfilePoint {
     point: Vec<f64>,
 }
 
-/// A search between two of them.
+/// A search between two points of the profile.
 struct Open {
     level: usize,
     direction: f64,
@@ -149,7 +149,7 @@ fn newton(
     Ok(crossing.filter(inside))
 }
 
-/// Everything that lies on the profile: the best fit and the points of the scan, ascending.
+/// All known points of the profile: the best fit and the points of the scan, ascending.
 fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<ProfilePoint> {
     let of_fit = |(k, fit): (usize, &Fitted)| {
         let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;

@@ -19,7 +19,7 @@ impl Line {
         Self { index, values }
     }
 
-    /// Where a value is among the points.
+    /// The position of a value among the points.
     pub(super) fn position(&self, value: f64) -> Option<usize> {
         self.values.binary_search_by(|x| x.total_cmp(&value)).ok()
     }

@@ -25,7 +25,7 @@ use profile::{Centre, Profiled, profile, starting_at};
 /// How often a lower minimum met on the way may restart a scan.
 const MAX_RESTARTS: usize = 20;
 
-/// Most points of a scan, over both parameters. Far more than any use has; beyond it, memory runs out first.
+/// Most points of a scan, over both parameters: far more than is useful. With more, memory would run out.
 const MOST_POINTS: usize = 10_000_000;
 
 /// Uncertainties to either side of the best fit that a scan covers by default, in one and in two parameters.
@@ -95,7 +95,7 @@ pub fn scan(
             Profiled::Lower(point, depth) => (Vec::new(), Some((point, depth))),
         };
         let (intervals, lower) = match lower {
-            // One point has no points around it for a crossing to lie between.
+            // A crossing lies between two points, so one point has none.
             None if options.intervals && second.is_none() && grid.len() > 1 => {
                 match crossings(&mut analysis, &grid, &centre, &fits, &mut tally)? {
                     Crossed::Done(intervals) => (intervals, None),
@@ -127,13 +127,13 @@ pub fn scan(
             ));
             parent = next;
         } else {
-            // The free fit does not confirm it: no other minimum, only less exact conditional fits.
+            // The free fit does not confirm it, so it was no other minimum: conditional fits are less exact.
             tolerance = 2.0 * depth;
         }
     }
 }
 
-/// What a scan has cost, and what happened on the way.
+/// Counts of fits and iterations of a scan, and notes for the warnings.
 struct Tally {
     notes: Vec<String>,
     n_iter: usize,
@@ -148,7 +148,7 @@ impl Tally {
     }
 }
 
-/// The points of a scan: as fitted, and in the order of the question.
+/// The points of a scan: as fitted, and in the order of the request.
 struct Shape<'a> {
     first: &'a Scanned,
     second: Option<&'a Scanned>,
@@ -181,7 +181,7 @@ impl Shape<'_> {
     }
 }
 
-/// Puts names on numbers and words on gaps.
+/// Attaches parameter names to the results, and reasons to missing ones.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &ScanOptions,

@@ -1,4 +1,4 @@
-//! What a scan is asked to do.
+//! The options of a scan.
 
 use serde::Deserialize;
 
@@ -11,9 +11,9 @@ use crate::FitOptions;
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
     pub param: Option<String>,
-    /// First point; `None`: so many uncertainties below the best fit, or the lower bound.
+    /// First point; `None`: the default number of uncertainties below the best fit, or the lower bound.
     pub start: Option<f64>,
-    /// Last point; `None`: so many uncertainties above the best fit, or the upper bound.
+    /// Last point; `None`: the default number of uncertainties above the best fit, or the upper bound.
     pub stop: Option<f64>,
     /// Number of equidistant points from `start` to `stop`.
     pub points: usize,

@@ -1,4 +1,4 @@
-//! In which order the points of a scan are fitted: from coarse to fine.
+//! The order in which the points of a scan are fitted: from coarse to fine.
 //!
 //! The ends come first, then middles of what lies between, again and again. A point between fitted ones
 //! starts from an interpolation, which is far better than an extrapolation; all points of a wave are
@@ -8,7 +8,7 @@
 /// Along which line of the grid a start point is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
-    /// Nothing to interpolate between yet.
+    /// No interpolation: there are no fitted points yet.
     Nothing,
     /// Points with the same second value.
     First,

@@ -1,4 +1,4 @@
-//! Where a conditional minimum is expected, from those around it.
+//! Predicts a conditional minimum from those around it.
 
 /// Most fitted points that an interpolation uses.
 pub(super) const MOST: usize = 6;
@@ -110,7 +110,7 @@ mod tests {
         let nodes = [
             Node { x: -1.0, point: &a, slope: None },
             Node { x: 0.5, point: &b, slope: Some(&slope) },
-            // The same place again, as where a scan hits the best fit.
+            // The same position again, for example where a scan hits the best fit.
             Node { x: 0.5, point: &b, slope: None },
             Node { x: 2.0, point: &c, slope: None },
         ];

@@ -1,5 +1,5 @@
-//! The conditional fits of a scan: wave after wave from coarse to fine, then a look whether a neighbour
-//! knows a lower valley.
+//! The conditional fits of a scan: wave after wave from coarse to fine. Then the minima of neighbours are tried as start points,
+//! which may lead to a lower valley.
 
 use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Start};
 
@@ -38,7 +38,7 @@ impl<'a> Centre<'a> {
     }
 }
 
-/// What the fits give.
+/// The result of the fits.
 pub(super) enum Profiled {
     /// One entry per point of the grid; cancelled ones are failures.
     Done(Vec<Fitted>),
@@ -97,7 +97,7 @@ pub(super) fn profile(
 }
 
 impl Fits<'_> {
-    /// The fit at a point, if it stands on a certificate.
+    /// The fit at a point, if it has a certificate.
     fn good(&self, k: usize) -> Option<&FitOutcome> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
@@ -203,8 +203,8 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// A fit that failed or stopped short from its predicted start point begins again where the free fit did;
-    /// between kinks every fit does, since that start may lead to a lower valley.
+    /// A fit that failed or stopped early from its predicted start point is repeated from the start of the free fit.
+    /// In models with kinks every fit is, because that start may lead to a lower valley.
     fn repeat_from_scratch(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -243,7 +243,7 @@ impl Fits<'_> {
 
     /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different
     /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
-    /// nothing changes. Smooth profiles cost nothing here. In small models a slight bend is enough to ask.
+    /// nothing changes. Smooth profiles cost nothing here. In small models a slight curvature is enough for a repetition.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if is_middling(analysis.model, &analysis.base) { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -327,10 +327,10 @@ impl Fits<'_> {
     }
 }
 
-/// Bends of up to so many uncertainties belong to one valley.
+/// Points that deviate from a line by up to this many uncertainties are taken to be in one valley.
 const SMOOTH: f64 = 0.25;
 
-/// The same where a fit costs next to nothing.
+/// The same in models where a fit is very cheap.
 const SMOOTHER: f64 = 0.02;
 
 /// Whether a fit is to replace another one of the same point.

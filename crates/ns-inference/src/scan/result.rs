@@ -39,7 +39,7 @@ impl ScanInterval {
         }
     }
 
-    /// Writes one side's answer.
+    /// Sets the crossing of one side.
     pub(super) fn record(&mut self, direction: f64, answer: Result<f64, String>) {
         let (crossing, reason) = match answer {
             Ok(value) => (Some(value), None),
@@ -77,7 +77,7 @@ impl ContourLevel {
 pub struct SecondAxis {
     /// Full name.
     pub param: String,
-    /// Its points, in the order of the question.
+    /// Its points, in the order of the request.
     pub mu_values: Vec<f64>,
     /// Its best-fit value.
     pub mu_hat: f64,
@@ -96,7 +96,7 @@ pub struct SecondAxis {
 pub struct ScanResult {
     /// Full name of the (first) scanned parameter.
     pub param: String,
-    /// Its points, in the order of the question.
+    /// Its points, in the order of the request.
     pub mu_values: Vec<f64>,
     /// The second parameter, if there is one.
     pub second: Option<SecondAxis>,
@@ -120,7 +120,7 @@ pub struct ScanResult {
     pub intervals: Vec<ScanInterval>,
     /// Iterations of all fits.
     pub n_iter: usize,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// Number of fits, the free one and those of the intervals included.
     pub n_fits: usize,
@@ -135,7 +135,7 @@ impl ScanResult {
         self.mu_values.len().max(1)
     }
 
-    /// Whether anything in it stands on a certificate: the best fit and at least one point.
+    /// Whether the best fit and at least one point have a certificate.
     #[must_use]
     pub fn usable(&self) -> bool {
         self.bestfit_converged && self.converged.contains(&true)

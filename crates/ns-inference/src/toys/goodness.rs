@@ -1,4 +1,4 @@
-//! Goodness of fit of toys: how far each lies from its own saturated model.
+//! Goodness of fit of toys: the chi2 of each toy from its own saturated model.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 
-/// Number of the hypothesis in the random numbers: apart from those of tests and studies.
+/// Number of the hypothesis for the random numbers. It differs from those of tests and studies.
 const HYPOTHESIS: u8 = 3;
 
 /// Toys of a goodness of fit.
@@ -30,7 +30,7 @@ pub struct GoodnessToys {
     pub n_nonconverged: u64,
     /// Those with a fit that could not be made; left out.
     pub n_error: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Toys per second of wall time.
     pub toys_per_s: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a set of toys is: everything that decides its numbers, and whether two sets belong together.
+//! The header of a set of toys: everything that its numbers depend on. It decides whether two sets belong to one run.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub const SAME_POINT: f64 = 1e-6;
 /// observed statistic are counted as well.
 pub const SAME_STATISTIC: f64 = 1e-8;
 
-/// What all kinds of toys say about where they come from.
+/// The part of a header that all kinds of toys have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyOrigin {
     /// Version of NextStat.
@@ -27,7 +27,7 @@ pub struct ToyOrigin {
     /// not say it.
     #[serde(default = "first_samplers")]
     pub samplers: u32,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Toys of the whole run; of each hypothesis, where there are two.
     pub n_toys: u64,
@@ -35,7 +35,7 @@ pub struct ToyOrigin {
     pub shard: Shard,
     /// Parameters held in all fits beyond those that the model fixes.
     pub fixed: Vec<(String, f64)>,
-    /// How hard the fits of toys look for minima.
+    /// The effort of the search in the fits of toys.
     pub search: String,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,
@@ -44,7 +44,7 @@ pub struct ToyOrigin {
     pub sigmas: Vec<f64>,
 }
 
-/// The samplers of a header that does not say.
+/// The version of the samplers for headers that do not name one.
 const fn first_samplers() -> u32 {
     1
 }
@@ -92,7 +92,7 @@ impl ToyOrigin {
 /// shard; see [`Self::compatible`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyHeader {
-    /// What all kinds of toys say.
+    /// The common part.
     pub origin: ToyOrigin,
     /// Name of the parameter of interest.
     pub param: String,
@@ -112,7 +112,7 @@ pub struct ToyHeader {
     pub point_sb: Vec<f64>,
     /// Whether the fits of the observed data reached their certificates.
     pub converged: bool,
-    /// What a reader of the numbers should know of these fits.
+    /// Warnings about these fits.
     pub warnings: Vec<String>,
 }
 
@@ -153,7 +153,7 @@ impl ToyHeader {
 /// Where the toys of a study of parameters come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitToysHeader {
-    /// What all kinds of toys say.
+    /// The common part.
     pub origin: ToyOrigin,
     /// The parameters studied, by full name, in the order of the rows' values.
     pub params: Vec<String>,
@@ -164,7 +164,7 @@ pub struct FitToysHeader {
     /// The expectation that toys are drawn from where it was given: main counts, then auxiliary data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expectation: Option<Vec<f64>>,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 

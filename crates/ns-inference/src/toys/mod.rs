@@ -43,7 +43,7 @@ use crate::InferenceError;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
 pub struct ToyRun {
-    /// Rows handed over.
+    /// Number of delivered rows.
     pub n_rows: u64,
     /// True if the caller stopped the work: the rows handed over are complete up to there.
     pub interrupted: bool,

@@ -1,4 +1,4 @@
-//! What a run of toys is asked to do.
+//! The options of a run of toys.
 
 use ns_core::Model;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub struct HypotestToysOptions {
     pub statistic: TestStatistic,
     /// Toys of each hypothesis.
     pub n_toys: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the toys to run.
     #[serde(deserialize_with = "options::text")]
@@ -113,7 +113,7 @@ pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     }
 }
 
-/// What the toys of an analysis say about where they come from.
+/// The common header of the toys of an analysis.
 pub(super) fn origin(
     analysis: &Analysis<'_>,
     seed: u64,

@@ -15,7 +15,7 @@ pub struct PerHypothesis<T> {
 }
 
 impl<T> PerHypothesis<T> {
-    /// That of one hypothesis, to be changed.
+    /// The number of one hypothesis, mutable.
     pub(super) fn of_mut(&mut self, hypothesis: Hypothesis) -> &mut T {
         match hypothesis {
             Hypothesis::Background => &mut self.b,
@@ -23,7 +23,7 @@ impl<T> PerHypothesis<T> {
         }
     }
 
-    /// Something else of both.
+    /// Applies a function to both numbers.
     pub(super) fn map<U>(self, f: impl Fn(T) -> U) -> PerHypothesis<U> {
         PerHypothesis { b: f(self.b), sb: f(self.sb) }
     }
@@ -68,7 +68,7 @@ pub struct HypotestToysResult {
     pub n_nonconverged: PerHypothesis<u64>,
     /// Those with a fit that could not be made.
     pub n_error: PerHypothesis<u64>,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the run these toys are.
     pub shard: String,
@@ -78,7 +78,7 @@ pub struct HypotestToysResult {
     pub expected_set: Option<ExpectedSet>,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// True if the caller stopped the work; the toys done by then are counted.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! One line per toy: what a run hands over, what a file keeps, what a summary counts.
+//! One row per toy. Runs produce rows, files store them, and summaries count them.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ impl Hypothesis {
     /// Both, in the order in which they are run.
     pub const BOTH: [Self; 2] = [Self::Background, Self::Signal];
 
-    /// The number that keeps its random numbers apart from the other's.
+    /// Its number, which gives the two hypotheses different random numbers.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -28,7 +28,7 @@ impl Hypothesis {
         }
     }
 
-    /// The hypothesis of a number.
+    /// The hypothesis with this number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::BOTH.into_iter().find(|h| h.number() == number)
@@ -74,7 +74,7 @@ impl ToyStatus {
         }
     }
 
-    /// The status of a number.
+    /// The status with this number.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Converged, Self::NotConverged, Self::Failed].into_iter().find(|s| s.code() == code)
@@ -84,12 +84,12 @@ impl ToyStatus {
 /// One toy of a hypothesis test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToyRow {
-    /// What it was drawn from.
+    /// The hypothesis that it was drawn from.
     pub hypothesis: Hypothesis,
     /// Its number among the toys of that hypothesis, from 0.
     pub index: u64,
     /// The test statistic; `None` where a fit could not be made. That of a toy that did not converge is
-    /// kept for the curious and never counted.
+    /// kept for information and never counted.
     pub statistic: Option<f64>,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: Option<f64>,

@@ -28,7 +28,7 @@ pub struct ToyTest<'a> {
     batch: Option<u64>,
 }
 
-/// A prepared test without its model and session, for callers that keep those elsewhere.
+/// A prepared test without its model and session, for callers that hold these themselves.
 #[derive(Clone)]
 pub struct ToyPlan {
     header: ToyHeader,
@@ -36,7 +36,7 @@ pub struct ToyPlan {
 }
 
 impl ToyPlan {
-    /// What the toys are.
+    /// The header of the toys.
     #[must_use]
     pub fn header(&self) -> &ToyHeader {
         &self.header
@@ -116,7 +116,7 @@ impl<'a> ToyTest<'a> {
         Ok(test)
     }
 
-    /// Takes up a test whose observed fits were done before or elsewhere: the same rows come out, bit by bit.
+    /// Continues a test whose observed fits were done before or on another machine. Its rows are the same, bit by bit.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
@@ -161,13 +161,13 @@ impl<'a> ToyTest<'a> {
         Ok(Self { model, session, header, plan, batch: None })
     }
 
-    /// What the toys are: to be kept with their rows.
+    /// The header of the toys, to be stored with their rows.
     #[must_use]
     pub fn header(&self) -> &ToyHeader {
         &self.header
     }
 
-    /// What was prepared, without model and session.
+    /// The prepared test, without model and session.
     #[must_use]
     pub fn plan(&self) -> ToyPlan {
         ToyPlan { header: self.header.clone(), plan: Arc::clone(&self.plan) }
@@ -181,14 +181,14 @@ impl<'a> ToyTest<'a> {
     }
 
     /// What the session is first asked for to make rows of these toys: the free fit (0) and the conditional
-    /// one (1). For a closer look at single toys; fits that end badly are made again on the way to a row.
+    /// one (1). For the study of single toys. Fits without a certificate are repeated before a row is made.
     #[must_use]
     pub fn task(&self, hypothesis: Hypothesis, range: Range<u64>) -> Option<FitTask> {
         let (_, toys, _) = self.plan.toys.iter().find(|(h, ..)| *h == hypothesis)?;
         Some(FitTask { data: toys.drawn(range), fits: toys.fits.clone() })
     }
 
-    /// Sets how many toys go to the device at a time; no number depends on it.
+    /// Sets how many toys go to the device at a time; results do not depend on it.
     pub fn set_batch(&mut self, batch: Option<u64>) {
         self.batch = batch;
     }
@@ -258,7 +258,7 @@ fn requests(
     let [of_b, of_sb] = asimov;
     let asimov = [of_b?, of_sb?];
     let bases = points.map(|point| free_base(analysis, point));
-    // Both at once.
+    // Both in one batch.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {
@@ -332,7 +332,7 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Fits whose curvatures help and whose failures do no harm.
+/// Runs fits whose covariances are optional: a failure is ignored.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

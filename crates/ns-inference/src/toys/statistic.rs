@@ -10,12 +10,12 @@ use crate::TestStatistic;
 use crate::diagnosis;
 use crate::minos::tolerance;
 
-/// The free and the conditional fit of a toy.
+/// The index of the free fit of a toy.
 const FREE: usize = 0;
-/// See [`FREE`].
+/// The index of the conditional fit of a toy.
 const CONDITIONAL: usize = 1;
-/// The free fit from a conditional minimum that lies lower, by the search of a single fit: that of toys answers with a
-/// minimum elsewhere, however high, where the function falls without end.
+/// The index of a free fit that starts from a lower conditional minimum, with the search of a single fit. (Where the function
+/// falls without end, the search of toys returns another minimum, however high.)
 const ONWARDS: usize = 2;
 
 /// Reads the toys of one hypothesis.
@@ -28,11 +28,11 @@ pub(super) struct StatisticReader<'a> {
     pub(super) value: f64,
     /// Bounds of the parameter of interest in the free fit.
     pub(super) bounds: (f64, f64),
-    /// What both fits vary, from the generating point.
+    /// The fit that both vary, from the generating point.
     pub(super) base: FitRequest,
 }
 
-/// When the conditional fit matters: where the best fit does not lie beyond the tested value.
+/// When the conditional fit is needed: if the best fit does not lie beyond the tested value.
 pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condition {
     let range = match statistic {
         TestStatistic::Q | TestStatistic::Qtilde => (f64::NEG_INFINITY, value),
@@ -152,7 +152,7 @@ impl Reader for StatisticReader<'_> {
         let missed = q < -tolerance(free.nll) && inside && certain;
         let onwards = outcome.fits.get(ONWARDS);
         if missed && round < MOST_ROUNDS && onwards.is_none() {
-            // The free fit missed a lower minimum: it is there for the taking.
+            // The free fit missed a lower minimum, which the conditional fit shows.
             let (_, alone) = self.free(at(conditional), Search::Standard);
             return Reading::Again(vec![self.free(at(conditional), Search::Local), (ONWARDS, alone)]);
         }
@@ -240,7 +240,7 @@ mod tests {
     /// Place, start and held parameters of a fit.
     type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
 
-    /// What is to be made again.
+    /// The fits to be repeated.
     fn again(round: usize, free: Fit, conditional: Fit) -> Vec<Asked> {
         let model = model();
         match reader(&model).read(3, &TaskOutcome { fits: vec![free, conditional] }, round) {

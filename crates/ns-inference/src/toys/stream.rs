@@ -1,7 +1,7 @@
-//! Toys in a stream: handed to the session in batches, read one by one, forgotten.
+//! Runs toys in batches and turns their outcomes into rows, one by one, so that memory does not grow with their number.
 //!
-//! A fit that ends badly is made again from elsewhere, toy by toy, before the rows of its batch go on.
-//! What is made again, and from where, depends on the toy alone, so rows depend on neither batches nor
+//! A fit without a certificate is repeated from other start points, toy by toy, before the rows of its batch are handed on.
+//! Which fits are repeated, and from where, depends on the toy alone. So rows depend neither on batches nor on
 //! threads.
 
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use ns_core::{
 
 use crate::InferenceError;
 
-/// How often fits of one toy may be made again.
+/// How often fits of one toy may be repeated.
 pub(super) const MOST_ROUNDS: usize = 3;
 
 /// Toys of the first batch, and of the smallest and largest that follow, on the CPU.
@@ -31,7 +31,7 @@ const BATCH_SECONDS: f64 = 4.0;
 /// Rows of a batch whose memory is taken beforehand.
 const MOST_RESERVED: usize = 1 << 16;
 
-/// Toys of one kind: what they are drawn from and how they are fitted.
+/// Toys of one kind: their source, and how they are fitted.
 pub(super) struct Toys {
     /// The data whose counts they replace.
     pub(super) of: Data,
@@ -47,19 +47,19 @@ impl Toys {
     }
 }
 
-/// What a toy's fits say.
+/// What a reader makes of the fits of a toy.
 pub(super) enum Reading<Row> {
-    /// All there is to say.
+    /// A finished row.
     Row(Row),
-    /// These fits of it have to be made again, as described.
+    /// Fits that have to be repeated, with new requests.
     Again(Requests),
 }
 
-/// Fits to be made again, each with its place among the fits of the toy. The place after the last one is for a fit that
-/// was not made before.
+/// Fits to be repeated, each with its index among the fits of the toy. The index after the last one stands for an additional
+/// fit.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
-/// Takes rows that are ready.
+/// Receives finished rows.
 pub(super) type Emit<'a, Row> = dyn FnMut(&[Row]) -> Result<(), InferenceError> + 'a;
 
 /// Makes rows of outcomes.
@@ -84,7 +84,7 @@ impl Observer for Steps<'_> {
     }
 }
 
-/// Toys one after the other, and who reads them.
+/// A range of toys, and the reader of their outcomes.
 pub(super) struct ToySequence<'a, R> {
     pub(super) toys: &'a Toys,
     pub(super) range: Range<u64>,
@@ -213,7 +213,7 @@ fn run_batch<R: Reader>(
     }
     let mut whole = true;
     let prefix = |(rows, piece): (Vec<Option<R::Row>>, &ToySequence<'_, R>)| {
-        // Nothing after the first gap.
+        // Rows end at the first missing toy.
         let rows: Vec<R::Row> = rows.into_iter().map_while(|row| row.filter(|_| whole)).collect();
         whole &= rows.len() as u64 == piece.range.end - piece.range.start;
         rows
@@ -254,7 +254,7 @@ impl<R: Reader> Sink for Batch<'_, R> {
         };
         if full {
             let room = self.pieces.get(self.rows.len()).map_or(0, count);
-            // Whoever asks for batches of any size does not thereby ask for their memory at once.
+            // A large batch size does not reserve its memory in advance.
             self.rows.push(Vec::with_capacity(room.min(MOST_RESERVED)));
         }
         let number = self.rows.len() - 1;

@@ -1,4 +1,4 @@
-//! From rows to the answer: the one place where toys of a test are counted.
+//! Counts the toys of a test and computes its result.
 
 use super::result::{HypotestToysResult, PerHypothesis};
 use super::{Hypothesis, RowSink, SAME_STATISTIC, ToyHeader, ToyRow, ToyStatus};
@@ -41,7 +41,7 @@ impl Summary {
         Self { header: header.clone(), counts: PerHypothesis::default(), kept: None, wall_s: None }
     }
 
-    /// Keeps all statistics for the expected band, 8 bytes per toy; to be said before the first toy.
+    /// Keeps all statistics for the expected band, 8 bytes per toy. To be called before the first toy.
     #[must_use]
     pub fn expected_set(mut self, wanted: bool) -> Self {
         self.kept = wanted.then(PerHypothesis::default);
@@ -98,7 +98,7 @@ impl Summary {
         PERCENTILES.iter().map(one).collect()
     }
 
-    /// The answer.
+    /// The result.
     #[must_use]
     pub fn finish(self) -> HypotestToysResult {
         let header = self.header;

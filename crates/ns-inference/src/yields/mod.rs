@@ -15,8 +15,8 @@ use crate::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
-/// Most parameters with which a fit that is made for yields alone should keep its covariance: beyond, the matrix takes
-/// more time and memory than all else, and [`postfit_yields`] takes correlations from the curvature.
+/// A fit that is made for yields alone keeps its covariance up to this many parameters. With more, the matrix would take
+/// more time and memory than everything else, and [`postfit_yields`] takes correlations from the curvature.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
 /// Where yields are predicted, and with which uncertainties of the parameters.
@@ -245,7 +245,7 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
     sample.modifiers.iter().any(scales)
 }
 
-/// Evaluates at a point and puts names on the numbers; stage and warnings are the caller's.
+/// Evaluates the yields at a point and attaches names to them. The caller sets stage and warnings.
 fn predict(
     model: &Model,
     session: &dyn Session,

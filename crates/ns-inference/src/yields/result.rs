@@ -82,6 +82,6 @@ pub struct YieldsResult {
     pub channels: Vec<ChannelYields>,
     /// Whether the fit behind a post-fit prediction converged; true before the fit.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! From shifts of single parameters to the uncertainty of a prediction.
+//! Computes the uncertainty of a prediction from shifts of single parameters.
 //!
 //! A parameter's shift of a yield is half the difference between the yields with the parameter one
 //! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`.
 //! The variance is `sum_ij rho_ij s_i s_j`: linear in the correlations, but with the response of each
 //! parameter over its whole uncertainty. This is what cabinetry does (`cabinetry.model_utils.yield_stdev`).
-//! Where a bound cuts the way short, which cabinetry does not look at, no likelihood is evaluated beyond it:
+//! At a bound, which cabinetry ignores, no likelihood is evaluated beyond it:
 //! the response over what is left is taken to go on in a straight line. So a yield in proportion to a
 //! parameter has the same uncertainty with and without the bound.
 
@@ -13,13 +13,13 @@ use ns_core::{Channel, Data, EvaluationRequest, Model, Session};
 use super::waves::{Wave, waves};
 use crate::InferenceError;
 
-/// Pairs of points in one evaluation, and numbers that go in and come out of it: a million take 8 MB.
+/// Most pairs of points in one evaluation, and most numbers of its input and output: a million take 8 MB.
 const MOST_PAIRS: usize = 32;
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// How parameters vary together.
 pub(super) enum Correlations<'a> {
-    /// Not at all.
+    /// Independently.
     None,
     /// As their covariance says, row-major.
     Matrix(&'a [f64]),
@@ -67,7 +67,7 @@ struct Row {
     /// Its first bin in the model.
     first_bin: usize,
     n_bins: usize,
-    /// Targets of its bins, from this one on, and of their sum.
+    /// Index of the first target of its bins; and that of the target of their sum.
     bins: usize,
     sum: usize,
 }
@@ -186,7 +186,7 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
     (points, scales)
 }
 
-/// Notes how the parameters of a wave move the bins and the sum of each row, whose yields follow one another in
+/// Records how the parameters of a wave move the bins and the sum of each row. The yields of the rows follow one another in
 /// `up` and `down`.
 fn note(
     rows: &[Row],
@@ -218,7 +218,7 @@ fn note(
     }
 }
 
-/// Notes that a parameter moves a yield.
+/// Records that a parameter moves a yield.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));

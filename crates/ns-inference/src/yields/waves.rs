@@ -1,9 +1,9 @@
-//! Which parameters can be shifted in one evaluation: those of single bins, if no two move the same bin. With a
-//! gamma in each of 20 000 bins that makes a handful of evaluations of 40 000.
+//! Groups parameters that can be shifted in one evaluation: those of single bins, if no two move the same bin. With a
+//! gamma in each of 20 000 bins this needs a few evaluations instead of 40 000.
 
 use ns_core::Model;
 
-/// Waves looked through for one that leaves a parameter's bins alone.
+/// Number of waves that are searched for one without the bins of a parameter.
 const MOST_TRIED: usize = 8;
 
 /// Parameters that are shifted together, by their position among those that vary.

@@ -1,4 +1,4 @@
-//! From a document without errors to a [`Model`].
+//! Builds a [`Model`] from a document without errors.
 
 use std::collections::HashMap;
 

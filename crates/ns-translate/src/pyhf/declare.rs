@@ -1,4 +1,4 @@
-//! Which parameters the modifiers of a document ask for, in pyhf's order.
+//! The parameters that the modifiers of a document use, in pyhf's order.
 //!
 //! pyhf registers parameters type by type; within a type in the order of first appearance
 //! while walking channels, samples and modifiers sorted by name (`pyhf.pdf`), except that
@@ -20,7 +20,7 @@ pub(crate) struct Declared {
     pub(crate) path: String,
 }
 
-/// What pyhf knows of a parameter set before the measurement has its say.
+/// What the modifiers say about a parameter set, before the settings of a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SetKind {
     /// Unit Gaussian around 0: histosys and normsys, which may share a name.
@@ -55,7 +55,7 @@ impl SetKind {
     }
 }
 
-/// Where a modifier stands.
+/// A modifier and where it is in the document.
 #[derive(Clone, Copy)]
 struct Use<'a> {
     channel: &'a Channel,
@@ -114,8 +114,8 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
     sets
 }
 
-/// A scalar parameter may be called like an element of a vector. Both are in the model, as in pyhf, but whoever
-/// asks for one by name gets the first.
+/// Warns where a scalar parameter has the name of an element of a vector. Both are in the model, as in pyhf, but a
+/// look-up by name finds the first one.
 fn warn_of_equal_names(sets: &[Declared], report: &mut Report) {
     let vectors: HashMap<&str, usize> =
         sets.iter().filter(|set| !set.kind.scalar()).map(|set| (set.name.as_str(), set.kind.n())).collect();
@@ -172,7 +172,7 @@ fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>
     groups
 }
 
-/// Two types under one name share a parameter only if pyhf constrains them alike.
+/// Two types under one name share a parameter only if pyhf gives them the same constraint.
 fn report_conflict(
     name: &str,
     (earlier_kind, earlier): (ModifierType, &Use<'_>),

@@ -16,8 +16,8 @@ pub(crate) struct Document {
     pub(crate) known: ReadParts,
 }
 
-/// Which parts were read in full. A file with structural errors is read as far as possible,
-/// and a rule about something *missing* must not speak where the reader left something out.
+/// Which parts were read in full. A file with structural errors is read as far as possible;
+/// rules about something *missing* must not be applied to parts that were not read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub(crate) channels: bool,
@@ -239,7 +239,7 @@ impl Channel {
         format!("/channels/{}", self.at)
     }
 
-    /// Number of bins: pyhf takes it from the first sample. 0 where that was not understood.
+    /// Number of bins: pyhf takes it from the first sample. 0 if that could not be read.
     pub(crate) fn n_bins(&self) -> usize {
         self.samples.first().map_or(0, |s| s.data.len())
     }

@@ -1,4 +1,4 @@
-//! Why there is no workspace or no model.
+//! Errors of reading and editing workspaces.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub enum WorkspaceError {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// The input has no end, or none that a workspace could have.
+    /// The input is endless, or longer than a workspace can be.
     #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
         /// Which file, pipe or device.
@@ -45,12 +45,12 @@ pub enum WorkspaceError {
         archive: PathBuf,
         /// What was asked for.
         name: Option<String>,
-        /// Whether it can be asked for by name: not in standard input, nor in an archive within another one.
+        /// Whether a member can be named: not for standard input, nor for an archive within another one.
         nameable: bool,
         /// The names there are, those of JSON files if it has any.
         members: Vec<String>,
     },
-    /// A member was asked for of a file that is no archive.
+    /// A member was named, but the file is not an archive.
     #[error("{} is no archive, so it has no member {}. Give the file alone.", path.display(), quoted(member))]
     NoArchive {
         /// The file.
@@ -73,7 +73,7 @@ pub enum WorkspaceError {
         /// What to do about it.
         remedy: String,
     },
-    /// The text is JSON but not a workspace that makes sense. Holds at least one error.
+    /// The text is JSON but not a valid workspace. Holds at least one error.
     #[error("{}", describe(report))]
     Invalid {
         /// Everything that was found.
@@ -89,7 +89,7 @@ pub enum WorkspaceError {
         /// What to do about it.
         remedy: String,
     },
-    /// A patchset is JSON but not one that makes sense. Holds at least one error.
+    /// The text is JSON but not a valid patchset. Holds at least one error.
     #[error("patchset {origin}: {report}")]
     InvalidPatchset {
         /// The patchset.
@@ -128,12 +128,12 @@ pub enum WorkspaceError {
         /// Digest of the workspace at hand.
         actual: String,
     },
-    /// What is wrong with a workspace that was patched: the patches may be to blame, or not belong to it.
+    /// A workspace is not valid after it was patched. The patches may be wrong, or belong to another workspace.
     #[error("with {} applied, {source}", patches_named(patches))]
     AfterPatch {
         /// Files of the patches and, for patchsets, their names.
         patches: Vec<String>,
-        /// What is wrong; places are those of the patched workspace.
+        /// What is wrong; the paths are those of the patched workspace.
         source: Box<WorkspaceError>,
     },
     /// The workspace has no measurement of this name.
@@ -149,7 +149,7 @@ pub enum WorkspaceError {
         /// The names there are.
         available: Vec<String>,
     },
-    /// The parameter of interest asked for in [`super::ModelOptions`] cannot be one.
+    /// The parameter in [`super::ModelOptions`] cannot be a parameter of interest.
     #[error("{} cannot be the parameter of interest: {message} {remedy}", quoted(name))]
     BadPoi {
         /// What was asked for.
@@ -164,11 +164,11 @@ pub enum WorkspaceError {
     CannotEdit {
         /// The operation.
         operation: Operation,
-        /// Everything that stands in its way.
+        /// All problems.
         report: Report,
     },
     /// A valid workspace would not be valid after an operation. Holds at least one error, whose
-    /// places are those of the result.
+    /// paths are those of the result.
     #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
     InvalidAfterEdit {
         /// The operation.
@@ -192,7 +192,7 @@ impl WorkspaceError {
         }
     }
 
-    /// The error of a workspace that patches made; the same one if there are none.
+    /// Adds the patches that were applied to an error; without patches the error is unchanged.
     pub(crate) fn after(self, patches: &[String]) -> Self {
         if patches.is_empty() {
             return self;
@@ -220,7 +220,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// What is asked of an archive, and what it has.
+/// The remedy for a missing member: how to name one, and which ones exist.
 fn member(archive: &Path, name: Option<&str>, nameable: bool, members: &[String]) -> String {
     let archive = archive.display();
     let known = list("Its files are", members);

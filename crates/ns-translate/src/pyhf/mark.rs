@@ -1,11 +1,11 @@
-//! The byte order mark that some editors put before a text.
+//! The byte order mark that some editors write at the beginning of a file.
 
 use super::problem::Report;
 
 /// The mark in UTF-8.
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// The text behind its mark, with a warning if it has one: it changes nothing, but pyhf refuses it.
+/// The text without its mark. A mark gives a warning: it changes nothing here, but pyhf refuses it.
 pub(super) fn without_mark<'a>(text: &'a [u8], report: &mut Report) -> &'a [u8] {
     match text.strip_prefix(&MARK) {
         None => text,

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Order, names, start values, bounds and constraints are those of pyhf 0.7. What pyhf
-//! rejects is rejected here, with the place in the file and a remedy, unless it has one meaning
-//! only: then there is a warning. All problems of a file are reported at once.
+//! rejects is rejected here, with the path in the file and a remedy. If it can have only one
+//! meaning, it is accepted with a warning. All problems of a file are reported at once.
 
 mod build;
 mod declare;

@@ -1,7 +1,7 @@
 //! Names in messages: quoting, listing, and the nearest one to a misspelt name.
 
-/// Longest name that is taken. Vector parameters repeat their name per bin, so a name
-/// without limit would let a small file ask for a lot of memory.
+/// Longest name that is accepted. Vector parameters repeat their name per bin, so that with
+/// names of any length a small file could use much memory.
 pub(crate) const LONGEST: usize = 512;
 
 /// The name between quotes, control characters escaped, cut where it is very long.
@@ -40,8 +40,8 @@ pub(crate) fn list<S: AsRef<str>>(lead: &str, names: &[S]) -> String {
 /// The candidate that `name` was probably meant to be.
 ///
 /// HistFactory and ROOT prefix parameter names (`alpha_syst`, `gamma_stat`); pyhf does not,
-/// so a name that matches without its prefix comes first. Else the closest spelling wins if
-/// it is close enough to be a slip.
+/// so a name that matches without its prefix comes first. Otherwise the closest spelling is taken, if
+/// it is close enough to be a typing error.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     // Bounds the work on hostile input; real models stay far below.
     const COMPARED: usize = 5000;

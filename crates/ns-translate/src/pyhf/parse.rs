@@ -1,4 +1,4 @@
-//! The fast way from text to [`Document`]: typed, in one pass, no intermediate tree.
+//! The fast reader from text to [`Document`]: typed, in one pass, without an intermediate tree.
 //!
 //! It accepts exactly the documents that follow pyhf's schema 1.0.0. On any violation it
 //! only fails; finding out what is wrong, and everything that is wrong, is the task of the

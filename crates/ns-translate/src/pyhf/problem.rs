@@ -1,4 +1,4 @@
-//! What is wrong with a workspace: one [`Problem`] each, with place and remedy.
+//! Problems of a workspace, each with a path and a remedy.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use ns_core::plain;
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// There is no model until this is repaired.
+    /// No model can be made until this is corrected.
     Error,
-    /// There is a model; look whether it is the one that was meant.
+    /// A model can be made; the user should check that it is the intended one.
     Warning,
 }
 
@@ -22,13 +22,13 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that is wrong or doubtful.
+/// A problem: something that is wrong or doubtful.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
-    /// JSON pointer (RFC 6901) to the place; empty for the whole document. Behind the name of its file and `#` where it
-    /// is about a patch or patchset as it was read.
+    /// JSON pointer (RFC 6901) to the problem; empty for the whole document. For a patch or patchset it follows the name
+    /// of the file and `#`.
     pub path: String,
     /// What is wrong, in whole sentences.
     pub message: String,
@@ -65,7 +65,7 @@ impl Report {
     /// Most problems that are kept, so that a broken file cannot fill the memory.
     pub const LIMIT: usize = 1000;
 
-    /// True if nothing stands in the way of a model (warnings may be there).
+    /// True if there are no errors (there may be warnings).
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.omitted == 0 && self.problems.iter().all(|p| p.severity == Severity::Warning)
@@ -86,7 +86,7 @@ impl Report {
         !self.is_usable()
     }
 
-    /// Notes an error.
+    /// Adds an error.
     pub(crate) fn error(&mut self, path: String, message: impl Into<String>, remedy: impl Into<String>) {
         self.push(Problem {
             severity: Severity::Error,
@@ -96,7 +96,7 @@ impl Report {
         });
     }
 
-    /// Notes a warning.
+    /// Adds a warning.
     pub(crate) fn warn(&mut self, path: String, message: impl Into<String>, remedy: impl Into<String>) {
         self.push(Problem {
             severity: Severity::Warning,
@@ -106,7 +106,7 @@ impl Report {
         });
     }
 
-    /// The same with the name of a file before each place, for a file beside the workspace.
+    /// The same report with the name of a file before each path, for another file than the workspace.
     pub(crate) fn of_file(mut self, name: &str) -> Self {
         for problem in &mut self.problems {
             problem.path =
@@ -123,8 +123,8 @@ impl Report {
         self.omitted += other.omitted;
     }
 
-    /// Adds a problem while there is room. Warnings beyond the limit are dropped without
-    /// counting: `omitted` stands for errors.
+    /// Adds a problem, up to the limit. Further warnings are dropped without being
+    /// counted: `omitted` counts errors only.
     fn push(&mut self, problem: Problem) {
         if self.problems.len() < Self::LIMIT {
             self.problems.push(problem);

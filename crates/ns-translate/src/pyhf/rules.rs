@@ -256,7 +256,7 @@ fn check_observations(document: &Document, report: &mut Report) {
 }
 
 /// The nearest name, for the first few objects only: comparing thousands with thousands
-/// would take long and tell nobody more.
+/// would take long and not help.
 fn nearest_few<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str> + Clone,

@@ -29,7 +29,7 @@ pub(crate) enum ResolvedConstraint {
     Poisson { auxdata: Vec<f64>, factors: Vec<f64> },
 }
 
-/// What one measurement makes of the document.
+/// The parameter sets of a document with the numbers of one measurement.
 pub(crate) struct Resolution {
     /// In the order of the declared sets.
     pub(crate) sets: Vec<Resolved>,
@@ -55,7 +55,7 @@ pub(crate) fn resolve(
     Resolution { sets, poi }
 }
 
-/// The settings by name; reports doubled and unused ones.
+/// The settings by name; reports repeated and unused ones.
 fn settings_by_name<'a>(
     document: &Document,
     measurement: &'a Measurement,
@@ -276,7 +276,7 @@ fn check_length(key: &str, given: usize, n: usize, path: &str, set: &Declared, r
     false
 }
 
-/// Values that can be configured but make no sense. Each is looked at only if given.
+/// Reports values that are not valid. Only values that the measurement gives are checked.
 fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setting, report: &mut Report) {
     if setting.bounds.is_some() {
         for (i, (lo, hi)) in resolved.bounds.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is in a workspace, for `nextstat inspect`.
+//! The contents of a workspace, for `nextstat inspect`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use super::document::ModifierType;
 use super::problem::Report;
 use super::workspace::Workspace;
 
-/// Contents of a workspace at a glance.
+/// A summary of the contents of a workspace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// Channels sorted by name.
@@ -18,7 +18,7 @@ pub struct Summary {
     pub samples: Vec<String>,
     /// Parameter sets in the model's order.
     pub parameters: Vec<ParameterSummary>,
-    /// Number of modifiers per type, each counted wherever it is applied to a sample.
+    /// Number of modifiers per type, counted once per sample that they are applied to.
     pub modifier_counts: BTreeMap<&'static str, usize>,
     /// Measurements in the order of the file.
     pub measurements: Vec<MeasurementSummary>,
@@ -62,7 +62,7 @@ pub struct MeasurementSummary {
 }
 
 impl Workspace {
-    /// What is in the workspace. Problems are not part of it: see [`Workspace::validate`].
+    /// Summarises the workspace. For its problems see [`Workspace::validate`].
     #[must_use]
     pub fn summary(&self) -> Summary {
         let document = &self.document;

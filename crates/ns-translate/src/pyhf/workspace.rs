@@ -1,4 +1,4 @@
-//! [`Workspace`]: what was read, and the way from it to a model.
+//! [`Workspace`]: a workspace as it was read, from which models are made.
 
 use std::io::Read;
 use std::path::Path;
@@ -30,18 +30,18 @@ pub struct ModelOptions {
     pub poi: Option<String>,
 }
 
-/// A pyhf workspace, structurally sound; whether it makes sense is found out by
-/// [`Workspace::validate`] and [`Workspace::model`].
+/// A pyhf workspace with a valid structure. [`Workspace::validate`] and [`Workspace::model`] check its
+/// contents.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     pub(crate) document: Document,
-    /// Warnings of what was read as something else than it is, or left out.
+    /// Warnings about parts that were corrected or left out when the workspace was read.
     pub(crate) notes: Report,
-    /// Origins of the patches that made it: what is wrong with it may be theirs.
+    /// Origins of the patches that were applied, for error messages.
     pub(crate) patches: Vec<String>,
 }
 
-/// Equal if they are written equally, wherever in its file each part stood, and whatever they were patched with.
+/// Workspaces are equal if their contents are, whatever their positions in the file and the patches applied.
 impl PartialEq for Workspace {
     fn eq(&self, other: &Self) -> bool {
         let (mut a, mut b) = (self.document.clone(), other.document.clone());
@@ -59,12 +59,12 @@ impl serde::Serialize for Workspace {
 }
 
 impl Workspace {
-    /// A workspace that nobody patched, without anything to say about how it was read.
+    /// A workspace without patches and without warnings.
     pub(crate) fn of(document: Document) -> Self {
         Self { document, notes: Report::default(), patches: Vec::new() }
     }
 
-    /// A workspace as it was read; equal things of one name become one.
+    /// A workspace as it was read; of equal items with the same name one is kept.
     fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
         Self { document, notes, patches: Vec::new() }
@@ -74,7 +74,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If it cannot be read, is not JSON, or does not have the structure of a workspace; all
-    /// problems are reported, those of meaning included.
+    /// problems are reported, also those of its contents.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         Self::from_slice(&read_file(path.as_ref())?)
     }
@@ -134,7 +134,7 @@ impl Workspace {
         Ok(Self { notes: report, ..workspace })
     }
 
-    /// The workspace of a document that patches made; errors name them.
+    /// The workspace of a patched document; errors name the patches.
     pub(crate) fn from_patched_value(value: Value, patches: Vec<String>) -> Result<Self, WorkspaceError> {
         match Self::from_value(value) {
             Ok(workspace) => Ok(Self { patches, ..workspace }),
@@ -154,14 +154,14 @@ impl Workspace {
         Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
     }
 
-    /// Warnings of what was read as something else than it is, or left out: what [`Self::to_value`] writes no longer
-    /// shows it.
+    /// Warnings about parts that were corrected or left out when the workspace was read. What [`Self::to_value`] writes no longer
+    /// shows them.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         &self.notes.problems
     }
 
-    /// The same workspace with such warnings, for one that was kept as [`Self::to_value`] writes it.
+    /// The same workspace with these warnings, for a workspace that was stored by [`Self::to_value`].
     #[must_use]
     pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
         self.notes = Report { problems: warnings, omitted: 0 };
@@ -200,7 +200,7 @@ impl Workspace {
     /// [`WorkspaceError::NoSuchMeasurement`]; [`WorkspaceError::BadPoi`];
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
     ///
-    /// Of a patched workspace they come in a [`WorkspaceError::AfterPatch`].
+    /// For a patched workspace they are inside a [`WorkspaceError::AfterPatch`].
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         self.model_of(options).map_err(|error| error.after(&self.patches))
     }
@@ -276,8 +276,8 @@ impl Workspace {
     }
 }
 
-/// Every problem of a workspace given as JSON text, wherever reading it gets stuck: errors of
-/// syntax (then it is the only one), of structure and of meaning, and warnings.
+/// Every problem of a workspace given as JSON text: a syntax error (then it is the only problem), errors of
+/// structure and contents, and warnings.
 #[must_use]
 pub fn validate_slice(text: &[u8]) -> Report {
     match Workspace::from_slice(text) {
@@ -298,7 +298,7 @@ pub fn validate_slice(text: &[u8]) -> Report {
     }
 }
 
-/// All rules of meaning over a document, whether read in full or in part.
+/// Applies all rules about contents to a document, whether it was read in full or in part.
 pub(crate) fn validate_document(document: &Document) -> Report {
     let mut report = Report::default();
     rules::check(document, &mut report);

@@ -1,4 +1,4 @@
-//! A workspace as it is written: patched, sorted or identified without touching a number.
+//! A workspace whose numbers stay as they are written in the file, while it is patched, sorted or its digest is computed.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -10,9 +10,9 @@ use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
 
-/// A workspace with every number as its file writes it: `50` is not `50.0` here, as in a digest.
+/// A workspace with every number as it is written in the file: `50` differs from `50.0` here, as in a digest.
 ///
-/// It has the structure of a workspace. Written out, keys have their usual order.
+/// It has the structure of a workspace. Keys are written in their usual order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenWorkspace {
     value: Value,
@@ -38,18 +38,18 @@ impl WrittenWorkspace {
         Ok(written)
     }
 
-    /// The workspace that it is.
+    /// Converts it to a [`Workspace`].
     ///
     /// # Errors
-    /// [`WorkspaceError::AfterPatch`] if a patch made something else of it.
+    /// [`WorkspaceError::AfterPatch`] if it is no longer a workspace after a patch.
     pub fn workspace(&self) -> Result<Workspace, WorkspaceError> {
         Workspace::from_patched_value(self.value.clone(), self.patches.clone())
     }
 
-    /// Makes sure that at least one of its measurements has a model.
+    /// Checks that a model can be made for at least one measurement.
     ///
     /// # Errors
-    /// Why the first one has none.
+    /// The error for the first measurement.
     pub fn check(&self) -> Result<(), WorkspaceError> {
         let workspace = self.workspace()?;
         let model = |name: &str| {
@@ -83,7 +83,7 @@ impl WrittenWorkspace {
         self
     }
 
-    /// Hexadecimal digest, that of `pyhf digest`: of the JSON text that Python writes with sorted keys.
+    /// Hexadecimal digest of the JSON text that Python writes with sorted keys, as `pyhf digest` prints.
     #[must_use]
     pub fn digest(&self, algorithm: DigestAlgorithm) -> String {
         digest_of(&self.value, algorithm)
@@ -93,7 +93,7 @@ impl WrittenWorkspace {
 /// The document of a text with patches applied to it, and warnings of how text and patches were read.
 ///
 /// # Errors
-/// If it is not JSON, a digest is another one, or an operation does not fit.
+/// If the text is not JSON, a digest does not match, or an operation fails.
 pub(super) fn patched(
     text: &[u8],
     patches: &[Patch],
@@ -117,7 +117,7 @@ pub(super) fn patched(
     Ok((value, report))
 }
 
-/// Sorts an array of objects by the texts of some keys, and hands it back.
+/// Sorts an array of objects by the texts of some keys, and returns it.
 fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     let Some(Value::Array(items)) = list else { return &mut [] };
     let texts = |item: &Value| -> Vec<String> {
@@ -127,7 +127,7 @@ fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     items
 }
 
-/// Keys in the order in which people write them; others follow, and the version comes last.
+/// Keys in their usual order; others follow, and the version comes last.
 const USUAL: [&str; 11] = [
     "name",
     "type",
@@ -142,7 +142,7 @@ const USUAL: [&str; 11] = [
     "samples",
 ];
 
-/// Place of a key.
+/// Position of a key in the usual order.
 fn rank(key: &str) -> usize {
     let known = USUAL.iter().position(|usual| *usual == key);
     known.unwrap_or(if key == "version" { USUAL.len() + 1 } else { USUAL.len() })

@@ -78,7 +78,7 @@ struct Confirmed {
     worst: f64,
 }
 
-/// Hands what fits of given data were made of to `work`.
+/// Calls `work` with the inputs of fits of given data.
 fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
     let set = |task: &FitTask| gpu.cpu.dataset(&task.data).unwrap();
     let sets: Vec<Dataset> =

@@ -24,7 +24,7 @@ use super::staging::Staging;
 
 /// Copies to the device up to this size go without page-locked memory: the driver takes them along with the command.
 const SMALL: usize = 64 << 10;
-/// Memory given back that is kept at most.
+/// Most bytes of freed memory that are kept.
 const KEPT: usize = 1 << 30;
 /// Bytes of a kernel's parameters that every GPU takes.
 const MOST_PARAMETERS: usize = 4096;
@@ -52,7 +52,7 @@ unsafe impl<T> Sync for Handle<T> {}
 /// The device of this index. The first call makes it ready; later ones get the same.
 ///
 /// # Errors
-/// Whatever is missing, each with its remedy: the driver, the device, code for the GPU.
+/// If the driver, the device, or code for the GPU is missing, each with its remedy.
 pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     // A lock for each device: several are made ready side by side.
     type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
@@ -111,7 +111,7 @@ impl CudaDriver {
             staging: Mutex::new(None),
             lost: AtomicBool::new(false),
         };
-        // Other libraries' work on the default stream is none of our business.
+        // The stream does not wait for work of other libraries on the default stream.
         this.stream =
             Handle(this.inside(DriverCall::Opening, || result::stream::create(StreamKind::NonBlocking))?);
         Ok(this)
@@ -156,7 +156,7 @@ impl CudaDriver {
         Ok((free + self.pool().held()) as u64)
     }
 
-    /// Gives memory back to the driver. After a failure of the device there is nothing to give back to.
+    /// Frees memory. After a failure of the device this is not possible and not needed.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
@@ -211,7 +211,7 @@ impl CudaDriver {
         })
     }
 
-    /// Has `lane` wait for all that this device was handed directly so far; `event` is its own.
+    /// Makes `lane` wait for all work that was submitted to this device directly so far; `event` belongs to the lane.
     ///
     /// # Safety
     /// Stream and event must be alive and of this device. The device's context must be current.
@@ -260,7 +260,7 @@ impl Backend for CudaDriver {
         }
         let ask = || {
             self.inside(DriverCall::Allocating, || {
-                // SAFETY: who gets the memory writes it before it is read.
+                // SAFETY: the memory is written before it is read.
                 match unsafe { result::malloc_sync(size) } {
                     Ok(address) => Ok(Some(address)),
                     Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Ok(None),
@@ -270,7 +270,7 @@ impl Backend for CudaDriver {
         };
         let mut given = ask()?;
         if given.is_none() {
-            // What the pool keeps may be what is missing.
+            // The pool may hold the memory that is missing.
             let kept = self.pool().empty();
             self.free(kept);
             given = ask()?;
@@ -343,7 +343,7 @@ impl Backend for CudaDriver {
 }
 
 impl Drop for CudaDriver {
-    /// Comes only after the device was lost: the end of the context ends all that was in it.
+    /// Happens only after the device was lost. Releasing the context frees everything in it.
     fn drop(&mut self) {
         let Device::Cuda(index) = self.device else { return };
         let _ = guarded(self.device, || {

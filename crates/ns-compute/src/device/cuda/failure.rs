@@ -1,9 +1,9 @@
-//! What an error of NVIDIA's driver means, and what to do about it.
+//! The meaning of errors of NVIDIA's driver, and their remedies.
 
 use cudarc::driver::sys::CUresult;
 use ns_core::{Device, SessionError};
 
-/// What the driver was asked for.
+/// The operation that the driver was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DriverCall {
     /// Starting the driver and looking for devices.
@@ -32,14 +32,14 @@ impl DriverCall {
     }
 }
 
-/// How an error leaves the device.
+/// The state of the device after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureKind {
     /// Nothing was started.
     Unavailable,
-    /// What was asked for did not happen; the device goes on.
+    /// The operation was refused; the device still works.
     Refused,
-    /// Everything from here on fails.
+    /// The device is lost; all later operations fail.
     Lost,
 }
 

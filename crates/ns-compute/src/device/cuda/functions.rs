@@ -21,16 +21,16 @@ const ALL_SHARED: i32 = 100;
 /// A kernel, and the dynamic shared memory that it has been allowed.
 pub(super) struct Function {
     pub(super) handle: Handle<sys::CUfunc_st>,
-    /// Held while it is changed: of two changes side by side the lesser may come last.
+    /// Locked while it is changed; otherwise of two simultaneous changes the smaller one could come last.
     allowed: Mutex<u32>,
 }
 
 /// All kernels of a device.
 pub(super) struct Functions {
-    /// What the driver may load, best first.
+    /// The images that the driver may load, best first.
     images: Vec<Image>,
     loaded: OnceLock<Vec<Function>>,
-    /// Held while the code is loaded: why the GPU will not take any of it, once that is known.
+    /// Locked while the code is loaded. Holds the reason once the GPU has refused all of it.
     refused: Mutex<Option<SessionError>>,
 }
 
@@ -54,7 +54,7 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// What the GPU says of the code is its last word; other errors, of memory that others held, may pass.
+    /// Errors about the code are final; other errors, for example about memory, may be temporary.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {

@@ -1,4 +1,4 @@
-//! The compiled kernels that every build carries, and which of them a GPU takes.
+//! The compiled kernels in every build, and the choice between them for a GPU.
 //!
 //! `scripts/kernels` makes them; `.ci/run` fails where they are not those of the sources.
 
@@ -23,15 +23,15 @@ pub(super) struct Image {
 impl Kernel {
     /// All of them.
     pub(super) const ALL: [Self; 6] =
-        [Self::Fit, Self::FitFar, Self::Evaluate, Self::EvaluateFar, Self::Covariance, Self::Draw];
+        [Self::Fit, Self::FitGlobal, Self::Evaluate, Self::EvaluateGlobal, Self::Covariance, Self::Draw];
 
     /// The symbol.
     pub(super) const fn symbol(self) -> &'static str {
         match self {
             Self::Fit => "ns_fit",
-            Self::FitFar => "ns_fit_far",
+            Self::FitGlobal => "ns_fit_global",
             Self::Evaluate => "ns_evaluate",
-            Self::EvaluateFar => "ns_evaluate_far",
+            Self::EvaluateGlobal => "ns_evaluate_global",
             Self::Covariance => "ns_covariance",
             Self::Draw => "ns_draw",
         }

@@ -24,7 +24,7 @@ pub(super) struct CudaLane {
     down: Locked,
     /// Bytes that the last copy brings.
     coming: usize,
-    /// Whether something has been handed over since the last wait.
+    /// Whether work has been submitted since the last wait.
     busy: bool,
 }
 
@@ -49,7 +49,7 @@ impl CudaLane {
         })
     }
 
-    /// Sets out, if nothing is under way yet.
+    /// Begins a sequence of work, if none is in progress.
     fn begin(&mut self) -> Result<(), SessionError> {
         if !self.busy {
             self.busy = true;
@@ -116,7 +116,7 @@ impl Lane for CudaLane {
 
 impl Drop for CudaLane {
     fn drop(&mut self) {
-        // After the loss of a device there is nothing to give back to: the end of its context frees all.
+        // After the loss of a device the end of its context frees everything.
         if self.wait().is_err() || self.driver.is_lost() {
             return;
         }

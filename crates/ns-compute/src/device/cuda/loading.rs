@@ -1,4 +1,4 @@
-//! NVIDIA's driver: whether it is there, which version, which devices it shows.
+//! NVIDIA's driver: whether it is installed, its version, and its devices.
 //!
 //! The library is looked for when it is first needed, never when the program starts.
 
@@ -38,7 +38,7 @@ pub(super) struct Driver {
     pub(super) devices: usize,
 }
 
-/// The CUDA devices of this machine. An empty list where there is a driver but no GPU; usable or not is told when a
+/// The CUDA devices of this machine; an empty list if there is a driver but no GPU. Whether a device can be used is found out when a
 /// session is opened.
 ///
 /// Nothing is made ready on any of them; the first call starts the driver.
@@ -79,7 +79,7 @@ fn start() -> Result<Driver, SessionError> {
     Ok(Driver { version, devices })
 }
 
-/// What a device is.
+/// The description of a device.
 pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, SessionError> {
     let device = handle(driver, index)?;
     let name = result::device::get_name(device)
@@ -114,8 +114,8 @@ pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// Runs what calls the driver. The bindings panic where the library or one of its functions is missing, which the
-/// checks before should make impossible: here that becomes an error all the same.
+/// Runs code that calls the driver. The bindings panic if the library or one of its functions is missing. Earlier
+/// checks should make that impossible; here it becomes an error.
 pub(super) fn guarded<T>(
     device: Device,
     call: impl FnOnce() -> Result<T, SessionError>,

@@ -15,7 +15,7 @@ impl Locked {
     /// None yet.
     pub(super) const NONE: Self = Self { memory: std::ptr::null_mut(), bytes: 0 };
 
-    /// Makes room for so many bytes; what was there is lost. Nothing may be on its way from or to it.
+    /// Ensures this size in bytes; the content is lost. No copy from or to it may be in progress.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -34,13 +34,13 @@ impl Locked {
     /// Gives it back; nothing may be on its way from or to it.
     pub(super) fn free(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: the driver gave it, and nobody uses it any more. An error is of no use to anyone.
+            // SAFETY: the driver allocated it, and it is not used any more. An error is ignored.
             let _ = unsafe { result::free_host(self.memory.cast()) };
         }
         *self = Self::NONE;
     }
 
-    /// The first `bytes`, or all if there are not so many.
+    /// The first `bytes`, or all if there are fewer.
     pub(super) fn content(&self, bytes: usize) -> &[u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {

@@ -1,4 +1,4 @@
-//! Device memory that was given back and is kept for the next request.
+//! A pool of freed device memory for later requests.
 //!
 //! Taking memory from the driver waits for the device; analyses that make many small batches would wait each
 //! time. All work of a device goes through one stream, so memory may be used again before the work that used
@@ -24,7 +24,7 @@ impl Pool {
     }
 
     /// The size that a request takes: rounded up to one of four steps per power of two, so that requests that are
-    /// almost alike find each other's memory.
+    /// nearly equal use the same memory.
     pub(super) fn size(bytes: usize) -> usize {
         let step = (bytes.next_power_of_two() / 8).max(GRAIN);
         bytes.div_ceil(step).saturating_mul(step)
@@ -52,7 +52,7 @@ impl Pool {
         self.held
     }
 
-    /// Everything, for the driver to take back.
+    /// All memory, to be returned to the driver.
     pub(super) fn empty(&mut self) -> Vec<u64> {
         self.held = 0;
         std::mem::take(&mut self.free).into_values().flatten().collect()

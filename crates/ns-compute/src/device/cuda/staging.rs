@@ -13,7 +13,7 @@ pub(super) struct Staging {
     pieces: [Piece; 2],
 }
 
-/// Page-locked memory, and an event that says when the GPU is done with it.
+/// Page-locked memory, and an event that is reached when the GPU has finished with it.
 struct Piece {
     memory: Locked,
     done: CUevent,
@@ -23,7 +23,7 @@ struct Piece {
 unsafe impl Send for Staging {}
 
 impl Staging {
-    /// Takes the memory. The device's context must be current, here as in all other functions.
+    /// Allocates the memory. The device's context must be current, here and in all other functions.
     pub(super) fn new() -> Result<Self, DriverError> {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
     }
@@ -57,7 +57,7 @@ impl Staging {
         to: &mut [u8],
     ) -> Result<(), DriverError> {
         let mut at = from;
-        // One chunk is on its way while the one before is copied out.
+        // One chunk is transferred while the previous one is copied.
         let mut coming: Option<(usize, &mut [u8])> = None;
         for (i, chunk) in to.chunks_mut(PIECE).enumerate() {
             let piece = &mut self.pieces[i % 2];
@@ -84,7 +84,7 @@ impl Piece {
         Ok(Self { memory, done: result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)? })
     }
 
-    /// Everything the stream has been given so far is before this piece is free again.
+    /// Marks this piece as in use until the work submitted to the stream so far is done.
     fn mark(&self, stream: CUstream) -> Result<(), DriverError> {
         // SAFETY: event and stream are of the current context.
         unsafe { result::event::record(self.done, stream) }

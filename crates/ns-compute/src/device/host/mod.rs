@@ -12,12 +12,12 @@ use super::offset::{Memory, Offset};
 use super::session::GpuSession;
 
 unsafe extern "C" {
-    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
-    fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
-    fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, near: i32);
+    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
 }
@@ -78,7 +78,7 @@ impl Host {
     pub(super) fn new() -> Self {
         let properties = Properties {
             multiprocessors: 2,
-            // Little, so that models that do not fit are tested too.
+            // A small size, so that models that do not fit are tested too.
             shared_per_block: 16 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
@@ -120,7 +120,7 @@ impl Backend for Host {
         if address.is_null() {
             return Err(refused());
         }
-        // NaN everywhere: who reads what nobody wrote is found out.
+        // NaN everywhere, so that reads of uninitialised memory are found.
         // SAFETY: the allocation has this many bytes.
         unsafe { address.write_bytes(0xff, bytes) };
         Ok(Offset::new(address as u64))
@@ -159,9 +159,9 @@ impl Backend for Host {
         unsafe {
             match kernel {
                 Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
-                Kernel::FitFar => fit(launch, threads, numbers, blocks, 0),
+                Kernel::FitGlobal => fit(launch, threads, numbers, blocks, 0),
                 Kernel::Evaluate => evaluate(launch, threads, numbers, blocks, 1),
-                Kernel::EvaluateFar => evaluate(launch, threads, numbers, blocks, 0),
+                Kernel::EvaluateGlobal => evaluate(launch, threads, numbers, blocks, 0),
                 Kernel::Covariance => covariance(launch, threads, numbers, blocks),
                 Kernel::Draw => draw(launch, threads, blocks),
             }
@@ -174,7 +174,7 @@ impl Backend for Host {
     }
 }
 
-/// A lane of a backend that has done its work when a call returns.
+/// A lane of a backend that works synchronously.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
     /// Words, for the alignment.

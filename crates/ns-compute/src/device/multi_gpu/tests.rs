@@ -367,7 +367,7 @@ impl Backend for Failing {
     }
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
-        let evaluates = matches!(kernel, Kernel::Evaluate | Kernel::EvaluateFar);
+        let evaluates = matches!(kernel, Kernel::Evaluate | Kernel::EvaluateGlobal);
         if !evaluates && self.launches.fetch_add(1, Ordering::Relaxed) >= 2 {
             return Err(lost());
         }

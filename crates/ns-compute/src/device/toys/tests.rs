@@ -15,7 +15,7 @@ fn flips_of_single_parameters_find_the_lowest_minimum() {
     let (model, execution) = (nonlinear::model(), Execution { threads: 2, ..Execution::default() });
     let cpu = CpuSession::open(&model, &execution).unwrap();
     let gpu = host::open(&model, &execution).unwrap();
-    assert!(cpu.plan.policy.bent);
+    assert!(cpu.plan.policy.strongly_nonlinear);
     let missed = nonlinear::missed(&gpu, &cpu);
     assert!(missed.above.len() * 100 <= missed.toys, "{} missed: {:?}", missed.above.len(), missed.above);
     let own = gpu.check().unwrap().n_fits;

@@ -1,8 +1,8 @@
-//! Combinations of many parameters, chosen in an additive model of the likelihood.
+//! Chooses combinations of many parameters in an additive model of the likelihood.
 //!
-//! Where effects bend, the lowest minimum may differ from a known one in many parameters at once. Around that minimum the
-//! expected yields are, about, the sum of what each parameter shifts by itself, and `-ln L` is quadratic in this sum. All
-//! parameters whose effect is straight follow at once: they only widen the metric of the bins. With shifts measured in that metric
+//! In nonlinear models the lowest minimum may differ from a known one in many parameters at once. Around that minimum the
+//! expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is quadratic in this sum. All
+//! parameters with linear effects follow at once: they only widen the metric of the bins. With shifts measured in that metric
 //! the value of a combination is the squared length of a vector of one element a bin, plus the constraints. So a change of
 //! one parameter costs one scalar product, and simulated annealing over a few values of each parameter costs less than one
 //! descent. The best combinations are start points of descents.
@@ -21,10 +21,10 @@ const VALUES: [f64; 17] =
 /// Options of a parameter: the first is to stay.
 const OPTIONS: usize = VALUES.len() + 1;
 
-/// Options side by side in vectors of eight.
+/// Options in vectors of eight.
 const LANES: usize = OPTIONS.next_multiple_of(8);
 
-/// Parameters with options at most: those that bend most.
+/// Most parameters with options: the most nonlinear ones.
 const MOST_PARAMETERS: usize = 256;
 
 /// Bins at most: the metric is dense.
@@ -77,10 +77,10 @@ impl Additive {
         worker: &mut Worker,
         problem: &Problem<'_>,
         theta: &[f64],
-        bent: &[usize],
+        nonlinear: &[usize],
     ) -> Option<Self> {
         let n_bins = problem.plan.n_bins();
-        let parameters: Vec<usize> = bent.iter().copied().take(MOST_PARAMETERS).collect();
+        let parameters: Vec<usize> = nonlinear.iter().copied().take(MOST_PARAMETERS).collect();
         if parameters.is_empty() || n_bins > MOST_BINS {
             return None;
         }
@@ -91,7 +91,7 @@ impl Additive {
         let lambda = worker.scratch.lambda[..n_bins].to_vec();
         let slopes = worker.scratch.slope[..n_bins].to_vec();
         let mut trial = theta.to_vec();
-        // The inverse metric of the bins: their own variance, and what straight parameters add to it.
+        // The inverse metric of the bins: their own variance, and the contribution of linear parameters.
         let mut metric = vec![0.0; n_bins * n_bins];
         for b in 0..n_bins {
             let count = problem.data.main[b].max(LEAST_COUNT);

@@ -1,4 +1,4 @@
-//! Everything that is tried around the best minimum.
+//! The search around the best minimum.
 
 use ns_core::Search;
 
@@ -21,17 +21,17 @@ const MOST_ROUNDS: usize = 5;
 const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
-/// What the data have to gain from all bends together ([`strain`]) before the default search tries free factors and
-/// combinations of parameters, and starts again elsewhere: in models of up to [`MIDDLING`] free parameters, in larger ones under smooth
-/// codes, and in larger ones under codes with kinks.
+/// Above this [`strain`] the default search tries free factors and
+/// combinations of parameters, and starts from scattered points: in models of up to [`MIDDLING`] free parameters, in larger ones
+/// under smooth codes, and in larger ones under codes with kinks.
 const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
 const MIDDLING: usize = 100;
 
 /// Parameters that the default search holds on their other side, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
 
-/// Looks for lower minima around the best one, by every means that `effort` allows. With `neighbour` the fit is one beside a
-/// known fit, which has looked at the whole box: the default search then does not start again elsewhere.
+/// Looks for lower minima around the best one, with the methods that `effort` allows. With `neighbour` the fit is close to a
+/// known fit, which has searched within all bounds. The default search then does not start from scattered points.
 pub(super) fn look_around(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -49,7 +49,7 @@ pub(super) fn look_around(
         mirror_strong_pulls(worker, inside, found);
     }
     let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-    let combined = !toy && problem.plan.policy.bent && free <= MOST_COMBINED;
+    let combined = !toy && problem.plan.policy.strongly_nonlinear && free <= MOST_COMBINED;
     let thorough = effort == Search::Thorough;
     let (along, tries) = match thorough {
         true => (MANY_LINES, Effort::THOROUGH),

@@ -1,4 +1,4 @@
-//! One more descent, and whether its end replaces the best minimum known.
+//! Makes one more descent, and decides whether its end replaces the best minimum known.
 
 use ns_core::{FitStatus, Reason};
 
@@ -7,7 +7,7 @@ use super::super::{Problem, Worker};
 use super::scatter::Census;
 use crate::shared_constants::BELOW_SATURATED;
 
-/// A descent that is one of many: it gives up early.
+/// Iterations of a descent that is one of many.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
 /// The best of several descents, with totals over all of them.
@@ -82,7 +82,7 @@ pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
     found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
     let better = match (runaway(&other), runaway(&found.best)) {
-        // A certified minimum is an answer, however far down an unphysical slope leads elsewhere.
+        // A certified minimum is kept, even if an unphysical slope leads lower without end.
         (false, true) => other.status == FitStatus::Converged,
         (true, false) => found.best.status != FitStatus::Converged,
         // A point without a certificate does not replace a certified minimum either.

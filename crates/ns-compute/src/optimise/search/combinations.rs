@@ -5,7 +5,7 @@ use super::additive::Additive;
 use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
-/// How many combinations are tried.
+/// The number of combinations and descents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     /// Combinations drawn.
@@ -36,8 +36,8 @@ const MOST_ROUNDS: usize = 10;
 /// Sweeps of the annealing of one combination.
 const SWEEPS: usize = 20;
 
-/// Bend (statistical errors, summed over bins) of a parameter below which it counts as straight.
-const LEAST_BEND: f64 = 0.02;
+/// A parameter with a smaller asymmetric part (statistical errors, summed over bins) counts as linear.
+const LEAST_NONLINEARITY: f64 = 0.02;
 
 /// Descends from the lowest of many combinations, again around every new minimum.
 pub(super) fn combinations(
@@ -47,26 +47,27 @@ pub(super) fn combinations(
     found: &mut BestSoFar,
 ) {
     let plan = problem.plan;
-    let amount = &plan.policy.bends.amount;
-    let able = |&p: &usize| !problem.fixed[p] && plan.policy.asymmetric[p] && amount[p] > LEAST_BEND;
-    let mut bent: Vec<usize> = (0..problem.fixed.len()).filter(able).collect();
-    bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
+    let amount = &plan.policy.nonlinearity.amount;
+    let able = |&p: &usize| !problem.fixed[p] && plan.policy.asymmetric[p] && amount[p] > LEAST_NONLINEARITY;
+    let mut nonlinear: Vec<usize> = (0..problem.fixed.len()).filter(able).collect();
+    nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     let mut draw = Scatter::new(0xADD);
     for _ in 0..MOST_ROUNDS {
         let minimum = found.best.theta.clone();
-        let Some(model) = Additive::new(worker, problem, &minimum, &bent) else { return };
+        let Some(model) = Additive::new(worker, problem, &minimum, &nonlinear) else { return };
         let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
         let mut seen: Vec<Vec<i8>> = Vec::new();
         for index in 0..effort.drawn {
             if problem.is_cancelled() {
                 return;
             }
-            // In every second combination one parameter is forced to its other side, those that bend most first.
+            // In every second combination one parameter is forced to its other side, the most nonlinear ones first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);
             // Combinations with the same signs usually lead to the same minimum.
-            let signs = bent.iter().map(|&p| i8::from(point[p] > 0.0) - i8::from(point[p] < 0.0)).collect();
+            let signs =
+                nonlinear.iter().map(|&p| i8::from(point[p] > 0.0) - i8::from(point[p] < 0.0)).collect();
             if seen.contains(&signs) {
                 continue;
             }

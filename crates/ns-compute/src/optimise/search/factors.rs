@@ -1,4 +1,4 @@
-//! Free scale factors on other values.
+//! Tries other values of free scale factors.
 //!
 //! A free factor multiplies the effects of all parameters of its samples. Where it is much smaller or larger these
 //! parameters count less or more, and other minima may be the lowest.
@@ -27,7 +27,7 @@ const MOST_RISE: f64 = 20.0;
 const MOST_ROUNDS: usize = 4;
 
 /// Holds each free factor on other values until all other parameters have followed (`combine`: and combinations of
-/// them were tried), then lets it go.
+/// them were tried), then releases it.
 pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.structure.constrained[p];

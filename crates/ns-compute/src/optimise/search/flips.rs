@@ -1,4 +1,4 @@
-//! The other sides of pulled parameters, one by one.
+//! Tries pulled parameters with the opposite sign, one by one.
 
 use ns_core::Search;
 
@@ -12,7 +12,7 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
     for p in 0..trial.len() {
-        if problem.plan.policy.bendable[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
+        if problem.plan.policy.nonlinear[p] && !problem.fixed[p] && trial[p].abs() > 1.0 {
             trial[p] = (-trial[p]).clamp(problem.lower[p], problem.upper[p]);
             mirrored = true;
         }
@@ -49,7 +49,7 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
                 return;
             }
             let value = found.best.theta[p];
-            let able = if every_valley { plan.policy.asymmetric[p] } else { plan.policy.bendable[p] };
+            let able = if every_valley { plan.policy.asymmetric[p] } else { plan.policy.nonlinear[p] };
             if tried[p] || problem.fixed[p] || !able || value == 0.0 || value.abs() < smallest {
                 continue;
             }

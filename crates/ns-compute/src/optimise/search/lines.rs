@@ -5,7 +5,7 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt_below};
 use super::single_parameter::LocalCurvature;
 
-/// Free parameters whose bend gives the data something to gain at `theta`; `all`: everything that bends.
+/// Free parameters that may have a second minimum, judged at `theta`; `all`: all nonlinear ones.
 ///
 /// The curvature of `-ln L` along a parameter is 1 from its constraint, something positive from the data, and
 /// `f''(alpha) sum_b r_b A_b` from its bend. The second derivative `f''` of code 4p lies between 3.75 and -1.25: without a sum below
@@ -13,14 +13,14 @@ use super::single_parameter::LocalCurvature;
 /// may go with it that gain half as much. Kinks have barriers of any height.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
-    let able = |p: usize| plan.policy.bendable[p] && !problem.fixed[p];
+    let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];
     if !(0..theta.len()).any(able) {
         return Vec::new();
     }
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
     let beyond = |p: usize, share: f64| {
-        let pull = plan.policy.bends.pull(p, slopes);
+        let pull = plan.policy.nonlinearity.pull(p, slopes);
         let (least, most) = if plan.structure.has_kinks { (-0.15, 0.15) } else { (-0.25, 0.75) };
         pull < share * least || pull > share * most
     };
@@ -28,26 +28,26 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
         return Vec::new();
     }
     let mut chosen: Vec<usize> = (0..theta.len())
-        .filter(|&p| able(p) && ((all && plan.policy.bends.amount[p] > 0.2) || beyond(p, 0.5)))
+        .filter(|&p| able(p) && ((all && plan.policy.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
         .collect();
     // A model may have thousands: the most promising ones then.
-    let strength = |p: usize| plan.policy.bends.pull(p, slopes).abs();
+    let strength = |p: usize| plan.policy.nonlinearity.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
     chosen
 }
 
-/// What the data have to gain at `theta` from the bends of all parameters together, in the units of [`promising`].
+/// The sum over all parameters of the criterion of [`promising`] at `theta`.
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
-    let able = |&p: &usize| problem.plan.policy.bendable[p] && !problem.fixed[p];
-    (0..theta.len()).filter(able).map(|p| problem.plan.policy.bends.pull(p, slopes).abs()).sum()
+    let able = |&p: &usize| problem.plan.policy.nonlinear[p] && !problem.fixed[p];
+    (0..theta.len()).filter(able).map(|p| problem.plan.policy.nonlinearity.pull(p, slopes).abs()).sum()
 }
 
 /// How far a search along single parameters goes.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
-    /// Every parameter that bends, not only the promising ones.
+    /// Every nonlinear parameter, not only the promising ones.
     pub(super) all: bool,
     /// Parameters at most.
     pub(super) parameters: usize,

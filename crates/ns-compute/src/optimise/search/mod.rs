@@ -1,4 +1,4 @@
-//! Which start points deserve a descent.
+//! The search for the lowest minimum: which start points get a descent.
 //!
 //! The first descent ends in the valley of its start. `flips` and `lines` look along single parameters from there,
 //! `factors` along free scale factors, `combinations` for many parameters at once, `restarts` around
@@ -32,7 +32,7 @@ use whole_box::attempt_shifted;
 /// Models so small that a few more descents cost microseconds.
 const SMALL_MODEL: usize = 24;
 
-/// Minimises from `start` (`cold`: far from any minimum) and, as `effort` asks, from elsewhere.
+/// Minimises from `start` (`cold`: far from any minimum) and, depending on `effort`, from further points.
 ///
 /// # Errors
 /// If no start point has a finite likelihood.
@@ -53,7 +53,7 @@ pub(super) fn search(
     let mut found = match first {
         Ok(best) => BestSoFar::new(best),
         Err(failure) => {
-            // Any finite point will do as a beginning.
+            // Any finite point is good enough to begin with.
             let mut other = further.iter().filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
             let Some(best) = other.next() else { return Err(failure) };
             BestSoFar::new(best)
@@ -76,7 +76,7 @@ pub(super) fn search(
     if runaway(&found.best) || found.best.value() < BELOW_SATURATED {
         return Ok(found);
     }
-    // Beside a known minimum the whole box has been searched before.
+    // Near a known minimum, the search within all bounds was made before.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     // What the default search does comes first, so that a thorough one is never above it.
     if effort == Search::Thorough {

@@ -1,7 +1,7 @@
-//! A certified minimum for models whose likelihood falls without end.
+//! Finds a certified minimum for models whose likelihood falls without end.
 //!
-//! Where nothing was observed and asymmetric effects make the expected yield negative, the likelihood falls on and on. A local minimum
-//! with positive expected yields is an answer, the end of such a fall is none.
+//! In a bin without observed events `-ln L` falls without end if asymmetric effects make the expected yield negative. A local
+//! minimum with positive expected yields is a valid result; a point on such a slope is not.
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
@@ -15,7 +15,7 @@ const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
 /// Scattered starts at most: few of them lead to a minimum.
 const MOST_RETURNS: usize = 200;
 
-/// Looks for a certified minimum elsewhere, if all descents so far fell without end.
+/// Looks for a certified minimum from other points, if all descents so far fell without end.
 pub(super) fn recover_minimum(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -25,7 +25,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Takes the value at which a descent ended.
+    /// Adds the value at which a descent ended.
     pub(super) fn count(&mut self, value: f64) {
         self.descents += 1;
         if self.minima.iter().all(|m| (m - value).abs() > 1e-7 * (1.0 + value.abs())) {
@@ -41,7 +41,7 @@ impl Census {
 }
 
 /// Whether the likelihood may have several minima at all: somewhere a parameter
-/// bends what is expected, or two of them multiply each other.
+/// has a nonlinear effect, or two of them multiply each other.
 pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
     let plan = problem.plan;
     let length = |(from, to): (usize, usize)| to - from;
@@ -51,7 +51,7 @@ pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
         })
 }
 
-/// Numbers that choose start points: SplitMix64, a function of its seed alone.
+/// A generator of random numbers for start points: SplitMix64.
 pub(super) struct Scatter(u64);
 
 impl Scatter {

@@ -1,6 +1,6 @@
-//! Other valleys along single parameters.
+//! Looks for other valleys along single parameters.
 //!
-//! Where the effect of a parameter bends, a second minimum may have it on its other side or, beyond the end of the
+//! If the effect of a parameter is nonlinear, a second minimum may have it on its other side or, beyond the end of the
 //! interpolation polynomial, on the same side. Each such parameter is put on a few values over [-3, 3]; from there the other
 //! parameters follow by Newton steps with the curvature of the minimum, which cost a gradient each. The lowest of
 //! these points deserve a descent.
@@ -9,7 +9,7 @@ use super::super::active::classify;
 use super::super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 
-/// Values of a parameter that are looked at, besides its mirror image.
+/// Values of a parameter that are tried, besides its mirror image.
 const VALUES: [f64; 8] = [-2.4, -1.6, -1.0, -0.5, 0.5, 1.0, 1.6, 2.4];
 
 /// A value nearer than this to the one at the minimum is in the same valley.
@@ -28,7 +28,7 @@ pub(super) struct Candidate {
     pub(super) parameter: usize,
 }
 
-/// The curvature of a minimum, factored in `worker.curvature`, and the memory to move around it.
+/// The curvature at a minimum, factored in `worker.curvature`, and working memory.
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,

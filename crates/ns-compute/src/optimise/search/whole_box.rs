@@ -89,13 +89,13 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
     }
 }
 
-/// Holds each of the parameters that bend most, `most` of them, on its other side.
+/// Holds each of the `most` most nonlinear parameters on its other side.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
-    let amount = &problem.plan.policy.bends.amount;
-    let mut bent: Vec<usize> =
+    let amount = &problem.plan.policy.nonlinearity.amount;
+    let mut nonlinear: Vec<usize> =
         (0..amount.len()).filter(|&p| problem.plan.policy.asymmetric[p] && !problem.fixed[p]).collect();
-    bent.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
-    for p in bent.into_iter().take(most) {
+    nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
+    for p in nonlinear.into_iter().take(most) {
         if problem.is_cancelled() {
             return;
         }
@@ -112,7 +112,7 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Holds one parameter at a value until the others have followed, then lets it go.
+/// Holds one parameter at a value until the others have followed, then releases it.
 fn hold(worker: &mut Worker, problem: &Problem<'_>, p: usize, at: f64, found: &mut BestSoFar) {
     let mut held = problem.clone();
     held.fixed[p] = true;

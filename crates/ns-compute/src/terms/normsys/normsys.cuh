@@ -53,7 +53,7 @@ NS_DEVICE void normsys(
 
 // By how much the relative second derivative of term `i` exceeds the square of the first: nothing where the factor is an
 // exponential, and at its kink; a line has no second derivative.
-NS_DEVICE double normsys_bend(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
+NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
     Piece piece = normsys_piece(code, fabs(alpha));
     if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
     const Pair* c = plan.norm_coefficient + i;

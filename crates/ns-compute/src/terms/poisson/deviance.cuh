@@ -22,9 +22,9 @@ NS_DEVICE double deviance(double lambda, double n) {
     r = fma(r, s2, terms[0]);
     double half = 0.5 * f * f;
     double tail = s * fma(r, s2, half);
-    double near = half - tail;
-    double far = z - fma(k, LN2_HIGH, f - (near - k * LN2_LOW));
-    return n * (k == 0.0 ? near : far);
+    double in_shared = half - tail;
+    double in_global = z - fma(k, LN2_HIGH, f - (in_shared - k * LN2_LOW));
+    return n * (k == 0.0 ? in_shared : in_global);
 }
 
 // Poisson term from its saturated value, infinite where it is impossible.

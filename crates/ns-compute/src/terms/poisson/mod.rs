@@ -13,7 +13,7 @@ pub(crate) use saturated::saturated;
 pub(crate) struct Term {
     /// From the saturated value; the expectation itself where nothing was counted.
     pub(crate) value: f64,
-    /// Something was counted where nothing is expected; the value says nothing then.
+    /// Whether events were counted where the expected yield is zero or less; the value is not used then.
     pub(crate) is_impossible: bool,
     /// Expectation and count, or 1 where nothing was counted or the term is impossible.
     pub(crate) lambda: f64,

@@ -27,19 +27,19 @@ const NEAR: f64 = 0.5;
 /// The height, at most, of a value where no toy counts.
 const BELOW: f64 = -0.1;
 
-/// A value tested, with what the searches ask of it: one level per limit (observed, then expected).
+/// A tested value, with the numbers that the searches need: one level per limit (observed, then expected).
 struct Tested {
     point: ToyLimitPoint,
     levels: Vec<Option<Level>>,
 }
 
-/// What a search asks of a value.
+/// The search function of one limit at a tested value.
 #[derive(Debug, Clone, Copy)]
 struct Level {
     /// Positive below the limit, 0 at it, nearly straight.
     height: f64,
     error: f64,
-    /// Whether any toy of the tested hypothesis counts there: otherwise `height` is no more than a direction.
+    /// Whether any toy of the tested hypothesis is counted there; otherwise only the sign of `height` has a meaning.
     counts: bool,
 }
 
@@ -51,7 +51,7 @@ struct ToyLimitSearch {
     steps: usize,
 }
 
-/// Everything so far.
+/// The state of all searches.
 struct Work<'a> {
     model: &'a Model,
     session: &'a dyn Session,
@@ -126,7 +126,7 @@ impl Work<'_> {
                     return Ok(false);
                 }
                 let level = self.level(wanted.slot, value);
-                // Within the statistical error there is nothing more to find out.
+                // The function is zero within its statistical error.
                 let found = level.is_some_and(|l| l.counts && l.height.abs() <= NEAR * l.error);
                 wanted.search.accept(if found { Some(0.0) } else { level.map(|l| l.height) });
             }
@@ -134,7 +134,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// What a search asks of a value already tested.
+    /// The search function at a value that was tested before.
     fn level(&self, slot: usize, value: f64) -> Option<Level> {
         self.tested.iter().find(|t| t.point.mu == value)?.levels.get(slot).copied().flatten()
     }
@@ -223,7 +223,7 @@ impl Work<'_> {
             Some(End::Found(value)) => known.iter().find(|(mu, _)| *mu == value)?,
             _ => known.iter().min_by(lowest)?,
         };
-        // Two values that toys cannot tell apart say nothing about the slope.
+        // Two values that toys cannot distinguish do not determine the slope.
         let apart = |(_, other): &&(f64, Level)| (other.height - level.height).abs() > 3.0 * level.error;
         let (other, height) = known
             .iter()

@@ -1,4 +1,4 @@
-//! What a toy-based limit is asked to do.
+//! The options of a toy-based limit.
 
 use serde::Deserialize;
 

@@ -59,7 +59,7 @@ pub struct ToyLimitResult {
     pub n_evaluations: usize,
     /// Toys of each hypothesis at every one of them.
     pub n_toys: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// The values tested, ascending.
     pub points: Vec<ToyLimitPoint>,
@@ -67,7 +67,7 @@ pub struct ToyLimitResult {
     pub toys_per_s: Option<f64>,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// True if the caller stopped the work; what is missing was not computed.
     #[serde(skip)]

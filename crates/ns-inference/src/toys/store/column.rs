@@ -1,4 +1,4 @@
-//! Columns in memory, and their way into and out of the chunks of a Parquet file.
+//! Columns in memory, and reading and writing them as chunks of a Parquet file.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(super) enum Column {
     Text(Vec<Option<String>>),
 }
 
-/// One value on its way into or out of a row.
+/// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value<'a> {
     Count(u64),
@@ -93,7 +93,7 @@ impl Column {
         }
     }
 
-    /// Forgets all values and keeps the memory.
+    /// Removes all values but keeps the memory.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Count(v) => v.clear(),
@@ -103,7 +103,7 @@ impl Column {
         }
     }
 
-    /// Adds a value; one of another content is left out, which the lengths then tell.
+    /// Adds a value. A value of another content is left out, which a check of the lengths then finds.
     pub(super) fn push(&mut self, value: &Value<'_>) {
         match (self, value) {
             (Self::Count(v), Value::Count(x)) => v.push(*x),
@@ -195,7 +195,7 @@ impl Column {
     }
 }
 
-/// Puts the values that are there between those that are not.
+/// Inserts nulls between the values that exist.
 fn spread<T>(
     levels: &[i16],
     mut values: impl Iterator<Item = Result<T>>,

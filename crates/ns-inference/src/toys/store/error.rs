@@ -1,4 +1,4 @@
-//! What is wrong with a file of toys, and what to do about it.
+//! Errors of files of toys, with remedies.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::InferenceError;
 
-/// A file of another run than it was taken for.
+/// A file that belongs to another run.
 #[derive(Debug, Error)]
 #[error("{}: from another run than {than}: {what} is {theirs} there and {ours} here; {remedy}", path.display())]
 pub struct ForeignFile {
@@ -33,7 +33,7 @@ pub enum StoreError {
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// What was attempted.
         doing: &'static str,
         /// What the operating system said.
         source: std::io::Error,
@@ -94,7 +94,7 @@ pub enum StoreError {
     /// Toys of another run.
     #[error(transparent)]
     Foreign(#[from] Box<ForeignFile>),
-    /// Toys that are there twice.
+    /// Toys that occur twice.
     #[error(
         "{} and {} both have toys {first} to {last} of {stream}; leave one of the files out",
         one.display(), other.display()
@@ -111,7 +111,7 @@ pub enum StoreError {
         /// Last toy that both have.
         last: u64,
     },
-    /// Toys that no file has.
+    /// Toys that are missing in all files.
     #[error(
         "toys are missing: {missing}; run the missing shards (those interrupted with --resume) and name their files too, \
          or take what is there with --allow-incomplete"
@@ -138,7 +138,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the machine failed (a full disk), not what was asked for.
+    /// Whether the machine failed (a full disk), and not the request.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};

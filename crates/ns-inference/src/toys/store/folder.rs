@@ -1,7 +1,7 @@
-//! The folder of finished pieces beside a file that is being made: `FILE.parts/`.
+//! The folder of finished pieces of a file that is being written: `FILE.parts/`.
 //!
-//! Every piece, and the file itself, is written under a passing name in this folder, brought to the disk and
-//! then moved to its place in one step. Whenever a run is killed, what is there is whole.
+//! Every piece, and the file itself, is written under a temporary name in this folder, flushed to the disk and
+//! then moved to its final path in one step. So files are always complete, whenever a run is killed.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -13,16 +13,16 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::error::StoreError;
 
-/// What passing names begin with.
+/// Prefix of temporary names.
 const PASSING: &str = ".writing-";
 
-/// What names of pieces begin with.
+/// Prefix of the names of pieces.
 const PIECE: &str = "piece-";
 
-/// The file whose lock says that a run is at work.
+/// The file that a running run locks.
 const LOCK: &str = "lock";
 
-/// How often a folder that vanishes under our hands is made again.
+/// How often the folder is created again if another process removes it.
 const ATTEMPTS: usize = 16;
 
 /// A folder of pieces that this process alone may change.
@@ -34,7 +34,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Takes possession of the folder of `target`, and removes what a killed run left half written.
+    /// Locks the folder of `target`, and removes incomplete files of a killed run.
     ///
     /// # Errors
     /// If it cannot be made, another run is at work in it, or an earlier run is there and `resume` is not
@@ -102,7 +102,7 @@ impl Folder {
     /// Writes the file that the pieces make up.
     ///
     /// # Errors
-    /// If it cannot be written; whatever `write` says.
+    /// If it cannot be written, and errors of `write`.
     pub(super) fn combined<E: From<StoreError>>(
         &self,
         write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,
@@ -110,7 +110,7 @@ impl Folder {
         self.whole(&self.target, write)
     }
 
-    /// Writes a file under a passing name, brings it to the disk and moves it to its place.
+    /// Writes a file under a temporary name, flushes it to the disk and moves it to its path.
     fn whole<E: From<StoreError>>(
         &self,
         to: &Path,
@@ -130,7 +130,7 @@ impl Folder {
         Ok(())
     }
 
-    /// A new file under a passing name, with the permissions of any other new file.
+    /// A new file under a temporary name, with the permissions of any other new file.
     fn passing(&self) -> std::io::Result<NamedTempFile> {
         let mut builder = Builder::new();
         builder.prefix(PASSING);
@@ -139,7 +139,7 @@ impl Folder {
         builder.tempfile_in(&self.path)
     }
 
-    /// Removes the pieces, after the file that they make up has found its place. The folder goes with them.
+    /// Removes the pieces and the folder, after the complete file was moved to its path.
     ///
     /// # Errors
     /// If they cannot be removed.
@@ -156,7 +156,7 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Leaves no empty folder behind. Nobody can be told that this failed, and a later run does it.
+    /// Removes the folder if it is empty. Errors are ignored: a later run removes it.
     fn drop(&mut self) {
         if self.pieces().is_ok_and(|pieces| pieces.is_empty()) {
             let _ = fs::remove_file(self.path.join(LOCK));
@@ -189,7 +189,7 @@ pub(super) fn pieces(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(list)
 }
 
-/// What writing a Parquet file says, with the file's name.
+/// An error of writing a Parquet file, with the file's name.
 pub(super) fn written(path: &Path, error: ParquetError) -> StoreError {
     let source = match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
@@ -208,7 +208,7 @@ fn names(folder: &Path) -> Result<Vec<OsString>, StoreError> {
         .map_err(failed)
 }
 
-/// Where a file will really be: through a link, so that the link stays and its target is replaced.
+/// The final path of a file. Links are followed, so that the link stays and its target is replaced.
 fn settle(target: &Path) -> Result<PathBuf, StoreError> {
     let failed = |kind: ErrorKind, why: String| StoreError::Io {
         path: target.to_owned(),
@@ -246,7 +246,7 @@ fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: target.to_owned() }),
-        // Some cluster file systems know no locks, and say so in many ways: there users keep runs apart.
+        // Some cluster file systems have no locks and report that in various ways. There users must keep runs apart.
         Err(TryLockError::Error(_)) => {}
     }
     Ok(is_at(&file, &path).then_some(file))
@@ -268,7 +268,7 @@ fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Brings a folder's list of names to the disk, where the system has a way to do so.
+/// Flushes the list of names of a folder to the disk, if the system supports it.
 fn settle_names(folder: &Path) {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if let Ok(handle) = File::open(folder) {

@@ -1,4 +1,4 @@
-//! The two kinds of rows that files keep, and what tells their runs apart.
+//! The two kinds of rows in files, and their headers.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,9 +7,9 @@ use super::column::{Content, Spec, Value};
 use crate::InferenceError;
 use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Shard, ToyHeader, ToyOrigin, ToyRow, ToyStatus};
 
-/// The columns of a row; what only this crate implements.
+/// The columns of a row. Only this crate implements it.
 pub(super) trait Columns: Sized {
-    /// What [`StoredRow::Header`] is.
+    /// The type of [`StoredRow::Header`].
     type Head;
     /// Names and contents, in order.
     fn specs(header: &Self::Head) -> Vec<Spec>;
@@ -22,7 +22,7 @@ pub(super) trait Columns: Sized {
 /// A row that files keep: [`ToyRow`] or [`FitToyRow`].
 #[allow(private_bounds)]
 pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
-    /// What stands above the rows of one run.
+    /// The header of the rows of one run.
     type Header: Serialize + DeserializeOwned + Clone + Send + Sync;
 
     /// The kind's name in files.
@@ -37,7 +37,7 @@ pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
     /// Its number within the series.
     fn index(&self) -> u64;
 
-    /// What all kinds of headers say.
+    /// The common part of the header.
     fn origin(header: &Self::Header) -> &ToyOrigin;
 
     /// Checks that toys under both headers are parts of one run.
@@ -46,7 +46,7 @@ pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
     /// [`InferenceError::ForeignToys`] with the first difference.
     fn compatible(ours: &Self::Header, theirs: &Self::Header) -> Result<(), InferenceError>;
 
-    /// The part of the run that a header stands above.
+    /// The part of the run that a header belongs to.
     fn shard(header: &Self::Header) -> Shard {
         Self::origin(header).shard
     }

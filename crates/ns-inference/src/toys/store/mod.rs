@@ -1,4 +1,4 @@
-//! Toys in Parquet files: one row per toy under a header that says what decides its numbers.
+//! Toys in Parquet files: one row per toy, and a header with everything that the numbers depend on.
 //!
 //! A run writes finished pieces as it goes and combines them at the end ([`ToyDestination`], [`Recording`]), so that
 //! whenever it is killed, everything on the disk is whole, and a later run continues with what is missing.

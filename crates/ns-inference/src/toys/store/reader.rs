@@ -1,4 +1,4 @@
-//! Rows out of a Parquet file, every contradiction found.
+//! Reads rows from a Parquet file, and checks that they are consistent.
 
 use std::fs::File;
 use std::ops::Range;
@@ -81,7 +81,7 @@ impl<R: StoredRow> Reader<R> {
     /// series and toys, each toy once.
     ///
     /// # Errors
-    /// If the rows contradict the header, each other or their fingerprint; whatever `take` says.
+    /// If the rows contradict the header, each other or their fingerprint, and errors of `take`.
     pub(super) fn rows<E: From<StoreError>>(
         self,
         mut take: impl FnMut(Vec<R>) -> Result<(), E>,
@@ -139,7 +139,7 @@ impl<R: StoredRow> Reader<R> {
     }
 }
 
-/// What the row before was.
+/// The previous row, to check the order.
 #[derive(Default)]
 struct Order {
     last: Option<(usize, u64)>,
@@ -182,8 +182,8 @@ fn within_the_file(path: &Path, metadata: &ParquetMetaData, length: u64) -> Resu
     Ok(())
 }
 
-/// Calls the Parquet library on bytes that nobody has vouched for: what it cannot read is an error, and so
-/// is what it does not survive.
+/// Calls the Parquet library on untrusted bytes. If it cannot read them, or panics, that is an
+/// error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, StoreError> {
     let broken = |reason: String| StoreError::Broken { path: path.to_owned(), reason };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
@@ -192,7 +192,7 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Re
     }
 }
 
-/// What the library says, without its own name in front.
+/// The message of the library, without its own name in front.
 fn words(error: ParquetError) -> String {
     match error {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text,

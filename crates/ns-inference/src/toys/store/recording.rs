@@ -1,4 +1,4 @@
-//! A run that is saved as it goes, and continued where it was left.
+//! Saves a run while it goes on, and continues an interrupted one.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use super::writer::Writer;
 use crate::InferenceError;
 
 /// Time after which a piece is written, unless said otherwise: what a killed run loses at most, besides the
-/// toys at work.
+/// current toys.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
 /// Rows after which a piece is written.
 const PIECE_ROWS: usize = 1 << 17;
 
-/// A place that one run may write to. Taken before the work, so that a wrong path costs no computing time.
+/// The path that one run may write to. It is claimed before the work, so that a wrong path costs no computing time.
 pub struct ToyDestination {
     folder: Folder,
     resume: bool,
 }
 
 impl ToyDestination {
-    /// Takes the place of the file `target`. Nothing of the file itself is touched before
+    /// Claims the path of the file `target`. The file itself is not changed before
     /// [`Recording::finish`].
     ///
     /// # Errors
@@ -36,10 +36,10 @@ impl ToyDestination {
         Ok(Self { folder: Folder::claim(target.as_ref(), resume)?, resume })
     }
 
-    /// Begins the run that `header` describes, or continues it with what is there.
+    /// Begins the run that `header` describes, or continues an earlier one.
     ///
     /// # Errors
-    /// If what is there cannot be read or belongs to another run.
+    /// If an earlier run cannot be read or is a different one.
     pub fn begin<R: StoredRow>(self, header: &R::Header) -> Result<Recording<R>, StoreError> {
         let mut recording = Recording {
             folder: self.folder,
@@ -66,23 +66,23 @@ struct Piece {
     path: PathBuf,
 }
 
-/// A run that is saved as it goes.
+/// A run that is being saved.
 pub struct Recording<R: StoredRow> {
     folder: Folder,
     header: R::Header,
     there: Vec<Ranges>,
     pieces: Vec<Piece>,
-    /// The whole file is there already.
+    /// Whether the complete file exists already.
     finished: bool,
     waiting: Vec<R>,
-    /// When the last piece was written, and when rows last came.
+    /// When the last piece was written, and when rows were last added.
     since: Instant,
     last: Instant,
     every: Duration,
 }
 
 impl<R: StoredRow> Recording<R> {
-    /// Reads what an earlier run has left.
+    /// Reads the pieces of an earlier run.
     fn take_over(&mut self, header: &R::Header) -> Result<(), StoreError> {
         if self.folder.target.is_file() {
             let reader = Reader::<R>::open(&self.folder.target)?;
@@ -122,22 +122,22 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
-    /// Sets the time after which a piece is written; no number depends on it.
+    /// Sets the time after which a piece is written; results do not depend on it.
     pub fn set_every(&mut self, time: Duration) {
         self.every = time;
     }
 
-    /// The header that stands above the rows: that of the first part of the run.
+    /// The header of the rows: that of the first part of the run.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
 
-    /// Number of toys that are there already.
+    /// Number of toys that were saved before.
     pub fn n_there(&self) -> u64 {
         self.there.iter().map(Ranges::count).sum()
     }
 
-    /// What is still to run: numbers of series and ranges of their toys, in order.
+    /// The missing toys: numbers of series and ranges of their toys, in order.
     pub fn missing(&self) -> Vec<(usize, Range<u64>)> {
         let whole = R::shard(&self.header).range(R::origin(&self.header).n_toys);
         let gaps = self.there.iter().enumerate();
@@ -166,7 +166,7 @@ impl<R: StoredRow> Recording<R> {
         if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what waits as a piece.
+    /// Writes the pending rows as a piece.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -195,7 +195,7 @@ impl<R: StoredRow> Recording<R> {
     /// are missing (the run was interrupted), the pieces stay and no file is made.
     ///
     /// # Errors
-    /// If a piece cannot be read or the file not be written; whatever `take` says.
+    /// If a piece cannot be read or the file cannot be written, and errors of `take`.
     pub fn finish<E: From<StoreError>>(
         mut self,
         mut take: impl FnMut(&[R]) -> Result<(), E>,
@@ -229,7 +229,7 @@ impl<R: StoredRow> Recording<R> {
     }
 }
 
-/// Checks that what is there is a part of this very run.
+/// Checks that existing pieces belong to this run.
 fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> Result<(), StoreError> {
     let (here, there) = (R::shard(ours), R::shard(theirs));
     let same = R::compatible(ours, theirs).and_then(|()| {

@@ -118,7 +118,7 @@ impl<R: StoredRow> ToySet<R> {
     /// Hands over all rows in order.
     ///
     /// # Errors
-    /// If a file has changed since it was opened; whatever `take` says.
+    /// If a file has changed since it was opened, and errors of `take`.
     pub fn rows<E: From<StoreError>>(&self, mut take: impl FnMut(&[R]) -> Result<(), E>) -> Result<(), E> {
         for stream in 0..R::STREAMS.len() {
             let mut with: Vec<(u64, &Member)> =

@@ -1,4 +1,4 @@
-//! Rows into a Parquet file: schema, header, row groups, fingerprint.
+//! Writes rows to a Parquet file: schema, header, row groups, fingerprint.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -82,12 +82,12 @@ impl<W: Write + Send> Writer<W> {
         if self.rows() >= GROUP { self.group() } else { Ok(()) }
     }
 
-    /// Rows that wait for their group.
+    /// Pending rows of the next row group.
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, Column::len)
     }
 
-    /// Writes what waits as a row group.
+    /// Writes the pending rows as a row group.
     fn group(&mut self) -> Result<()> {
         let mut group = self.file.next_row_group()?;
         for column in &mut self.columns {

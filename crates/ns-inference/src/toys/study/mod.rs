@@ -1,4 +1,4 @@
-//! Fits of toys drawn at one point: what a fit makes of data whose truth is known.
+//! Fits of toys drawn at one point, whose true parameters are known.
 //!
 //! The stages are those of a toy-based test: prepare, run, summary.
 

@@ -1,4 +1,4 @@
-//! What a study of parameters is asked to do.
+//! The options of a study of parameters.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct FitToysOptions {
     pub params: Vec<String>,
     /// How many toys.
     pub n_toys: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the toys to run.
     #[serde(deserialize_with = "options::text")]

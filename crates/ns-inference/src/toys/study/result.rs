@@ -52,7 +52,7 @@ pub struct FitToysResult {
     pub n_nonconverged: u64,
     /// Those with a fit that could not be made.
     pub n_error: u64,
-    /// Key of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Which part of the run these toys are.
     pub shard: String,
@@ -60,7 +60,7 @@ pub struct FitToysResult {
     pub toys_per_s: Option<f64>,
     /// Whether every fit reached its certificate.
     pub converged: bool,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// True if the caller stopped the work; the toys done by then are counted.
     #[serde(skip)]

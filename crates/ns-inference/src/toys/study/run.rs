@@ -21,7 +21,7 @@ use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
 
-/// Number of the hypothesis in the random numbers of a study: apart from those of a test.
+/// Number of the hypothesis for the random numbers of a study. It differs from those of a test.
 pub const STUDY_HYPOTHESIS: u8 = 2;
 
 /// A study whose generating point is known: it runs toys.
@@ -113,7 +113,7 @@ impl<'a> FitToysTest<'a> {
         Ok(test)
     }
 
-    /// Takes up a study prepared before or elsewhere: the same rows come out, bit by bit.
+    /// Continues a study that was prepared before or on another machine. Its rows are the same, bit by bit.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
@@ -149,7 +149,7 @@ impl<'a> FitToysTest<'a> {
         Ok(Self { model, session, header, toys, base, batch: None })
     }
 
-    /// What the toys are: to be kept with their rows.
+    /// The header of the toys, to be stored with their rows.
     #[must_use]
     pub fn header(&self) -> &FitToysHeader {
         &self.header
@@ -161,7 +161,7 @@ impl<'a> FitToysTest<'a> {
         self.header.origin.shard.range(self.header.origin.n_toys)
     }
 
-    /// Sets how many toys go to the device at a time; no number depends on it.
+    /// Sets how many toys go to the device at a time; results do not depend on it.
     pub fn set_batch(&mut self, batch: Option<u64>) {
         self.batch = batch;
     }

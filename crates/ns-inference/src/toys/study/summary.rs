@@ -5,13 +5,12 @@ use crate::InferenceError;
 use crate::diagnosis;
 use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyStatus};
 
-/// Toys up to which the median is that of the values themselves.
+/// Up to this many toys the median is computed from the values themselves.
 const EXACT: usize = 20_000;
 
-/// Beyond: bins of a histogram over so many lengths of [`ToyOrigin::sigmas`](crate::toys::ToyOrigin) on
-/// either side of the generated value.
+/// Number of bins of the histogram for more toys, which covers [`REACH`] on either side of the generated value.
 const BINS: usize = 4096;
-/// See [`BINS`].
+/// Half the range of the histogram, in units of [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
 const REACH: f64 = 8.0;
 
 /// Takes the toys of a study as their rows come by; memory does not grow with their number beyond
@@ -89,7 +88,7 @@ impl FitToysSummary {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// The answer.
+    /// The result.
     #[must_use]
     pub fn finish(self) -> FitToysResult {
         let n_failed = self.n_nonconverged + self.n_error;
@@ -204,7 +203,7 @@ impl Moments {
     }
 }
 
-/// The middle value: exact for few, from a histogram for many, in either case whatever their order.
+/// The median: exact for few values, from a histogram for many. It does not depend on their order.
 #[derive(Debug, Clone)]
 struct Median {
     low: f64,

@@ -1,4 +1,4 @@
-//! Keys written twice in one object. A JSON tree silently keeps the last one.
+//! Finds keys that occur twice in one object. A JSON tree silently keeps the last one.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::Gathered;
 
-/// Notes every repeated key of `text`, which must be valid JSON: an error, unless both values are the same.
+/// Reports every repeated key of `text`, which must be valid JSON: an error, unless both values are the same.
 pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     let mut path = String::new();
     let mut gathered = Gathered::default();
@@ -19,7 +19,7 @@ pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Builds the tree again, with an eye on its keys.
+/// Builds the tree again and reports repeated keys.
 struct KeyVisitor<'a> {
     path: &'a mut String,
     report: &'a mut Report,
@@ -37,7 +37,7 @@ impl KeyVisitor<'_> {
         result
     }
 
-    /// Notes a key that is there already.
+    /// Reports a key that occurred before.
     fn repeated(&mut self, key: &str, token: &str, same: bool) {
         let path = format!("{}/{token}", self.path);
         if same {
@@ -120,7 +120,7 @@ impl<'de> Visitor<'de> for KeyVisitor<'_> {
     }
 }
 
-/// Equal, whether a number is written 1 or 1.0.
+/// Whether two values are equal; 1 equals 1.0.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

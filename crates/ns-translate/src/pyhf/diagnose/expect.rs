@@ -1,11 +1,11 @@
-//! Reading single values of a JSON tree: each function says what it expected and found.
+//! Reads single values of a JSON tree. Each function reports what it expected and what it found.
 
 use serde_json::{Map, Value};
 
 use crate::pyhf::names::{list, nearest, pointer_token, quoted};
 use crate::pyhf::problem::Report;
 
-/// Where a value stands: its JSON pointer and what it is, in words.
+/// The location of a value: its JSON pointer, and its description in words.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueLocation {
     pub(crate) path: String,
@@ -17,7 +17,7 @@ impl ValueLocation {
         Self { path: path.into(), what: what.into() }
     }
 
-    /// A key of this object.
+    /// JSON pointer to a key of this object.
     pub(crate) fn key(&self, key: &str) -> String {
         format!("{}/{}", self.path, pointer_token(key))
     }
@@ -107,7 +107,7 @@ pub(crate) fn and<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-/// What to write for a key that was left out.
+/// What to write for a missing key.
 fn how_to_add(key: &str) -> &'static str {
     match key {
         "version" => "Add \"version\": \"1.0.0\".",
@@ -179,7 +179,7 @@ pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut R
     None
 }
 
-/// A number; NaN, with a problem noted, if it is something else.
+/// A number; NaN, with a problem reported, if it is something else.
 pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) -> f64 {
     if let Some(x) = value.as_f64().filter(|x| x.is_finite()) {
         return x;
@@ -197,8 +197,8 @@ pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) 
     f64::NAN
 }
 
-/// At least one number. Elements that are none are noted and read as NaN; empty if the
-/// whole is not an array.
+/// An array of at least one number. Elements that are not numbers are reported and read as NaN. Empty if the value
+/// is not an array.
 pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(items) = non_empty(value, place, "numbers", report) else { return Vec::new() };
     items

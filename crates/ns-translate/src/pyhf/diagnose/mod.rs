@@ -1,10 +1,9 @@
-//! The slow way to read a workspace: taken only when the fast one failed, to find out
-//! everything that is wrong, or that nothing is.
+//! The slow reader of workspaces, which finds everything that is wrong. It runs only if the fast reader failed.
 //!
-//! The text is read as a tree. What has one meaning only is brought into form (`tolerate`), and if
-//! the fast reader takes the result, there is a workspace with warnings. Else [`read`] walks the
-//! tree against the structure of a workspace and keeps whatever it understood as a [`Document`], on
-//! which the ordinary rules then run. So a wrong type in one place does not hide a wrong length in
+//! The text is read as a tree. Deviations that have only one meaning are corrected (`tolerate`). If
+//! the fast reader then accepts the result, there is a workspace with warnings. Otherwise [`read`] compares the
+//! tree with the structure of a workspace and keeps whatever it understood as a [`Document`], to
+//! which the ordinary rules are applied. So a wrong type in one place does not hide a wrong length in
 //! another.
 
 mod duplicates;
@@ -24,7 +23,7 @@ use super::workspace::validate_document;
 pub(crate) use duplicates::report_duplicate_keys;
 pub(crate) use syntax::explain_syntax;
 
-/// Reads text that the fast reader refused; `report` has what is known of it already.
+/// Reads text that the fast reader refused. `report` holds the problems found so far.
 ///
 /// # Errors
 /// If it is no workspace: with everything that is wrong.
@@ -38,7 +37,7 @@ pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Re
     }
 }
 
-/// Reads a tree that the fast reader refused, or one with keys that `report` tells of.
+/// Reads a tree that the fast reader refused, or one with repeated keys, which are in `report`.
 ///
 /// # Errors
 /// As [`read_text`].

@@ -1,4 +1,4 @@
-//! Walks a JSON tree against the structure of a workspace, notes every deviation, and keeps
+//! Compares a JSON tree with the structure of a workspace, reports every deviation, and keeps
 //! what could be understood.
 
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
     document
 }
 
-/// Files that people confuse with a workspace get one sentence instead of a list of keys.
+/// Recognises files that are often confused with a workspace. They get one sentence instead of a list of missing keys.
 pub(super) fn is_something_else(value: &Value, report: &mut Report) -> bool {
     let message = match value {
         Value::Array(items) if items.iter().any(|i| i.get("op").is_some()) => (
@@ -106,7 +106,7 @@ fn read_list(
     complete
 }
 
-/// The value of `name`; for messages an object without one goes by its number.
+/// The value of `name`. In messages an object without a name is called by its number.
 fn name_of(map: &Map<String, Value>, place: &ValueLocation, report: &mut Report) -> Option<String> {
     let value = map.get("name")?; // its absence was noted with the keys
     let name = ValueLocation::new(place.key("name"), format!("The name of {}", lower(&place.what)));
@@ -267,7 +267,7 @@ fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut R
     number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// The type that other programs call so: HistFactory's XML and Combine's data cards.
+/// The modifier type that other programs (HistFactory's XML, Combine's data cards) call by this name.
 fn foreign_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),

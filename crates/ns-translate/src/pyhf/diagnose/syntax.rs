@@ -1,4 +1,4 @@
-//! Text that is not JSON: where it stops being JSON, and what is probably meant.
+//! Describes text that is not JSON: where the error is, and what was probably meant.
 
 use serde_json::error::Category;
 
@@ -163,7 +163,7 @@ fn capitalised(reason: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + chars.as_str())
 }
 
-/// The non-finite literal that the parser stumbled over at `at`, if it is one.
+/// The literal for a non-finite number (such as `NaN`) at byte `at`, where the parser failed, if there is one.
 fn not_a_number(text: &[u8], at: usize) -> Option<&'static str> {
     // The parser may stop within the word, or after the sign.
     let around = text.get(at.saturating_sub(3)..text.len().min(at.saturating_add(10)))?;
@@ -186,7 +186,7 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// One open bracket on the way to a place.
+/// An open bracket on the path to a position.
 enum Open {
     Array(usize),
     Object(Option<String>),

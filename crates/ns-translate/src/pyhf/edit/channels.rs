@@ -1,4 +1,4 @@
-//! A part of the channels, for a fit that leaves the file as it is.
+//! Selects some of the channels for a fit, without changing the file.
 
 use std::collections::HashSet;
 
@@ -12,9 +12,9 @@ use super::unknown::NameKind;
 /// Which channels to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChannelSelection {
-    /// Only these; all if `None`.
+    /// Channels to keep; all if `None`.
     pub keep: Option<Vec<String>>,
-    /// Not these.
+    /// Channels to leave out.
     pub mask: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Workspace {
         self.document.channels.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// The workspace with some of its channels only.
+    /// A workspace with only some of the channels.
     ///
     /// Parameters that only the other channels use are gone with their settings. A parameter of
     /// interest among them leaves a model without one, with a warning, as a background-only
@@ -41,7 +41,7 @@ impl Workspace {
     /// places in the file that was read, and errors in the channels left out do not matter.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is wanted both ways, or none
+    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no channel
     /// is left.
     pub fn select_channels(&self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();

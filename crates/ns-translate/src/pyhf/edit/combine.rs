@@ -1,4 +1,4 @@
-//! Two workspaces as one.
+//! Combines two workspaces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -14,7 +14,7 @@ use super::unknown::NameKind;
 /// What happens to channels, observations and measurements of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Join {
-    /// There may be none.
+    /// An error: no two may have the same name.
     #[default]
     None,
     /// They must be equal, and are then taken once. Measurements need the same parameter of
@@ -27,10 +27,10 @@ pub enum Join {
 }
 
 impl Join {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::None, Self::Outer, Self::LeftOuter, Self::RightOuter];
 
-    /// As pyhf calls it.
+    /// pyhf's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ pub struct Combine {
 struct Pair<'a> {
     first: &'a Document,
     second: &'a Document,
-    /// What a user calls the two.
+    /// What messages call the two.
     names: [&'static str; 2],
     options: Combine,
 }
@@ -174,7 +174,7 @@ impl Pair<'_> {
         joined
     }
 
-    /// Says that `item` is not taken.
+    /// Reports that `item` is not taken.
     fn dropped<T>(&self, kind: &Named<T>, kept: &T, item: &T, log: &mut Log) {
         log.report.warn(
             (kind.path)(item),
@@ -293,21 +293,21 @@ impl Pair<'_> {
     }
 }
 
-/// How to look at the items of one list.
+/// How to compare and describe the items of one list.
 struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
     path: fn(&T) -> String,
-    /// Equal apart from the position.
+    /// Whether two items are equal apart from their position.
     same: fn(&T, &T) -> bool,
-    /// In what two of one name differ: empty or `: ...`.
+    /// How two items of one name differ: empty or `: ...`.
     difference: fn(&T, &T) -> String,
-    /// Two of one name become one.
+    /// Merges two items of one name.
     merges: bool,
     remedy: &'static str,
 }
 
-/// Which samples make two channels different.
+/// The samples in which two channels differ.
 fn differing_samples(a: &Channel, b: &Channel) -> String {
     let find = |channel: &Channel, name: &str| channel.samples.iter().position(|s| s.name == name);
     let mut names: Vec<&str> = a
@@ -362,7 +362,7 @@ fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut 
     }
 }
 
-/// Equal wherever they stand.
+/// Whether two samples are equal apart from their position.
 fn equal(a: &Setting, b: &Setting) -> bool {
     let b = Setting { at: a.at, ..b.clone() };
     *a == b

@@ -11,23 +11,23 @@ use super::super::rules;
 use super::super::settings::resolve;
 use super::super::workspace::Workspace;
 
-/// A new workspace and how it differs from what went in.
+/// A new workspace and how it differs from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edited {
     /// The result.
     pub workspace: Workspace,
     /// What was done, in the order of the input.
     pub changes: Vec<Change>,
-    /// What to look at: consequences that may not have been meant.
+    /// Warnings: consequences that may not have been intended.
     pub warnings: Vec<Problem>,
 }
 
-/// One thing that was done.
+/// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// JSON pointer to the place in the input; empty for the whole document.
     pub path: String,
-    /// What happened there; the verb is that of the operation.
+    /// What was changed there. The verb is that of the operation.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// What cannot be done.
+    /// What could not be done, for messages.
     pub(crate) fn infinitive(self) -> &'static str {
         match self {
             Self::Prune => "prune the workspace",
@@ -84,12 +84,12 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A log that begins with what reading the workspace left out or added: the result has it in form.
+    /// A log that begins with what was left out or added when the workspace was read, because the result is written without it.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
 
-    /// Notes what was done.
+    /// Adds a change.
     pub(super) fn change(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.changes.push(Change { path: path.into(), message: message.into() });
     }
@@ -144,9 +144,9 @@ impl Log {
 
 /// Whether models can be built from a document.
 struct State {
-    /// What concerns every measurement.
+    /// Problems of every measurement.
     shared: Report,
-    /// What concerns one.
+    /// Problems of single measurements.
     measurements: Vec<(String, Report)>,
 }
 

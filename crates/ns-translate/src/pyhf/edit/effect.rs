@@ -1,4 +1,4 @@
-//! Systematics that hardly change their sample.
+//! Finds systematics that hardly change their sample.
 //!
 //! The measure is that of TRExFitter's pruning: normalisation and shape apart, for each sample of
 //! each channel. A normsys is pure normalisation. Of a histosys, the normalisation effect is the
@@ -25,7 +25,7 @@ struct Size {
     shape: f64,
 }
 
-/// Removes what is below the thresholds, one line of the log each, and a count at the end.
+/// Removes the modifiers below the thresholds. Each gets a line of the log, and a count comes at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
     let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());
@@ -116,7 +116,7 @@ impl Size {
     }
 }
 
-/// At or below, whatever rounding makes of 1.05 - 1.
+/// Whether `x` is at most the threshold, up to rounding (as of 1.05 - 1).
 fn within(size: f64, threshold: f64) -> bool {
     size <= threshold * (1.0 + 1e-9) + 1e-12
 }

@@ -1,9 +1,8 @@
 //! Operations on whole workspaces: prune, rename, combine, sort, choose channels.
 //!
-//! They mean what the operations of the same names in `pyhf.Workspace` mean. Each returns a new
-//! workspace and leaves its input as it is; where something refers to what was removed or
-//! renamed, it follows. What was done is listed in [`Edited`], and nothing that the caller did
-//! not name disappears without being told there.
+//! They do what the operations of the same names in `pyhf.Workspace` do. Each returns a new
+//! workspace and does not change its input. References to something removed or renamed are updated.
+//! [`Edited`] lists all changes, including those that the caller did not ask for by name.
 //!
 //! ```
 //! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {

@@ -1,4 +1,4 @@
-//! Removing named things and systematics without effect.
+//! Removes channels, samples and modifiers by name, and systematics without effect.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -214,7 +214,7 @@ pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Cha
     }
 }
 
-/// Settings and parameters of interest of parameters that are gone, and a word about those that
+/// Removes settings and parameters of interest of parameters that are gone, and warns about those that
 /// a removed channel or sample left unused.
 fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document, log: &mut Log) {
     for measurement in &mut document.measurements {

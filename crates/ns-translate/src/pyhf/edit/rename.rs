@@ -1,4 +1,4 @@
-//! Other names for channels, samples, modifiers and measurements.
+//! Renames channels, samples, modifiers and measurements.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
 use super::unknown::{NameKind, modifiers};
 
-/// New names by old names; all are given at the same time, so two may be swapped.
+/// New names by old names. All are applied at the same time, so that two names may be swapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rename {
     /// Channels, with their observations.
@@ -24,7 +24,7 @@ pub struct Rename {
 }
 
 impl Workspace {
-    /// Gives new names.
+    /// Applies new names.
     ///
     /// Channels, measurements and the samples of one channel must keep different names. Two
     /// modifiers may get the same one: they then share a parameter, which a warning says.
@@ -121,7 +121,7 @@ fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut 
     }
 }
 
-/// Names that two things would have.
+/// Reports names that two items would have.
 fn check_taken(document: &Document, rename: &Rename, report: &mut Report) {
     let channels = document.channels.iter().map(|c| (c.name.as_str(), format!("{}/name", c.path())));
     taken(
@@ -178,7 +178,7 @@ fn taken<'a>(
     }
 }
 
-/// Settings that would be those of one parameter.
+/// Reports settings that would belong to one parameter.
 fn check_settings(measurement: &Measurement, map: &BTreeMap<String, String>, report: &mut Report) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for setting in &measurement.config.parameters {
@@ -202,7 +202,7 @@ fn check_settings(measurement: &Measurement, map: &BTreeMap<String, String>, rep
     }
 }
 
-/// Modifiers that were independent and are not any more.
+/// Warns about modifiers that were independent and now share a parameter.
 fn note_shared(document: &Document, map: &BTreeMap<String, String>, report: &mut Report) {
     if map.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The same workspace in alphabetical order.
+//! Sorts a workspace alphabetically.
 
 use super::super::workspace::Workspace;
 

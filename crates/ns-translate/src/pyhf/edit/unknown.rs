@@ -1,4 +1,4 @@
-//! Names in a document, and complaints about names that are not there.
+//! Names in a document, and errors for names that do not exist.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::super::document::{Document, Modifier};
 use super::super::names::{list, nearest, quoted};
 use super::super::problem::Report;
 
-/// What a name is the name of.
+/// What a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     Channel,
@@ -63,7 +63,7 @@ impl NameKind {
     }
 }
 
-/// The nearest name, or all of them.
+/// Suggests the nearest name, or lists all names.
 pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("Did you mean {}?", quoted(near)),

@@ -8,10 +8,10 @@ use super::bounded::Limits;
 use super::place::FileMember;
 use crate::pyhf::error::WorkspaceError;
 
-/// Bytes of a member's header; the first one tells an archive.
+/// Bytes of a member's header. The first header identifies an archive.
 pub(super) const HEADER: usize = 512;
 
-/// Names that are kept for messages.
+/// Number of member names that are kept for messages.
 const NAMES: usize = 1000;
 
 /// Whether a file that begins with these bytes is an archive.
@@ -54,7 +54,7 @@ pub(super) fn member(
     found.ok_or_else(|| place.no_member(names))
 }
 
-/// A name without the `./` that some programs begin names with.
+/// A name without a leading `./`, which some programs add.
 fn plain(name: &str) -> &str {
     name.trim_start_matches("./").trim_start_matches('/')
 }

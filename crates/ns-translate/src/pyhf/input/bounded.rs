@@ -1,12 +1,12 @@
-//! A stream with an end: a small file can unpack to any size.
+//! Limits the size of what is read, because a small compressed file can unpack to any size.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 
-/// Most bytes that come out of compressed files.
+/// Most bytes that compressed files may unpack to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of a document. The largest published ones have a tenth of it.
+    /// Of a document. The largest published ones have a tenth of this size.
     pub(super) text: u64,
     /// Of all members of an archive together.
     pub(super) stream: u64,
@@ -16,7 +16,7 @@ impl Limits {
     pub(super) const DEFAULT: Self = Self { text: 1 << 30, stream: 1 << 32 };
 }
 
-/// Fails where more than `left` bytes are read, and says so in a flag: whoever reads may wrap the error.
+/// Fails if more than `left` bytes are read. A flag says so, because the reader may wrap the error.
 pub(super) struct Bounded<'a, R> {
     inner: R,
     left: u64,

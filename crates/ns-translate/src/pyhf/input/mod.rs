@@ -1,8 +1,8 @@
-//! Files as users name them: plain, compressed with gzip, or members of an archive.
+//! Reads files: plain, compressed with gzip, or members of an archive.
 //!
-//! What a file is, its first bytes say, not its name. An archive is named with a member of it,
-//! `archive.tar.gz:path/in/archive.json`, as HEPData publishes them. What comes out is the text of
-//! the document, so nothing that is computed from it can depend on how it was packed.
+//! The first bytes of a file decide what it is, not its name. A member of an archive is named
+//! `archive.tar.gz:path/in/archive.json`; HEPData publishes such archives. The result is the text of
+//! the document, so no later result can depend on how it was packed.
 
 mod archive;
 mod bounded;
@@ -33,7 +33,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     text(BufReader::new(file), &place, Limits::DEFAULT)
 }
 
-/// The same for what is read elsewhere, such as standard input; `name` is what messages call it.
+/// The same for another source, such as standard input; `name` is what messages call it.
 ///
 /// # Errors
 /// As [`read_file`].
@@ -41,13 +41,13 @@ pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceErro
     text(reader, &FileMember::stream(name), Limits::DEFAULT)
 }
 
-/// The file on disk that a user means: the archive where a member of one is named.
+/// The file on disk that a path refers to: the archive, if the path names a member of one.
 #[must_use]
 pub fn file_of(path: &Path) -> &Path {
     FileMember::of(path).file()
 }
 
-/// Reads to the end, through whatever packing there is.
+/// Reads to the end, and unpacks as needed.
 fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result<Vec<u8>, WorkspaceError> {
     let first = first(&mut reader, GZIP.len()).map_err(|error| place.io(error))?;
     let packed = first == GZIP;
@@ -64,14 +64,14 @@ fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result
     })
 }
 
-/// Whether a stream was compressed: what is wrong with an endless one is called by another name then.
+/// Whether a stream was compressed, which decides the error for an endless one.
 #[derive(Clone, Copy)]
 enum Pipe {
     Plain,
     Unpacked,
 }
 
-/// The text of a stream that is not compressed, or not any more.
+/// The text of a stream that is not compressed, or was unpacked.
 fn contents(
     mut reader: impl Read,
     place: &FileMember<'_>,

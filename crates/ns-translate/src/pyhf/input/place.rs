@@ -1,17 +1,17 @@
-//! What a user calls a file, and what can be wrong with it.
+//! A file or a member of an archive, as the user named it, and its errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::pyhf::error::WorkspaceError;
 
-/// Endings by which an archive that is not there is known.
+/// File extensions of archives, for names of files that do not exist.
 const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
 
-/// A file, and the member that is wanted of it.
+/// A file, and optionally one of its members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileMember<'a> {
-    /// As messages call it: file and member.
+    /// The name for messages: file and member.
     shown: &'a Path,
     file: &'a Path,
     member: Option<&'a str>,
@@ -20,8 +20,8 @@ pub(super) struct FileMember<'a> {
 }
 
 impl<'a> FileMember<'a> {
-    /// Splits at the first colon before which there is a file, or the name of an archive. A path that is a file
-    /// as it stands is not split.
+    /// Splits a path at the first colon that has an existing file, or the name of an archive, before it. The path of an existing
+    /// file is not split.
     pub(super) fn of(path: &'a Path) -> Self {
         let whole = Self { shown: path, file: path, member: None, nameable: true };
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return whole };
@@ -38,12 +38,12 @@ impl<'a> FileMember<'a> {
         split.map_or(whole, |(file, member)| Self { file: Path::new(file), member: Some(member), ..whole })
     }
 
-    /// Something that is no file.
+    /// A stream, which is not a file.
     pub(super) fn stream(name: &'a str) -> Self {
         Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
     }
 
-    /// What was in an archive, as something of its own.
+    /// The content of a member, as an input of its own.
     pub(super) fn unpacked(self) -> Self {
         Self { member: None, nameable: false, ..self }
     }
@@ -63,7 +63,7 @@ impl<'a> FileMember<'a> {
         WorkspaceError::Io { path: self.file.to_owned(), source }
     }
 
-    /// The same, or what is in it is not what it should be: then the error is not the operating system's.
+    /// The file cannot be read, or its content is not valid. In the second case the error does not come from the operating system.
     pub(super) fn io_or_damaged(&self, source: io::Error) -> WorkspaceError {
         // Errors of a compressed stream are told apart further up.
         if source.raw_os_error().is_some() || source.kind() == io::ErrorKind::FileTooLarge {
@@ -73,7 +73,7 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// What is packed cannot be unpacked.
+    /// The file cannot be unpacked.
     pub(super) fn damaged(&self, source: io::Error) -> WorkspaceError {
         if source.raw_os_error().is_some() {
             return self.io(source);
@@ -86,12 +86,12 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// The input has no end, or none that a workspace could have.
+    /// The input is endless, or longer than a workspace can be.
     pub(super) fn too_long(&self, limit: u64) -> WorkspaceError {
         WorkspaceError::TooLong { path: self.shown.to_owned(), limit }
     }
 
-    /// More comes out than is read.
+    /// The unpacked content is too large.
     pub(super) fn too_large(&self, limit: u64) -> WorkspaceError {
         let size = if limit >= 1 << 30 { format!("{} GiB", limit >> 30) } else { format!("{limit} bytes") };
         WorkspaceError::Unpack {
@@ -101,7 +101,7 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// No member of an archive is wanted.
+    /// Checks that no member is named.
     ///
     /// # Errors
     /// If one is: the file is no archive.

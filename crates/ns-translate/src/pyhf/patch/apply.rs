@@ -1,4 +1,4 @@
-//! JSON Patch operations (RFC 6902) with limits on what they can make of a document.
+//! JSON Patch operations (RFC 6902), with limits on the depth and size of the result.
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::{Pointer, PointerBuf};
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::pyhf::diagnose::explain_syntax;
 use crate::pyhf::error::WorkspaceError;
 
-/// Deepest place that an operation may write to, and deepest value it may copy: with the
-/// parser's own limit this bounds the depth of the result, and so every later recursion.
+/// Greatest depth at which an operation may write, and of a value it may copy. With the
+/// parser's own limit this bounds the depth of the result, and so of every later recursion.
 const DEEPEST: usize = 127;
 
-/// Most values that all copies of one patch may make; `copy` can double a document each time.
+/// Most values that all `copy` operations of one patch may create; each can double a document.
 const MOST_COPIED: usize = 5_000_000;
 
 /// A syntax error in a patch or patchset, with the file's name.

@@ -12,7 +12,7 @@ use crate::pyhf::mark::without_mark;
 use crate::pyhf::names::{list, quoted};
 use crate::pyhf::problem::Report;
 
-/// The file that is none.
+/// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// A patch as a user names it: a JSON Patch file, or a patchset and one of its patches.
@@ -27,8 +27,8 @@ pub struct PatchArgument {
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Paths and names may both have colons in them: the file is the longest part before a colon that is one
-    /// (or `-`, standard input), or the whole. If none is, the text is split at its first colon, unless what
+    /// Paths and names may both contain colons. The file is the longest part before a colon that is an existing file
+    /// (or `-`, standard input), or the whole text. If no such file exists, the text is split at its first colon, unless what
     /// follows looks like the rest of a path (`C:\patch.json`).
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
@@ -62,7 +62,7 @@ impl fmt::Display for PatchArgument {
 }
 
 impl PatchArgument {
-    /// Whether the file is `-`: whoever has a standard input reads it and calls [`Self::parse`].
+    /// Whether the file is `-`. The caller then reads standard input and calls [`Self::parse`].
     #[must_use]
     pub fn is_standard_input(&self) -> bool {
         self.file.as_os_str() == STANDARD_INPUT
@@ -80,7 +80,7 @@ impl PatchArgument {
         }
     }
 
-    /// The same where the file is an archive: `name` begins with that of a file in it.
+    /// The same for an archive: `name` begins with the name of a member.
     fn load_member(&self, name: &str) -> Result<Patch, WorkspaceError> {
         let mut member = name;
         loop {
@@ -96,7 +96,7 @@ impl PatchArgument {
         }
     }
 
-    /// The same for text that was read elsewhere.
+    /// The same for text that the caller has read.
     ///
     /// # Errors
     /// As [`PatchArgument::load`].

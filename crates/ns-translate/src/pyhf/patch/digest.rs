@@ -13,7 +13,7 @@ use sha2::{Sha224, Sha256, Sha384, Sha512};
 /// How a digest is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum DigestAlgorithm {
-    /// 128 bits; broken for anything but telling files apart.
+    /// 128 bits; not secure, but enough to tell files apart.
     Md5,
     /// 224 bits.
     Sha224,
@@ -27,7 +27,7 @@ pub enum DigestAlgorithm {
 }
 
 impl DigestAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 5] = [Self::Md5, Self::Sha224, Self::Sha256, Self::Sha384, Self::Sha512];
 
     /// Its name, as in Python's `hashlib`.

@@ -22,19 +22,19 @@ pub enum DigestCheck {
     /// A mismatch is an error, as in pyhf.
     #[default]
     Verify,
-    /// The patch is applied all the same.
+    /// The digests are ignored.
     Skip,
 }
 
 /// A patch that can be applied to a workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
-    /// Where it comes from: file and name, for messages.
+    /// Its origin for messages: file and name.
     origin: String,
     operations: json_patch::Patch,
     /// Digests of the workspace that it was made for: algorithm and hexadecimal text.
     digests: Vec<(String, String)>,
-    /// Warnings of how it was read.
+    /// Warnings from reading it.
     notes: Report,
 }
 
@@ -98,10 +98,10 @@ impl Patch {
         Ok(())
     }
 
-    /// Applies every operation to `workspace`. On an error it is left half patched.
+    /// Applies every operation to `workspace`. After an error `workspace` is left half patched.
     ///
     /// # Errors
-    /// [`WorkspaceError::Patch`] that names the operation which does not fit.
+    /// [`WorkspaceError::Patch`], which names the operation that failed.
     pub fn apply(&self, workspace: &mut Value) -> Result<(), WorkspaceError> {
         apply::apply(&self.operations, workspace, &self.origin)
     }

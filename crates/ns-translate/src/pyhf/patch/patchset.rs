@@ -17,7 +17,7 @@ use crate::pyhf::parse::{VERSION, object as typed_object};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::bring_patchset_into_form;
 
-/// A patchset whose patches stay text until one is chosen: published ones have hundreds.
+/// A patchset. Its patches stay text until one is chosen, because published patchsets have hundreds.
 #[derive(Debug, Clone)]
 pub struct Patchset<'a> {
     origin: String,
@@ -25,7 +25,7 @@ pub struct Patchset<'a> {
     description: String,
     digests: Vec<(String, String)>,
     members: Vec<Member<'a>>,
-    /// Warnings of how it was read.
+    /// Warnings from reading it.
     notes: Report,
 }
 
@@ -36,7 +36,7 @@ struct Member<'a> {
     operations: &'a RawValue,
 }
 
-/// A patchset as the format has it.
+/// A patchset in the form of the format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written<'a> {
@@ -54,7 +54,7 @@ struct WrittenMember<'a> {
     patch: &'a RawValue,
 }
 
-/// One that was found to be well apart from descriptive keys and a missing version.
+/// A patchset that is valid apart from descriptive keys and a missing version.
 #[derive(Deserialize)]
 struct Tolerated<'a> {
     metadata: Map<String, Value>,
@@ -129,7 +129,7 @@ impl<'a> Patchset<'a> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// What the values of a patch mean, one label each.
+    /// The labels of the values of a patch.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
@@ -141,7 +141,7 @@ impl<'a> Patchset<'a> {
         self.members.iter().map(|m| m.values.as_slice()).collect()
     }
 
-    /// What the patchset is about.
+    /// The description of the patchset.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
@@ -174,7 +174,7 @@ impl<'a> Patchset<'a> {
         })
     }
 
-    /// Checks what the types leave open.
+    /// Checks what the types do not guarantee.
     fn check(written: Written<'a>, origin: &str, report: &mut Report) -> Self {
         check_version(&written.version, report);
         if written.patches.is_empty() {
@@ -366,8 +366,8 @@ fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     }
 }
 
-/// Keys of the metadata that are not there: other ones are allowed, so they may be misspelt. None is needed to find
-/// a patch and to apply it.
+/// Warns about missing keys of the metadata, which may be misspelt, since other keys are allowed. No key is needed to find
+/// a patch and apply it.
 fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;

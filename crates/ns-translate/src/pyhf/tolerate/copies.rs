@@ -1,9 +1,9 @@
-//! Things that are written twice with the same content: one is kept, with a warning.
+//! Removes items that occur twice with the same content: one is kept, with a warning.
 //!
 //! pyhf keeps tables by name and type, and so applies two equal modifiers once, counts two equal samples, channels
 //! and observations once, and reads the first of two measurements. Two shapesys or two settings of one
-//! name it refuses even if they are equal; they are read alike here. Where the two differ, both stay, and the rules
-//! refuse them.
+//! name it refuses even if they are equal; here they are treated like other copies. Where the two differ, both are kept, and
+//! the rules report an error.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::pyhf::document::{
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Keeps the first of each group of equal things of one name. Positions stay those of the file.
+/// Keeps the first of each group of equal items of one name. Positions stay those of the file.
 pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     let mut gathered = Gathered::default();
     for channel in &mut document.channels {
@@ -135,7 +135,7 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// pyhf knows copies by their names, except that it takes no shapesys name twice.
+/// pyhf identifies copies by their names, except that it refuses a shapesys name that is used twice.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
@@ -144,7 +144,7 @@ fn has_shapesys(sample: &Sample) -> bool {
     sample.modifiers.iter().any(|m| m.effect.kind() == ModifierType::ShapeSys)
 }
 
-/// Removes what equals the first of its name; `tell` hears of each with that first one.
+/// Removes items that equal the first one of their name. `tell` is called with each of them and that first one.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),
@@ -178,7 +178,7 @@ fn keep_first<T>(
     });
 }
 
-/// Modifiers go by name and type.
+/// Modifiers are identified by name and type.
 fn modifier_key(modifier: &Modifier) -> (&String, u8) {
     (&modifier.name, modifier.effect.kind() as u8)
 }

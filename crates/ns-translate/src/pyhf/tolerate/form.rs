@@ -1,4 +1,4 @@
-//! A tree of another form than the format's, changed into it where that has one meaning only.
+//! Corrects deviations from the format that can have only one meaning.
 
 use serde_json::{Map, Value, json};
 
@@ -8,14 +8,14 @@ use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Keys that describe and mean nothing for the model, wherever they stand.
+/// Descriptive keys, which have no effect on the model, anywhere in the file.
 const DESCRIPTIVE: [&str; 4] = ["$schema", "comment", "description", "metadata"];
 
 /// The keys of a workspace apart from its version.
 const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
 
-/// Drops descriptions, adds what can only be one thing, and puts single numbers into lists, each with a warning.
-/// Anything else is left for the reader to refuse. No element of an array moves, so paths stay those of the file.
+/// Removes descriptions, adds missing values that can only be one thing, and puts single numbers into lists, each with a
+/// warning. The reader refuses any other deviation. No element of an array moves, so paths stay those of the file.
 pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     drop_descriptions(document, &mut String::new(), &mut gathered);
@@ -44,7 +44,7 @@ pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// The elements of an array; none of anything else.
+/// The elements of an array; none if the value is something else.
 fn items(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
     let items = value.and_then(Value::as_array_mut);
     items.into_iter().flatten()
@@ -83,7 +83,7 @@ fn drop_descriptions(value: &mut Value, path: &mut String, gathered: &mut Gather
     }
 }
 
-/// There is only one version. Other unknown keys may be a misspelt one.
+/// Adds the version, since there is only one. If there are unknown keys, one may be a misspelt version.
 fn add_version(document: &mut Value, gathered: &mut Gathered) {
     let Value::Object(map) = document else { return };
     if !has_only(map, &CONTENTS) || map.len() < CONTENTS.len() {
@@ -102,7 +102,7 @@ fn has_only(map: &Map<String, Value>, known: &[&str]) -> bool {
     map.keys().all(|key| known.contains(&key.as_str()))
 }
 
-/// Data that can only be null, and single numbers instead of lists.
+/// Adds data that can only be null, and turns single numbers into lists.
 fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     let Some(kind) = modifier.get("type").and_then(Value::as_str).and_then(ModifierType::from_name) else {
         return;

@@ -1,14 +1,14 @@
-//! One warning for what is the same in many places.
+//! Gathers equal problems in many places into one warning.
 
 use std::collections::HashMap;
 
 use crate::pyhf::problem::Report;
 
-/// Places named beside the first one.
+/// Number of places that are named besides the first one.
 const NAMED: usize = 3;
 
-/// Warnings by kind, in the order in which the kinds came up: what a program does in one place of a file, it does
-/// in hundreds.
+/// Warnings by kind, in the order of their first occurrence. A program that wrote something in one place of a file usually
+/// wrote it in hundreds.
 #[derive(Default)]
 pub(crate) struct Gathered {
     kinds: Vec<WarningKind>,
@@ -25,7 +25,7 @@ struct WarningKind {
 }
 
 impl Gathered {
-    /// Notes a place; `say` gives message and remedy for the first one of its kind.
+    /// Adds a place; `say` gives message and remedy for the first one of its kind.
     pub(crate) fn note(&mut self, kind: &'static str, path: String, say: impl FnOnce() -> (String, String)) {
         if let Some(known) = self.by_name.get(kind).and_then(|&i| self.kinds.get_mut(i)) {
             known.n_others += 1;
@@ -39,7 +39,7 @@ impl Gathered {
         self.kinds.push(WarningKind { path, message, remedy, others: Vec::new(), n_others: 0 });
     }
 
-    /// Hands the warnings over.
+    /// Adds the warnings to `report`.
     pub(crate) fn tell(self, report: &mut Report) {
         for WarningKind { path, mut message, remedy, others, n_others } in self.kinds {
             if n_others > 0 {

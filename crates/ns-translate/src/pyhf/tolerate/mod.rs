@@ -1,9 +1,9 @@
-//! What is no part of the format but has one meaning only: read as what is meant, with a warning.
+//! Accepts deviations from the format that can have only one meaning, with a warning.
 //!
-//! Files of other programs, and of people, have descriptions, leave out what can only be one thing, or write a
-//! single number for a list of one. [`bring_into_form`] changes the tree of such a file into what the format
-//! asks for; the strict reader then judges the result, so nothing else gets in this way.
-//! [`remove_copies`] drops what is written twice with the same content.
+//! Some files contain descriptions, leave out a value that can only be one thing, or write a single number for a
+//! list of one. [`bring_into_form`] changes the tree of such a file into what the format
+//! asks for. The strict reader then checks the result, so that no other deviation is accepted.
+//! [`remove_copies`] removes items that occur twice with the same content.
 
 mod copies;
 mod form;

@@ -7,11 +7,11 @@ use crate::pyhf::names::quoted;
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Keys that describe. `metadata` is part of the format here, and may hold whatever it likes.
+/// Descriptive keys. `metadata` is part of the format here, and may hold anything.
 const DESCRIPTIVE: [&str; 3] = ["$schema", "comment", "description"];
 
-/// Drops descriptions and adds the only version there is, each with a warning. Anything else is left for the reader
-/// to refuse.
+/// Removes descriptions and adds the only version there is, each with a warning. The reader refuses any other
+/// deviation.
 pub(crate) fn bring_patchset_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     let Value::Object(map) = document else { return };

@@ -1,7 +1,7 @@
-//! How much each parameter bends the expected yields.
+//! How nonlinear the effect of each parameter on the expected yields is.
 //!
-//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, is what makes second minima: the likelihood along a parameter
-//! is a parabola without it.
+//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, causes second minima: without it the likelihood along a parameter
+//! is nearly a parabola.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use ns_core::{Effect, Model};
 /// curvature of its constraint. Residuals are a few standard deviations at most, so the
 /// asymmetric part of its effect, summed over bins in units of the statistical error,
 /// must reach at least this.
-const LEAST_BEND: f64 = 0.05;
+const LEAST_NONLINEARITY: f64 = 0.05;
 
-/// From this sum over all parameters on, in the same units, second minima are common: tens of parameters can bend
+/// If the sum over all parameters, in the same units, exceeds this, second minima are common: tens of parameters can act
 /// together.
-const MUCH_BEND: f64 = 8.0;
+const STRONG_NONLINEARITY: f64 = 8.0;
 
 /// The asymmetric parts of all effects.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bends {
+pub(crate) struct Nonlinearity {
     /// Per parameter, summed over bins in units of the statistical error.
     pub(crate) amount: Vec<f64>,
-    /// Per parameter, the range of its `shifts`; empty below [`LEAST_BEND`].
+    /// Per parameter, the range of its `shifts`; empty below [`LEAST_NONLINEARITY`].
     ranges: Vec<(usize, usize)>,
     /// Bin and asymmetric part in events, summed over samples, all other factors at 1.
     shifts: Vec<(u32, f64)>,
 }
 
-impl Bends {
+impl Nonlinearity {
     pub(super) fn new(model: &Model) -> Self {
         let n = model.parameters.len();
         let mut amount = vec![0.0; n];
@@ -61,30 +61,30 @@ impl Bends {
                 shifts[p].extend(bins.map(|(b, s)| ((channel.first_bin + b) as u32, *s)));
             }
         }
-        let mut bends = Self { amount, ..Self::default() };
-        for (shifts, amount) in shifts.into_iter().zip(&bends.amount) {
-            let from = bends.shifts.len();
-            if *amount > LEAST_BEND {
-                bends.shifts.extend(shifts);
+        let mut nonlinearity = Self { amount, ..Self::default() };
+        for (shifts, amount) in shifts.into_iter().zip(&nonlinearity.amount) {
+            let from = nonlinearity.shifts.len();
+            if *amount > LEAST_NONLINEARITY {
+                nonlinearity.shifts.extend(shifts);
             }
-            bends.ranges.push((from, bends.shifts.len()));
+            nonlinearity.ranges.push((from, nonlinearity.shifts.len()));
         }
-        bends
+        nonlinearity
     }
 
-    /// Whether a parameter bends enough for a second minimum between smooth pieces.
-    pub(super) fn is_bendable(&self, p: usize) -> bool {
-        self.amount[p] > LEAST_BEND
+    /// Whether a parameter is nonlinear enough for a second minimum under smooth codes.
+    pub(super) fn is_nonlinear(&self, p: usize) -> bool {
+        self.amount[p] > LEAST_NONLINEARITY
     }
 
-    /// Whether all parameters together bend much.
-    pub(super) fn is_much(&self) -> bool {
-        self.amount.iter().sum::<f64>() > MUCH_BEND
+    /// Whether the model as a whole is strongly nonlinear.
+    pub(super) fn is_strong(&self) -> bool {
+        self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// What the data have to gain from the bend of a parameter: `sum_b r_b A_b` with the derivative `r_b` of `-ln L` by the
-    /// expected yield and the asymmetric part `A_b`. Times the second derivative of the interpolation this is
-    /// the curvature that may beat that of the constraint, 1.
+    /// The slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with the derivative `r_b` of `-ln L` by
+    /// the expected yield and the asymmetric part `A_b`. Times the second derivative of the interpolation this is
+    /// the curvature that may exceed that of the constraint, 1.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

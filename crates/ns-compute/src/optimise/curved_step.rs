@@ -1,10 +1,10 @@
-//! Rejected steps bent back into a curved valley.
+//! Corrects rejected steps so that they follow a curved valley.
 //!
 //! Products of free factors over bins with millions of entries make valleys whose walls are
-//! steeper than their floor by many orders: a straight step leaves them at once, and a line search
-//! along it crawls. What the data see is the expectation, so the step is bent until the
-//! expectation lands where the linear model meant it to, each time by the displacement that
-//! undoes the difference at least cost. This is the geodesic correction of Transtrum
+//! steeper than their floor by many orders of magnitude. A straight step leaves them at once, and a line search
+//! along it is very slow. The data only see the expected yields, so the step is corrected until the
+//! expected yields are those that the linear model predicted, each time by the displacement that
+//! removes the difference at least cost. This is the geodesic correction of Transtrum
 //! and Sethna (arXiv:1201.5885), iterated, with a difference of expectations in place of the
 //! second derivative along the step.
 
@@ -24,7 +24,7 @@ const SHORT: f64 = 1e-3;
 /// Moves `worker.trial`, a rejected point on the step from `theta`, back into the valley; returns
 /// its likelihood once that is at most `target`. The scratch is left at another point than
 /// `theta`, and the factor is another one.
-pub(super) fn bend(
+pub(super) fn curve_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
     theta: &[f64],
