@@ -315,7 +315,7 @@ mod tests {
         let source =
             ToySource { parameters: Vec::new(), seed: 0, hypothesis: 0, main, auxiliary: Vec::new() };
         let wanted = OutcomeParts { uncertainties, covariance: false };
-        Toys { source: Arc::new(source), fits: Vec::new(), wanted }
+        Toys { of: Data::observed(), source: Arc::new(source), fits: Vec::new(), wanted }
     }
 
     #[test]
