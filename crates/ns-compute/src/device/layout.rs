@@ -232,7 +232,7 @@ structures! {
         lock: i32,
     }
 
-    /// What a block is at, in BLOCK_DATA; of the kernels alone.
+    /// The progress of a block, in BLOCK_DATA; of the kernels alone.
     BlockProgress {
         item: i32,
         /// The start that is taken, -1 if there is none, and whose round it is of; the round, -1 for the first descent, and its

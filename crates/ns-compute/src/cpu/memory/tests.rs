@@ -27,16 +27,18 @@ fn least(threads: usize) -> u64 {
     8 * (held.plan + held.thread * threads) as u64
 }
 
-fn tasks(session: &CpuSession) -> Vec<FitTask> {
+fn tasks() -> Vec<FitTask> {
     let point: Vec<f64> = model().parameters.iter().map(|p| p.init).collect();
     let fits = vec![FitRequest { search: Search::Local, ..FitRequest::default() }];
-    let drawn = Drawn { source: session.toy_source(&point, &Data::observed(), 7, 0).unwrap(), toys: 0..300 };
+    // Of a session without a limit: the expected yields of a source need memory too.
+    let source = open(None, 1).unwrap().toy_source(&point, &Data::observed(), 7, 0).unwrap();
+    let drawn = Drawn { source, toys: 0..300 };
     vec![FitTask { data: drawn.into(), fits: fits.clone() }, FitTask { data: Data::observed(), fits }]
 }
 
 fn run(session: &CpuSession) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    session.fit_batch(&tasks(session), ALL, Control::default(), &mut outcomes).unwrap();
+    session.fit_batch(&tasks(), ALL, Control::default(), &mut outcomes).unwrap();
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
 
@@ -44,7 +46,7 @@ fn run(session: &CpuSession) -> Vec<String> {
 fn a_limit_makes_batches_smaller_and_changes_no_result() {
     let (free, little) = (open(None, 2).unwrap(), open(Some(least(2) + 50_000), 2).unwrap());
     let ((usual, toys), (fewer, fewer_toys)) =
-        (free.batch(&tasks(&free), ALL).unwrap(), little.batch(&tasks(&little), ALL).unwrap());
+        (free.batch(&tasks(), ALL).unwrap(), little.batch(&tasks(), ALL).unwrap());
     assert!(
         toys == TOYS_PER_UNIT && fewer_toys < 10 && fewer < 20 && usual > 1000,
         "{fewer} and {fewer_toys}"
@@ -58,9 +60,9 @@ fn what_does_not_fit_at_all_is_refused_with_the_least_that_would_do() {
     assert!(matches!(error, SessionError::MemoryLimit { needed, .. } if needed == least(4)), "{error:?}");
     assert!(error.to_string().contains("--memory") && error.to_string().contains("--threads"), "{error}");
     let full = open(Some(least(1)), 1).unwrap();
-    let error = full.batch(&tasks(&full), ALL).unwrap_err();
+    let error = full.batch(&tasks(), ALL).unwrap_err();
     let SessionError::MemoryLimit { needed, .. } = error else { unreachable!("{error:?}") };
-    assert!(open(Some(needed), 1).unwrap().batch(&tasks(&full), ALL).is_ok());
+    assert!(open(Some(needed), 1).unwrap().batch(&tasks(), ALL).is_ok());
     assert!(matches!(open(Some(1), 1), Err(SessionError::MemoryLimit { .. })));
 }
 

@@ -285,7 +285,7 @@ fn a_lost_device_is_lost_until_it_is_opened_anew() {
         drop(buffer);
         drop(backend);
         let backend = super::backend(0).unwrap();
-        let buffer = Buffer::holding(&backend, &[1, 2, 3]).unwrap();
+        let buffer = Buffer::holding(&backend, &[1_u8, 2, 3]).unwrap();
         backend.read(buffer.start(), &mut back[..3]).unwrap();
         assert_eq!(back[..3], [1, 2, 3]);
     });
