@@ -124,7 +124,8 @@ pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
     for (name, value) in kept.get_item(1)?.extract::<Vec<(String, f64)>>()? {
         options = options.fix(name, value);
     }
-    let (values, named): (Option<Vec<f64>>, Option<Vec<(String, f64)>>) = kept.get_item(2)?.extract()?;
+    type Values = (Option<Vec<f64>>, Option<Vec<(String, f64)>>);
+    let (values, named): Values = kept.get_item(2)?.extract()?;
     options.start = values.map(Point::Values).or(named.map(Point::ByName));
     Ok(options)
 }

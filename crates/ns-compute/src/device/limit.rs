@@ -19,7 +19,7 @@ pub(super) struct Limited {
 
 impl Limited {
     /// `backend` itself without a limit.
-    pub(super) fn new(backend: Arc<dyn Backend>, device: Device, limit: Option<u64>) -> Arc<dyn Backend> {
+    pub(super) fn around(backend: Arc<dyn Backend>, device: Device, limit: Option<u64>) -> Arc<dyn Backend> {
         let Some(limit) = limit else { return backend };
         let properties = backend.properties().clone();
         let properties = Properties { memory: properties.memory.min(limit), ..properties };

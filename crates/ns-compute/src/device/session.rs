@@ -73,7 +73,7 @@ impl GpuSession {
         backend: Arc<dyn Backend>,
         device: Device,
     ) -> Result<Self, SessionError> {
-        let backend = Limited::new(backend, device, cpu.memory_limit);
+        let backend = Limited::around(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
         let plan = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;

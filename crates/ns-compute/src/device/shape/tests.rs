@@ -27,7 +27,7 @@ const MEMORY: usize = 4 << 20;
 /// A device with little memory and many multiprocessors.
 fn little() -> Arc<dyn Backend> {
     let properties = Properties { multiprocessors: 1000, ..Host::new().properties().clone() };
-    Limited::new(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
+    Limited::around(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
 }
 
 /// A model that devices take, on one with enough memory and on one with little.
