@@ -92,7 +92,7 @@ pub struct Execution {
     pub precision: Precision,
     /// Most bytes that a session may take for the compiled model, the working memory of its threads and the batches under way:
     /// of the memory of the host, and of each GPU's. Batches get smaller to keep to it, and no result depends on that; what does not fit
-    /// at all is refused ([`SessionError::MemoryLimit`]). Results that were handed over do not count. `None`: no limit.
+    /// at all is refused (`SessionError::MemoryLimit`). Results that were handed over do not count. `None`: no limit.
     pub memory_limit: Option<u64>,
 }
 

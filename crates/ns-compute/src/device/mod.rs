@@ -1,7 +1,7 @@
 //! Compiled models on GPUs.
 //!
 //! Everything here is for GPUs of all makers: what goes up, in which batches, what comes back, how several devices share work. A
-//! maker's own part is a [`Backend`](backend::Backend), in a folder of its own: `cuda` for NVIDIA, and `host` for the kernels compiled
+//! maker's own part is a `Backend`, in a folder of its own: `cuda` for NVIDIA, and `host` for the kernels compiled
 //! for the CPU, which tests use.
 
 mod arena;
