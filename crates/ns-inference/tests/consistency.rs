@@ -53,6 +53,12 @@ fn minos_goes_where_the_profile_goes_to_a_lower_valley() {
 }
 
 #[test]
+fn tiny_models_with_a_minimum_at_their_bounds_are_searched_there() {
+    hold_at(Depth::Part, "the free fit", &[8301, 13250]);
+    hold_at(Depth::Part, "uncertainty", &[8301]);
+}
+
+#[test]
 fn points_and_crossings_of_scans_are_those_of_single_fits() {
     hold("scan", &[5, 11, 39, 184, 436, 724, 868]);
 }

@@ -26,6 +26,32 @@ fn json_in_a_pipe() {
 }
 
 #[test]
+fn a_search_looks_further_than_a_lesser_one_and_never_ends_above_it() {
+    let nonlinear = fixture("strongly_bent.json");
+    let of = |search: &str| {
+        let found = json(&run(&["fit", "-i", &nonlinear, "--search", search]));
+        (found["n_iter"].as_u64().unwrap(), found["twice_nll"].as_f64().unwrap())
+    };
+    let (local, standard, thorough) = (of("local"), of("standard"), of("thorough"));
+    assert!(local.0 < standard.0 && standard.0 < thorough.0, "{local:?} {standard:?} {thorough:?}");
+    assert!(standard.1 <= local.1 && thorough.1 <= standard.1, "{local:?} {standard:?} {thorough:?}");
+    let wrong = shown(&fit(&["--search", "harder"]));
+    assert!(
+        wrong.starts_with("exit 2") && wrong.contains("use \"local\", \"standard\" or \"thorough\""),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn a_file_without_its_flag_gets_a_remedy() {
+    let refused = shown(&run(&["fit", &fixture("simple_workspace.json")]));
+    assert!(
+        refused.starts_with("exit 2") && refused.contains("write '--input' or '-i' before the file"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn fixed_parameters_and_minos() {
     let all = fixture("all_modifiers.json");
     let first = json(&run(&["fit", "-i", &all]));
