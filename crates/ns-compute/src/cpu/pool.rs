@@ -53,14 +53,23 @@ impl Pool {
     /// # Errors
     /// If they cannot be started.
     pub(crate) fn of(helpers: usize) -> Result<Arc<Self>, SessionError> {
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.retain(|pool| pool.strong_count() > 0);
-        if let Some(pool) = pools.iter().filter_map(Weak::upgrade).find(|pool| pool.helpers == helpers) {
+        if let Some(pool) = Self::known(helpers, None) {
             return Ok(pool);
         }
-        let pool = Arc::new(Self { helpers, resting: Mutex::new(vec![Started::new(helpers)?]) });
-        pools.push(Arc::downgrade(&pool));
-        Ok(pool)
+        // Threads start outside the lock: a fork in the meantime would leave it locked in the child.
+        let new = Arc::new(Self { helpers, resting: Mutex::new(vec![Started::new(helpers)?]) });
+        Ok(Self::known(helpers, Some(&new)).unwrap_or(new))
+    }
+
+    /// The pool of `helpers` threads that sessions use; without one, `new` becomes it.
+    fn known(helpers: usize, new: Option<&Arc<Self>>) -> Option<Arc<Self>> {
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        let known = pools.iter().filter_map(Weak::upgrade).find(|pool| pool.helpers == helpers);
+        if let (None, Some(new)) = (&known, new) {
+            pools.push(Arc::downgrade(new));
+        }
+        known
     }
 
     /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all have finished.
