@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the top-level modules of each crate do not depend on each other in circles.
 
-    scripts/check_layers.py             every crate in `crates`
+    scripts/check_layers.py             every crate in `crates` and `bindings`
     scripts/check_layers.py FOLDER...   the crates in these folders
 
 Reads paths that begin with `crate::` or `super::` in `src`. A name that `lib.rs` or `main.rs` re-exports counts as the
@@ -104,7 +104,7 @@ def circles(found: dict[tuple[str, str], str]) -> list[list[str]]:
 
 
 def main(arguments: list[str]) -> int:
-    folders = [pathlib.Path(name) for name in arguments] or sorted(ROOT.glob("crates/*"))
+    folders = [pathlib.Path(name) for name in arguments] or sorted([*ROOT.glob("crates/*"), *ROOT.glob("bindings/*")])
     bad = False
     for folder in folders:
         found = dependencies(folder / "src")

@@ -3,18 +3,19 @@
 use std::time::Instant;
 
 use ns_core::{Control, Session};
-use ns_inference::report::{Part, Report};
+use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{FitOptions, InferenceError, Work};
-use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyDict;
+use pyo3::{IntoPyObjectExt, PyClass};
 use serde::Serialize;
 
-use crate::device::{Opened, execution};
+use crate::device::execution;
 use crate::error::inference_error;
 use crate::model::Model;
 use crate::options;
+use crate::pickle::{Reduced, restorer, written};
 use crate::plain::dictionary;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
@@ -37,7 +38,7 @@ macro_rules! result_class {
         $crate::analysis::result_methods! { $name { $($key)* }, {
             /// What `pickle` and `copy` keep.
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
-                $crate::pickle::of_record(py, stringify!($name), &self.0, py.None())
+                self.0.reduced(py, stringify!($name), py.None())
             }
         } }
     };
@@ -85,6 +86,68 @@ macro_rules! result_methods {
 }
 pub(crate) use result_methods;
 
+/// The methods of a class whose `inner` is a result of the library, `ran` what ran and `parts()` what people read: keys of
+/// `inner` with their types, those of `ran`, and further methods.
+macro_rules! inner_methods {
+    ($name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }, { $($methods:tt)* }) => {
+        #[pymethods]
+        impl $name {
+            $($(#[$doc])*
+            #[getter]
+            fn $key(&self) -> $kind {
+                Clone::clone(&self.inner.$key)
+            })*
+
+            /// Where it ran.
+            #[getter]
+            fn device(&self) -> Option<&str> {
+                self.ran.device.as_deref()
+            }
+
+            /// Why it ran there, where `auto` chose.
+            #[getter]
+            fn device_reason(&self) -> Option<&str> {
+                self.ran.device_reason.as_deref()
+            }
+
+            /// How the fits of a GPU compare with the CPU's, or None.
+            #[getter]
+            fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::plain::plain(py, &self.ran.gpu_check)
+            }
+
+            /// Interpolation codes, in words.
+            #[getter]
+            fn interpolation(&self) -> Option<&str> {
+                self.ran.interpolation.as_deref()
+            }
+
+            /// Fingerprint of the likelihood.
+            #[getter]
+            fn model_digest(&self) -> Option<&str> {
+                self.ran.model_digest.as_deref()
+            }
+
+            /// Seconds of wall time.
+            #[getter]
+            fn wall_s(&self) -> Option<f64> {
+                self.ran.wall_s
+            }
+
+            fn __repr__(&self) -> String {
+                $crate::table::text(&self.parts())
+            }
+
+            fn _repr_html_(&self) -> String {
+                $crate::table::html(&self.parts())
+            }
+
+            $($methods)*
+        }
+    };
+}
+pub(crate) use inner_methods;
+
 /// The keyword arguments that all analyses share.
 pub(crate) struct Common<'a, 'py> {
     pub(crate) device: &'a str,
@@ -118,6 +181,22 @@ impl Common<'_, '_> {
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
         parts: impl FnOnce(&T) -> Vec<Part>,
     ) -> PyResult<Record> {
+        let (result, ran) = self.ran(py, model, work, analysis)?;
+        let parts = parts(&result);
+        record(py, model, result, ran, parts)
+    }
+
+    /// The same for results that are not [`Record`]s, with what ran.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub(crate) fn ran<T: Send>(
+        &self,
+        py: Python<'_>,
+        model: &Model,
+        work: Work,
+        analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
+    ) -> PyResult<(T, RunInfo)> {
         let started = Instant::now();
         let opened = model.open(py, &execution(self.device, self.threads)?, work)?;
         let session = opened.session.as_ref();
@@ -128,7 +207,7 @@ impl Common<'_, '_> {
         let short = few_fits && matches!(progress, Progress::Silent) && core.parameters.len() <= SHORT_FIT;
         let result = if short { run_short(py, work)? } else { run(py, &progress, work)? }
             .map_err(|error| inference_error(&error))?;
-        record(py, model, opened, started, &result, parts(&result))
+        Ok((result, model.ran(opened, started)))
     }
 
     /// The same for analyses that count what is done when they are stopped: the exception then has the result
@@ -157,7 +236,8 @@ impl Common<'_, '_> {
             (_, Some(error)) => return Err(error.clone_ref(py)),
             (None, None) => return Err(without_result()),
         };
-        let record = record(py, model, opened, started, &result, parts(&result))?;
+        let parts = parts(&result);
+        let record = record(py, model, result, model.ran(opened, started), parts)?;
         let object = Py::new(py, wrap(record))?;
         match raised {
             None => Ok(object),
@@ -176,12 +256,10 @@ impl Common<'_, '_> {
 fn record(
     py: Python<'_>,
     model: &Model,
-    opened: Opened,
-    started: Instant,
-    result: &impl Serialize,
+    result: impl Serialize,
+    ran: RunInfo,
     mut parts: Vec<Part>,
 ) -> PyResult<Record> {
-    let ran = model.ran(opened, started);
     parts.push(ran.closing(&model.inner.measurement));
     Record::new(py, Report { result, ran, parts })
 }
@@ -201,5 +279,20 @@ impl Record {
     /// If Python refuses.
     pub(crate) fn new(py: Python<'_>, report: Report<impl Serialize>) -> PyResult<Self> {
         Ok(Self { values: dictionary(py, &report)?.unbind(), parts: report.parts })
+    }
+
+    /// What `pickle` and `copy` keep of a result of this class, and of what else it holds.
+    ///
+    /// # Errors
+    /// If Python refuses.
+    pub(crate) fn reduced<'py>(
+        &self,
+        py: Python<'py>,
+        class: &str,
+        more: impl IntoPyObject<'py>,
+    ) -> PyResult<Reduced<'py>> {
+        let more = more.into_bound_py_any(py)?;
+        let arguments = (class, self.values.bind(py), written(&self.parts)?, more).into_pyobject(py)?;
+        Ok((restorer(py, "_result")?, arguments))
     }
 }

@@ -1,7 +1,5 @@
 //! `nextstat.fit_batch`: many data sets, one call.
 
-use std::time::Instant;
-
 use ns_inference::present::significant;
 use ns_inference::report::{Part, RunInfo, Table};
 use ns_inference::{BatchFit, FitOptions, Work};
@@ -10,39 +8,38 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::analysis::Common;
 use crate::arrays::{array, datasets as read_datasets, or_nan};
-use crate::device::execution;
-use crate::error::inference_error;
 use crate::model::Model;
-use crate::pickle::{Reduced, restorer};
+use crate::pickle::{Reduced, attributes};
 use crate::plain::plain;
 use crate::whole::whole;
-use crate::work::{Progress, run};
 use crate::{load, options, table};
 
-/// Fits of many data sets: one row each, in their order. A row whose fit has no result is NaN and
-/// has its reason in `errors`.
-#[pyclass(frozen, module = "nextstat", get_all)]
-pub(crate) struct BatchResult {
-    parameter_names: Vec<String>,
-    bestfit: Py<PyArrayDyn<f64>>,
-    uncertainties: Option<Py<PyArrayDyn<f64>>>,
-    covariance: Option<Py<PyArrayDyn<f64>>>,
-    nll: Py<PyArray1<f64>>,
-    twice_nll: Py<PyArray1<f64>>,
-    converged: Py<PyArray1<bool>>,
-    edm: Py<PyArray1<f64>>,
-    n_iter: Py<PyArray1<i64>>,
-    errors: Vec<Option<String>>,
-    n_converged: usize,
-    n_error: usize,
-    device: Option<String>,
-    device_reason: Option<String>,
-    gpu_check: Py<PyAny>,
-    interpolation: Option<String>,
-    model_digest: Option<String>,
-    warnings: Vec<String>,
-    wall_s: Option<f64>,
+attributes! {
+    /// Fits of many data sets: one row each, in their order. A row whose fit has no result is NaN and
+    /// has its reason in `errors`.
+    BatchResult, _batch {
+        parameter_names: Vec<String>,
+        bestfit: Py<PyArrayDyn<f64>>,
+        uncertainties: Option<Py<PyArrayDyn<f64>>>,
+        covariance: Option<Py<PyArrayDyn<f64>>>,
+        nll: Py<PyArray1<f64>>,
+        twice_nll: Py<PyArray1<f64>>,
+        converged: Py<PyArray1<bool>>,
+        edm: Py<PyArray1<f64>>,
+        n_iter: Py<PyArray1<i64>>,
+        errors: Vec<Option<String>>,
+        n_converged: usize,
+        n_error: usize,
+        device: Option<String>,
+        device_reason: Option<String>,
+        gpu_check: Py<PyAny>,
+        interpolation: Option<String>,
+        model_digest: Option<String>,
+        warnings: Vec<String>,
+        wall_s: Option<f64>,
+    }
 }
 
 /// Fits every data set with the same options.
@@ -68,29 +65,21 @@ pub(crate) fn fit_batch(
     progress: Option<&Bound<'_, PyAny>>,
     bounds: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<BatchResult> {
-    let started = Instant::now();
     let model = load::model(py, model)?;
     let model = model.get();
     let (data, batch) = read_datasets(&model.inner, datasets)?;
     if batch.is_none() {
         return Err(PyValueError::new_err("datasets must have two dimensions, one row per data set"));
     }
-    let mut wanted = FitOptions::default()
-        .uncertainties(uncertainties)
-        .covariance(covariance && uncertainties)
-        .search(options::search(search)?);
-    wanted = options::fixed(wanted, fixed)?;
-    wanted = options::init(wanted, &model.inner, init)?;
+    let common = Common { device, threads, data: None, asimov: None, fixed, init, progress };
+    let wanted = common.fit_options(model)?;
+    let wanted = wanted.search(options::search(search)?).covariance(covariance).uncertainties(uncertainties);
     let bounds = crate::bounds::bounds(&model.inner, bounds)?;
     let fits = batch.map_or(1, |n| n as u64);
-    let opened = model.open(py, &execution(device, threads)?, Work::Batch { fits })?;
-    let session = opened.session.as_ref();
-    let core = &model.inner;
-    let batch = run(py, &Progress::read(progress)?, |control| {
+    let (batch, ran) = common.ran(py, model, Work::Batch { fits }, |core, session, control| {
         ns_inference::fit_batch_within(core, session, data, &bounds, &wanted, control)
-    })?
-    .map_err(|error| inference_error(&error))?;
-    BatchResult::new(py, batch, &wanted, model, model.ran(opened, started))
+    })?;
+    BatchResult::new(py, batch, &wanted, model, ran)
 }
 
 impl BatchResult {
@@ -193,33 +182,6 @@ impl BatchResult {
     }
 }
 
-/// A batch again.
-#[pyfunction]
-pub(crate) fn _batch(attributes: &Bound<'_, PyDict>) -> PyResult<BatchResult> {
-    let of = |key: &str| attributes.as_any().get_item(key);
-    Ok(BatchResult {
-        parameter_names: of("parameter_names")?.extract()?,
-        bestfit: of("bestfit")?.extract()?,
-        uncertainties: of("uncertainties")?.extract()?,
-        covariance: of("covariance")?.extract()?,
-        nll: of("nll")?.extract()?,
-        twice_nll: of("twice_nll")?.extract()?,
-        converged: of("converged")?.extract()?,
-        edm: of("edm")?.extract()?,
-        n_iter: of("n_iter")?.extract()?,
-        errors: of("errors")?.extract()?,
-        n_converged: of("n_converged")?.extract()?,
-        n_error: of("n_error")?.extract()?,
-        device: of("device")?.extract()?,
-        device_reason: of("device_reason")?.extract()?,
-        gpu_check: of("gpu_check")?.extract()?,
-        interpolation: of("interpolation")?.extract()?,
-        model_digest: of("model_digest")?.extract()?,
-        warnings: of("warnings")?.extract()?,
-        wall_s: of("wall_s")?.extract()?,
-    })
-}
-
 /// A row, or NaN where there is none.
 fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
     let end = column.len() + width;
@@ -231,27 +193,7 @@ fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
 impl BatchResult {
     /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let dict = PyDict::new(py);
-        dict.set_item("parameter_names", &self.parameter_names)?;
-        dict.set_item("bestfit", &self.bestfit)?;
-        dict.set_item("uncertainties", &self.uncertainties)?;
-        dict.set_item("covariance", &self.covariance)?;
-        dict.set_item("nll", &self.nll)?;
-        dict.set_item("twice_nll", &self.twice_nll)?;
-        dict.set_item("converged", &self.converged)?;
-        dict.set_item("edm", &self.edm)?;
-        dict.set_item("n_iter", &self.n_iter)?;
-        dict.set_item("errors", &self.errors)?;
-        dict.set_item("n_converged", self.n_converged)?;
-        dict.set_item("n_error", self.n_error)?;
-        dict.set_item("device", &self.device)?;
-        dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", &self.gpu_check)?;
-        dict.set_item("interpolation", &self.interpolation)?;
-        dict.set_item("model_digest", &self.model_digest)?;
-        dict.set_item("warnings", &self.warnings)?;
-        dict.set_item("wall_s", self.wall_s)?;
-        Ok((restorer(py, "_batch")?, (dict,).into_pyobject(py)?))
+        self.reduced(py)
     }
 
     fn __len__(&self) -> usize {
@@ -268,8 +210,7 @@ impl BatchResult {
 
     /// Everything as plain Python data; None for what does not exist.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("parameter_names", &self.parameter_names)?;
+        let dict = self.attributes(py)?;
         dict.set_item("bestfit", table::rows(py, self.bestfit.bind(py))?)?;
         let matrix = self.uncertainties.as_ref().map(|m| table::rows(py, m.bind(py))).transpose()?;
         dict.set_item("uncertainties", matrix)?;
@@ -286,16 +227,6 @@ impl BatchResult {
         }
         dict.set_item("converged", self.converged.bind(py).to_vec()?)?;
         dict.set_item("n_iter", self.n_iter.bind(py).to_vec()?)?;
-        dict.set_item("errors", &self.errors)?;
-        dict.set_item("n_converged", self.n_converged)?;
-        dict.set_item("n_error", self.n_error)?;
-        dict.set_item("device", &self.device)?;
-        dict.set_item("device_reason", &self.device_reason)?;
-        dict.set_item("gpu_check", self.gpu_check.clone_ref(py))?;
-        dict.set_item("interpolation", &self.interpolation)?;
-        dict.set_item("model_digest", &self.model_digest)?;
-        dict.set_item("warnings", &self.warnings)?;
-        dict.set_item("wall_s", self.wall_s)?;
         Ok(dict)
     }
 }

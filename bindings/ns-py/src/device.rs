@@ -7,19 +7,20 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::pickle::{Reduced, restorer};
+use crate::pickle::{Reduced, attributes};
 
-/// One place where a fit could run.
-#[pyclass(frozen, module = "nextstat", get_all)]
-pub(crate) struct DeviceInfo {
-    name: String,
-    available: bool,
-    description: Option<String>,
-    memory: Option<u64>,
-    capability: Option<String>,
-    driver: Option<String>,
-    reason: Option<String>,
-    remedy: Option<String>,
+attributes! {
+    /// One place where a fit could run.
+    DeviceInfo, _device from ns_inference::DeviceInfo {
+        name: String,
+        available: bool,
+        description: Option<String>,
+        memory: Option<u64>,
+        capability: Option<String>,
+        driver: Option<String>,
+        reason: Option<String>,
+        remedy: Option<String>,
+    }
 }
 
 #[pymethods]
@@ -34,56 +35,19 @@ impl DeviceInfo {
 
     /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        Ok((restorer(py, "_device")?, (self.to_dict(py)?,).into_pyobject(py)?))
+        self.reduced(py)
     }
 
     /// The attributes as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("name", &self.name)?;
-        dict.set_item("available", self.available)?;
-        dict.set_item("description", &self.description)?;
-        dict.set_item("memory", self.memory)?;
-        dict.set_item("capability", &self.capability)?;
-        dict.set_item("driver", &self.driver)?;
-        dict.set_item("reason", &self.reason)?;
-        dict.set_item("remedy", &self.remedy)?;
-        Ok(dict)
+        self.attributes(py)
     }
-}
-
-/// A device again.
-#[pyfunction]
-pub(crate) fn _device(attributes: &Bound<'_, PyDict>) -> PyResult<DeviceInfo> {
-    let of = |key: &str| attributes.as_any().get_item(key);
-    Ok(DeviceInfo {
-        name: of("name")?.extract()?,
-        available: of("available")?.extract()?,
-        description: of("description")?.extract()?,
-        memory: of("memory")?.extract()?,
-        capability: of("capability")?.extract()?,
-        driver: of("driver")?.extract()?,
-        reason: of("reason")?.extract()?,
-        remedy: of("remedy")?.extract()?,
-    })
 }
 
 /// What this machine and this build can run on, and why not.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
-    ns_inference::devices()
-        .into_iter()
-        .map(|d| DeviceInfo {
-            name: d.name,
-            available: d.available,
-            description: d.description,
-            memory: d.memory,
-            capability: d.capability,
-            driver: d.driver,
-            reason: d.reason,
-            remedy: d.remedy,
-        })
-        .collect()
+    ns_inference::devices().into_iter().map(DeviceInfo::from).collect()
 }
 
 fn has(kind: &str) -> bool {

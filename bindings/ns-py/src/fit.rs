@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use ns_core::{Control, Search};
-use ns_inference::{FitOptions, Work};
+use ns_inference::Work;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::result::FitResult;
@@ -48,14 +49,9 @@ pub(crate) fn fit(
     let started = Instant::now();
     let model = load::model(py, model)?;
     let model = model.get();
-    let mut wanted = FitOptions::default()
-        .uncertainties(uncertainties)
-        .covariance(covariance && uncertainties)
-        .crossings(crossings)
-        .search(options::search(search)?);
-    wanted = options::data(wanted, &model.inner, data, asimov)?;
-    wanted = options::fixed(wanted, fixed)?;
-    wanted = options::init(wanted, &model.inner, init)?;
+    let common = Common { device, threads, data, asimov, fixed, init, progress: None };
+    let mut wanted = common.fit_options(model)?.search(options::search(search)?).crossings(crossings);
+    wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     for name in minos.map(load::Names::list).into_iter().flatten() {
         wanted = wanted.minos(name);
     }

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use ns_core::{Interpolation, UnknownCode};
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, Severity, Workspace,
-    WorkspaceError, read_file,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -98,30 +97,9 @@ pub(crate) fn _restored(
     poi: Option<String>,
     notes: Vec<Note>,
 ) -> PyResult<Model> {
-    let origin = origin(py, text, measurement, codes, poi, notes)?;
+    let origin = Origin::restored(py, text, measurement, codes, poi, notes)?;
     let model = released(py, || origin.model())?;
     ready(py, model)
-}
-
-/// What a pickled model was made of.
-///
-/// # Errors
-/// If it is no workspace.
-pub(crate) fn origin(
-    py: Python<'_>,
-    text: &[u8],
-    measurement: Option<String>,
-    codes: (&str, &str),
-    poi: Option<String>,
-    notes: Vec<Note>,
-) -> PyResult<Origin> {
-    let interpolation = interpolation("smooth", Some(codes.0), Some(codes.1))?;
-    let options = ModelOptions { measurement, interpolation, poi };
-    let workspace = released(py, || Workspace::from_slice(text))?;
-    let warning = |(path, message, remedy)| Problem { severity: Severity::Warning, path, message, remedy };
-    let notes = notes.into_iter().map(warning).collect();
-    let workspace = workspace.map_err(|error| workspace_error(py, &error))?.with_reading_warnings(notes);
-    Ok(Origin::new(workspace, options))
 }
 
 /// The model, ready for its first call.

@@ -1,18 +1,10 @@
-//! What `pickle` and `copy` keep of results: the function that restores one, and its arguments.
+//! What `pickle` and `copy` keep: the function that restores an object, and its arguments.
 
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::analysis::Record;
-use crate::hypotest::{Drawn, GoodnessResult, HypotestResult, LimitResult, SignificanceResult};
-use crate::ranking::RankingResult;
-use crate::study::FitToysResult;
-use crate::toys::{HypotestToysResult, ToyLimitResult};
-use crate::yields::YieldsResult;
 
 /// A function of this module and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
@@ -42,42 +34,45 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
         .map_err(|error| PyValueError::new_err(format!("this is no pickled result of this version: {error}")))
 }
 
-/// A result whose attributes are keys of JSON, and what else it holds.
-///
-/// # Errors
-/// If Python refuses.
-pub(crate) fn of_record<'py>(
-    py: Python<'py>,
-    class: &str,
-    record: &Record,
-    more: impl IntoPyObject<'py>,
-) -> PyResult<Reduced<'py>> {
-    let more = more.into_bound_py_any(py)?;
-    let arguments = (class, record.values.bind(py), written(&record.parts)?, more).into_pyobject(py)?;
-    Ok((restorer(py, "_result")?, arguments))
-}
+/// Makes a class of plain attributes, what `pickle` and `copy` keep of it (a dictionary), and the function that restores it;
+/// after `from` the type of the library that has the same fields.
+macro_rules! attributes {
+    ($(#[$doc:meta])* $name:ident, $restore:ident from $library:ty { $($key:ident: $kind:ty,)* }) => {
+        $crate::pickle::attributes! { $(#[$doc])* $name, $restore { $($key: $kind,)* } }
 
-/// Such a result again.
-#[pyfunction]
-pub(crate) fn _result(
-    py: Python<'_>,
-    class: &str,
-    values: Py<PyDict>,
-    parts: &str,
-    more: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let record = Record { values, parts: read(parts)? };
-    let text = || more.extract::<String>();
-    Ok(match class {
-        "HypotestResult" => Py::new(py, HypotestResult(record))?.into_any(),
-        "SignificanceResult" => Py::new(py, SignificanceResult(record))?.into_any(),
-        "GoodnessResult" => Py::new(py, GoodnessResult(record))?.into_any(),
-        "HypotestToysResult" => Py::new(py, HypotestToysResult(record))?.into_any(),
-        "ToyLimitResult" => Py::new(py, ToyLimitResult(record))?.into_any(),
-        "FitToysResult" => Py::new(py, FitToysResult(record))?.into_any(),
-        "YieldsResult" => Py::new(py, YieldsResult(record, read(&text()?)?))?.into_any(),
-        "RankingResult" => Py::new(py, RankingResult(record, read(&text()?)?))?.into_any(),
-        "LimitResult" => Py::new(py, LimitResult(record, Drawn::restored(py, more)?))?.into_any(),
-        other => return Err(PyValueError::new_err(format!("unknown kind of result '{other}'"))),
-    })
+        impl From<$library> for $name {
+            fn from(from: $library) -> Self {
+                Self { $($key: from.$key,)* }
+            }
+        }
+    };
+    ($(#[$doc:meta])* $name:ident, $restore:ident { $($key:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
+        #[pyclass(frozen, module = "nextstat", get_all)]
+        pub(crate) struct $name {
+            $($key: $kind,)*
+        }
+
+        impl $name {
+            /// The attributes by name.
+            fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let dict = PyDict::new(py);
+                $(dict.set_item(stringify!($key), &self.$key)?;)*
+                Ok(dict)
+            }
+
+            fn reduced<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
+                let restorer = $crate::pickle::restorer(py, stringify!($restore))?;
+                Ok((restorer, (self.attributes(py)?,).into_pyobject(py)?))
+            }
+        }
+
+        #[doc = concat!("A `", stringify!($name), "` again.")]
+        #[pyfunction]
+        pub(crate) fn $restore(attributes: &Bound<'_, PyDict>) -> PyResult<$name> {
+            let of = |key: &str| attributes.as_any().get_item(key);
+            Ok($name { $($key: of(stringify!($key))?.extract()?,)* })
+        }
+    };
 }
+pub(crate) use attributes;

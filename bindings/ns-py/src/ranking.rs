@@ -99,7 +99,7 @@ result_class! {
 
         /// What `pickle` and `copy` keep.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
-            crate::pickle::of_record(py, "RankingResult", &self.0, crate::pickle::written(&self.1)?)
+            self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
 
         /// Draws impacts, pulls and constraints of the leading `max_rows` parameters (None: of all); saves the

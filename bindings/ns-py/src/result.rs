@@ -13,29 +13,30 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::analysis::inner_methods;
 use crate::arrays::{array, or_nan};
 use crate::error::inference_error;
 use crate::model::{Model, Question};
 use crate::options;
-use crate::pickle::{Reduced, read, restorer, written};
+use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
-use crate::plain::{dictionary, plain};
+use crate::plain::dictionary;
 use crate::table;
 use crate::whole::perhaps_whole;
 use crate::work::released;
 
-/// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
-/// not before a bound.
-#[pyclass(frozen, module = "nextstat", get_all)]
-#[derive(Clone)]
-pub(crate) struct Interval {
-    parameter: String,
-    lower: Option<f64>,
-    upper: Option<f64>,
-    lower_crossing: Option<f64>,
-    upper_crossing: Option<f64>,
-    lower_reason: Option<String>,
-    upper_reason: Option<String>,
+attributes! {
+    /// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
+    /// not before a bound.
+    Interval, _interval from ns_inference::Interval {
+        parameter: String,
+        lower: Option<f64>,
+        upper: Option<f64>,
+        lower_crossing: Option<f64>,
+        upper_crossing: Option<f64>,
+        lower_reason: Option<String>,
+        upper_reason: Option<String>,
+    }
 }
 
 #[pymethods]
@@ -52,37 +53,7 @@ impl Interval {
 
     /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let i = self.clone();
-        let numbers = (i.lower, i.upper, i.lower_crossing, i.upper_crossing);
-        let arguments = (i.parameter, numbers, (i.lower_reason, i.upper_reason)).into_pyobject(py)?;
-        Ok((restorer(py, "_interval")?, arguments))
-    }
-}
-
-/// An interval again.
-#[pyfunction]
-pub(crate) fn _interval(
-    parameter: String,
-    numbers: (Option<f64>, Option<f64>, Option<f64>, Option<f64>),
-    reasons: (Option<String>, Option<String>),
-) -> Interval {
-    let (lower, upper, lower_crossing, upper_crossing) = numbers;
-    let (lower_reason, upper_reason) = reasons;
-    Interval { parameter, lower, upper, lower_crossing, upper_crossing, lower_reason, upper_reason }
-}
-
-impl From<&ns_inference::Interval> for Interval {
-    fn from(interval: &ns_inference::Interval) -> Self {
-        let i = interval.clone();
-        Self {
-            parameter: i.parameter,
-            lower: i.lower,
-            upper: i.upper,
-            lower_crossing: i.lower_crossing,
-            upper_crossing: i.upper_crossing,
-            lower_reason: i.lower_reason,
-            upper_reason: i.upper_reason,
-        }
+        self.reduced(py)
     }
 }
 
@@ -163,50 +134,34 @@ impl FitResult {
     }
 }
 
-#[pymethods]
-impl FitResult {
-    /// Where it ran.
-    #[getter]
-    fn device(&self) -> Option<String> {
-        self.ran.device.clone()
-    }
-
-    /// Why it ran there, where `auto` chose.
-    #[getter]
-    fn device_reason(&self) -> Option<String> {
-        self.ran.device_reason.clone()
-    }
-
-    /// How the fits of a GPU compare with the CPU's, or None.
-    #[getter]
-    fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        plain(py, &self.ran.gpu_check)
-    }
-
-    /// Interpolation codes, in words.
-    #[getter]
-    fn interpolation(&self) -> Option<String> {
-        self.ran.interpolation.clone()
-    }
-
-    /// Fingerprint of the likelihood.
-    #[getter]
-    fn model_digest(&self) -> Option<String> {
-        self.ran.model_digest.clone()
-    }
-
-    /// Seconds of wall time.
-    #[getter]
-    fn wall_s(&self) -> Option<f64> {
-        self.ran.wall_s
-    }
-
+inner_methods! { FitResult {
     /// Names of all parameters, in pyhf's order.
-    #[getter]
-    fn parameter_names(&self) -> Vec<String> {
-        self.inner.parameter_names.clone()
-    }
-
+    parameter_names: Vec<String>,
+    /// `-ln L` at the minimum.
+    nll: f64,
+    /// Twice that.
+    twice_nll: f64,
+    /// Index of the parameter of interest, or None.
+    poi_index: Option<usize>,
+    /// Whether the certificate of a minimum holds.
+    converged: bool,
+    /// Estimated distance to the minimum, in units of `nll`.
+    edm: Option<f64>,
+    /// Iterations over all starts.
+    n_iter: usize,
+    /// Parameters that a bound holds.
+    at_bound: Vec<String>,
+    /// Parameters on the kink of a piecewise interpolation.
+    at_kink: Vec<String>,
+    /// Parameters along flat directions: the data do not determine them, alone or together.
+    flat: Vec<String>,
+    /// Parameters held fixed.
+    fixed: Vec<String>,
+    /// Why the fit stopped, in words.
+    termination_reason: String,
+    /// What a reader of the numbers should know.
+    warnings: Vec<String>,
+}, {
     /// Values at the minimum.
     #[getter]
     fn bestfit(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
@@ -224,78 +179,6 @@ impl FitResult {
     #[getter]
     fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.covariance.as_ref().map(|c| c.clone_ref(py))
-    }
-
-    /// `-ln L` at the minimum.
-    #[getter]
-    fn nll(&self) -> f64 {
-        self.inner.nll
-    }
-
-    /// Twice that.
-    #[getter]
-    fn twice_nll(&self) -> f64 {
-        self.inner.twice_nll
-    }
-
-    /// Index of the parameter of interest, or None.
-    #[getter]
-    fn poi_index(&self) -> Option<usize> {
-        self.inner.poi_index
-    }
-
-    /// Whether the certificate of a minimum holds.
-    #[getter]
-    fn converged(&self) -> bool {
-        self.inner.converged
-    }
-
-    /// Estimated distance to the minimum, in units of `nll`.
-    #[getter]
-    fn edm(&self) -> Option<f64> {
-        self.inner.edm
-    }
-
-    /// Iterations over all starts.
-    #[getter]
-    fn n_iter(&self) -> usize {
-        self.inner.n_iter
-    }
-
-    /// Parameters that a bound holds.
-    #[getter]
-    fn at_bound(&self) -> Vec<String> {
-        self.inner.at_bound.clone()
-    }
-
-    /// Parameters on the kink of a piecewise interpolation.
-    #[getter]
-    fn at_kink(&self) -> Vec<String> {
-        self.inner.at_kink.clone()
-    }
-
-    /// Parameters along flat directions: the data do not determine them, alone or together.
-    #[getter]
-    fn flat(&self) -> Vec<String> {
-        self.inner.flat.clone()
-    }
-
-    /// Parameters held fixed.
-    #[getter]
-    fn fixed(&self) -> Vec<String> {
-        self.inner.fixed.clone()
-    }
-
-    /// Why the fit stopped, in words.
-    #[getter]
-    fn termination_reason(&self) -> String {
-        self.inner.termination_reason.clone()
-    }
-
-    /// What a reader of the numbers should know.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.inner.warnings.clone()
     }
 
     /// MINOS intervals by name.
@@ -397,15 +280,7 @@ impl FitResult {
         let arguments = (inner, covariance, question, options, written(&self.ran)?);
         Ok((restorer(py, "_fit")?, arguments.into_pyobject(py)?))
     }
-
-    fn __repr__(&self) -> String {
-        table::text(&self.parts())
-    }
-
-    fn _repr_html_(&self) -> String {
-        table::html(&self.parts())
-    }
-}
+} }
 
 /// A fit again.
 #[pyfunction]
@@ -434,7 +309,7 @@ pub(crate) fn _fit(
 fn intervals<'py>(py: Python<'py>, list: &[ns_inference::Interval]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for interval in list {
-        dict.set_item(&interval.parameter, Bound::new(py, Interval::from(interval))?)?;
+        dict.set_item(&interval.parameter, Bound::new(py, Interval::from(interval.clone()))?)?;
     }
     Ok(dict)
 }

@@ -1,7 +1,6 @@
 //! `nextstat.profile_scan` and `nextstat.ScanResult`.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use ns_inference::picture::Scanned;
 use ns_inference::present::significant;
@@ -14,27 +13,25 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::analysis::{Common, inner_methods};
 use crate::arrays::{Rows, array, or_nan};
-use crate::device::execution;
-use crate::error::inference_error;
-use crate::pickle::{Reduced, read, restorer, written};
+use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
-use crate::plain::{dictionary, plain};
+use crate::plain::dictionary;
 use crate::whole::whole;
-use crate::work::{Progress, run};
-use crate::{load, options, table};
+use crate::{load, options};
 
-/// Where twice_delta_nll crosses a level on either side of the best fit; None with a reason where it
-/// does not within the scan.
-#[pyclass(frozen, module = "nextstat", get_all)]
-#[derive(Clone)]
-pub(crate) struct ScanInterval {
-    level: f64,
-    confidence_level: f64,
-    lower: Option<f64>,
-    upper: Option<f64>,
-    lower_reason: Option<String>,
-    upper_reason: Option<String>,
+attributes! {
+    /// Where twice_delta_nll crosses a level on either side of the best fit; None with a reason where it
+    /// does not within the scan.
+    ScanInterval, _scan_interval from ns_inference::ScanInterval {
+        level: f64,
+        confidence_level: f64,
+        lower: Option<f64>,
+        upper: Option<f64>,
+        lower_reason: Option<String>,
+        upper_reason: Option<String>,
+    }
 }
 
 #[pymethods]
@@ -46,24 +43,8 @@ impl ScanInterval {
 
     /// What `pickle` and `copy` keep.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let i = self.clone();
-        let arguments = (i.level, i.confidence_level, i.lower, i.upper, i.lower_reason, i.upper_reason)
-            .into_pyobject(py)?;
-        Ok((restorer(py, "_scan_interval")?, arguments))
+        self.reduced(py)
     }
-}
-
-/// An interval again.
-#[pyfunction]
-pub(crate) fn _scan_interval(
-    level: f64,
-    confidence_level: f64,
-    lower: Option<f64>,
-    upper: Option<f64>,
-    lower_reason: Option<String>,
-    upper_reason: Option<String>,
-) -> ScanInterval {
-    ScanInterval { level, confidence_level, lower, upper, lower_reason, upper_reason }
 }
 
 /// A scan again.
@@ -71,20 +52,6 @@ pub(crate) fn _scan_interval(
 pub(crate) fn _scan(py: Python<'_>, inner: &str, measurement: String, ran: &str) -> PyResult<ScanResult> {
     let StoredScan(inner) = read(inner)?;
     ScanResult::new(py, inner, measurement, read(ran)?)
-}
-
-impl From<&ns_inference::ScanInterval> for ScanInterval {
-    fn from(interval: &ns_inference::ScanInterval) -> Self {
-        let i = interval.clone();
-        Self {
-            level: i.level,
-            confidence_level: i.confidence_level,
-            lower: i.lower,
-            upper: i.upper,
-            lower_reason: i.lower_reason,
-            upper_reason: i.upper_reason,
-        }
-    }
 }
 
 /// A profile likelihood scan. NaN stands for a number that does not exist (None in `to_dict()`), and
@@ -136,50 +103,22 @@ impl ScanResult {
     }
 }
 
-#[pymethods]
-impl ScanResult {
-    /// Where it ran.
-    #[getter]
-    fn device(&self) -> Option<String> {
-        self.ran.device.clone()
-    }
-
-    /// Why it ran there, where `auto` chose.
-    #[getter]
-    fn device_reason(&self) -> Option<String> {
-        self.ran.device_reason.clone()
-    }
-
-    /// How the fits of a GPU compare with the CPU's, or None.
-    #[getter]
-    fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        plain(py, &self.ran.gpu_check)
-    }
-
-    /// Interpolation codes, in words.
-    #[getter]
-    fn interpolation(&self) -> Option<String> {
-        self.ran.interpolation.clone()
-    }
-
-    /// Fingerprint of the likelihood.
-    #[getter]
-    fn model_digest(&self) -> Option<String> {
-        self.ran.model_digest.clone()
-    }
-
-    /// Seconds of wall time.
-    #[getter]
-    fn wall_s(&self) -> Option<f64> {
-        self.ran.wall_s
-    }
-
+inner_methods! { ScanResult {
     /// Name of the (first) scanned parameter.
-    #[getter]
-    fn param(&self) -> String {
-        self.inner.param.clone()
-    }
-
+    param: String,
+    /// Best-fit value of the (first) parameter.
+    mu_hat: f64,
+    /// Its uncertainty, or None.
+    uncertainty: Option<f64>,
+    /// twice_nll at the best fit.
+    twice_nll: f64,
+    /// Whether the certificate of a minimum holds at the best fit.
+    bestfit_converged: bool,
+    /// Iterations of all fits.
+    n_iter: usize,
+    /// What a reader of the numbers should know.
+    warnings: Vec<String>,
+}, {
     /// Its points, in the order of the question.
     #[getter]
     fn mu_values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
@@ -210,18 +149,6 @@ impl ScanResult {
         self.q_mu_values.as_ref().map(|values| values.clone_ref(py))
     }
 
-    /// Best-fit value of the (first) parameter.
-    #[getter]
-    fn mu_hat(&self) -> f64 {
-        self.inner.mu_hat
-    }
-
-    /// Its uncertainty, or None.
-    #[getter]
-    fn uncertainty(&self) -> Option<f64> {
-        self.inner.uncertainty
-    }
-
     /// Best-fit value of the second parameter, or None.
     #[getter]
     fn mu2_hat(&self) -> Option<f64> {
@@ -244,25 +171,13 @@ impl ScanResult {
     /// Where twice_delta_nll crosses 1 and 4; empty in two parameters or if not asked for.
     #[getter]
     fn intervals(&self) -> Vec<ScanInterval> {
-        self.inner.intervals.iter().map(ScanInterval::from).collect()
-    }
-
-    /// twice_nll at the best fit.
-    #[getter]
-    fn twice_nll(&self) -> f64 {
-        self.inner.twice_nll
+        self.inner.intervals.iter().cloned().map(ScanInterval::from).collect()
     }
 
     /// Whether the certificate of a minimum holds, per point.
     #[getter]
     fn converged(&self, py: Python<'_>) -> Py<PyArrayDyn<bool>> {
         self.converged.clone_ref(py)
-    }
-
-    /// Whether it holds at the best fit.
-    #[getter]
-    fn bestfit_converged(&self) -> bool {
-        self.inner.bestfit_converged
     }
 
     /// Per point, why there is no value or no certificate, or None; rows in two parameters.
@@ -276,18 +191,6 @@ impl ScanResult {
                 rows.into_pyobject(py)?.into_any().unbind()
             }
         })
-    }
-
-    /// Iterations of all fits.
-    #[getter]
-    fn n_iter(&self) -> usize {
-        self.inner.n_iter
-    }
-
-    /// What a reader of the numbers should know.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.inner.warnings.clone()
     }
 
     /// Draws the scan, in two parameters as contours; saves the picture if there is a path. `levels` are
@@ -334,15 +237,7 @@ impl ScanResult {
     fn __len__(&self) -> usize {
         self.inner.twice_delta_nll.len()
     }
-
-    fn __repr__(&self) -> String {
-        table::text(&self.parts())
-    }
-
-    fn _repr_html_(&self) -> String {
-        table::html(&self.parts())
-    }
-}
+} }
 
 /// Scans the profile likelihood of a parameter, or of two.
 ///
@@ -377,14 +272,10 @@ pub(crate) fn profile_scan(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ScanResult> {
-    let started = Instant::now();
     let model = load::model(py, model)?;
     let model = model.get();
-    let core = &model.inner;
-    let mut wanted = ns_inference::FitOptions::default().search(options::search(search)?);
-    wanted = options::data(wanted, core, data, asimov)?;
-    wanted = options::fixed(wanted, fixed)?;
-    wanted = options::init(wanted, core, init)?;
+    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let wanted = common.fit_options(model)?.search(options::search(search)?);
     let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
     question = match (param2, mu2_values) {
         (Some(name), values) => question.second(axis("mu2_values", Some(name), values, points2)?),
@@ -397,12 +288,10 @@ pub(crate) fn profile_scan(
     let count = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;
     let second = question.second.as_ref().map_or(1, count);
     let work = Work::Scan { points: count(&question.first).saturating_mul(second) };
-    let opened = model.open(py, &execution(device, threads)?, work)?;
-    let session = opened.session.as_ref();
-    let result =
-        run(py, &Progress::read(progress)?, |control| ns_inference::scan(core, session, &question, control))?
-            .map_err(|error| inference_error(&error))?;
-    ScanResult::new(py, result, core.measurement.clone(), model.ran(opened, started))
+    let (result, ran) = common.ran(py, model, work, |core, session, control| {
+        ns_inference::scan(core, session, &question, control)
+    })?;
+    ScanResult::new(py, result, model.inner.measurement.clone(), ran)
 }
 
 /// The axis of one parameter.

@@ -10,17 +10,17 @@ use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, To
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use crate::analysis::{Common, Record};
 use crate::device::execution;
 use crate::error::inference_error;
-use crate::hypotest::statistic;
+use crate::hypotest::{statistic, tested};
 use crate::load;
-use crate::model::{Note, Question};
+use crate::model::{PickledParts, Question};
 use crate::pickle::{Reduced, restorer};
 use crate::toys::{HypotestToysResult, shard as read_shard, work};
-use crate::whole::{tested, whole};
+use crate::whole::whole;
 use crate::work::{Progress, run};
 
 /// A toy-based test whose observed fits are done. `header` is JSON text that `toys_from_header` takes up in
@@ -199,14 +199,11 @@ pub(crate) fn toys_from_header(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
-/// What makes a model again: its text, measurement, interpolation codes (normsys, histosys), POI and reading warnings.
-type Restored<'py> = (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
-
 /// A test again.
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,
-    question: Restored<'_>,
+    question: PickledParts<'_>,
     header: &str,
     device: &str,
     threads: usize,

@@ -1,16 +1,15 @@
-//! `nextstat.hypotest_toys`, and `nextstat.upper_limit` with toys.
+//! `nextstat.hypotest_toys`, and the result of `nextstat.upper_limit` with toys.
 
+use ns_inference::Work;
 use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};
-use ns_inference::{ToyLimitOptions, ToyLimitResult as Limit, Work};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::error::inference_error;
-use crate::hypotest::statistic;
+use crate::hypotest::{statistic, tested};
 use crate::load;
-use crate::model::Model;
-use crate::whole::{tested, whole};
+use crate::whole::whole;
 
 result_class! {
     /// A toy-based test: attributes are the keys of `nextstat hypotest-toys`'s JSON. None stands for a
@@ -86,25 +85,5 @@ pub(crate) fn hypotest_toys(
         |core, session, control| ns_inference::hypotest_toys(core, session, mu, &options, control),
         Answer::parts,
         HypotestToysResult,
-    )
-}
-
-/// The limit of `upper_limit(toys=N)`.
-///
-/// # Errors
-/// As [`Common::run_keeping`].
-pub(crate) fn toy_limit(
-    py: Python<'_>,
-    model: &Model,
-    common: &Common<'_, '_>,
-    options: &ToyLimitOptions,
-) -> PyResult<Py<ToyLimitResult>> {
-    common.run_keeping(
-        py,
-        model,
-        Work::toys_of_limit(options.n_toys),
-        |core, session, control| ns_inference::upper_limit_toys(core, session, options, control),
-        Limit::parts,
-        ToyLimitResult,
     )
 }

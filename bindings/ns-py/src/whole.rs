@@ -1,10 +1,7 @@
 //! Numbers among the arguments: what is none gets an error that says what is wanted.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
-
-use crate::model::Model;
 
 /// A number of things, or a seed.
 ///
@@ -34,20 +31,4 @@ where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
     if object.is_none() { Ok(None) } else { whole(object).map(Some) }
-}
-
-/// The value of the parameter of interest that a test begins with, before the model.
-///
-/// # Errors
-/// `TypeError` if it is no number, with the order of the arguments if it is the model.
-pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
-    object.extract().map_err(|error: PyErr| {
-        let model = object.is_instance_of::<Model>() || object.is_instance_of::<PyDict>();
-        if model || object.is_instance_of::<PyString>() {
-            return PyTypeError::new_err(
-                "the tested value comes first and the model second, as in hypotest(1.0, model)",
-            );
-        }
-        error
-    })
 }

@@ -28,7 +28,7 @@ result_class! {
     }, Yields, {
         /// What `pickle` and `copy` keep.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
-            crate::pickle::of_record(py, "YieldsResult", &self.0, crate::pickle::written(&self.1)?)
+            self.0.reduced(py, "YieldsResult", crate::pickle::written(&self.1)?)
         }
 
         /// Draws the channels as stacks with data, uncertainty and their ratio; saves the picture if there is

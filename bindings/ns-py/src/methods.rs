@@ -1,0 +1,256 @@
+//! The methods of `nextstat.Model`: what it holds, and its likelihood.
+
+use ns_core::EvaluationRequest;
+use ns_translate::pyhf::ModelOptions;
+use numpy::{PyArray1, PyArrayDyn};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::array;
+use crate::device::Memory;
+use crate::evaluate::{evaluate, shape};
+use crate::load::{Names, Text, built, interpolation};
+use crate::model::Model;
+use crate::pickle::{Reduced, restorer};
+use crate::study::{Origin, toy_data};
+use crate::whole::whole;
+
+#[pymethods]
+impl Model {
+    /// The model of a workspace: `load_workspace`, which also takes JSON text here.
+    #[staticmethod]
+    #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
+                        histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
+                        memory = None))]
+    fn from_workspace(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        measurement: Option<String>,
+        patch: Option<&Bound<'_, PyAny>>,
+        interp_defaults: &str,
+        normsys_code: Option<&str>,
+        histosys_code: Option<&str>,
+        poi: Option<String>,
+        digest_check: bool,
+        channels: Option<Names>,
+        mask: Option<Names>,
+        memory: Option<Memory>,
+    ) -> PyResult<Self> {
+        let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
+        let options = ModelOptions { measurement, interpolation, poi };
+        built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory)
+    }
+
+    /// Names of all parameters; an element of a vector is `name[i]`.
+    fn parameter_names(&self) -> Vec<String> {
+        self.inner.parameters.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// Start values.
+    fn suggested_init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.init).collect())
+    }
+
+    /// Bounds, one row `(lower, upper)` per parameter.
+    fn suggested_bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let flat: Vec<f64> = self.inner.parameters.iter().flat_map(|p| [p.bounds.0, p.bounds.1]).collect();
+        let n = flat.len() / 2;
+        array(py, flat, &[n, 2])
+    }
+
+    /// Which parameters the measurement fixes.
+    fn suggested_fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
+    }
+
+    /// Observed counts, followed by the auxiliary data unless they are not wanted.
+    #[pyo3(signature = (include_auxdata = true))]
+    fn observed_data<'py>(&self, py: Python<'py>, include_auxdata: bool) -> Bound<'py, PyArray1<f64>> {
+        let mut data = self.inner.observed.main.clone();
+        if include_auxdata {
+            data.extend_from_slice(&self.inner.observed.aux);
+        }
+        PyArray1::from_vec(py, data)
+    }
+
+    /// Number of bins of each channel.
+    #[getter]
+    fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for channel in &self.inner.channels {
+            dict.set_item(&channel.name, channel.n_bins)?;
+        }
+        Ok(dict)
+    }
+
+    /// Index of the parameter of interest, or None.
+    #[getter]
+    fn poi_index(&self) -> Option<usize> {
+        self.inner.poi
+    }
+
+    /// Name of the parameter of interest, or None.
+    #[getter]
+    fn poi_name(&self) -> Option<String> {
+        self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
+    }
+
+    /// Pickles hold the workspace; whoever restores one compiles it anew.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok((restorer(py, "_restored")?, self.origin.pickled(py)?.into_pyobject(py)?))
+    }
+
+    /// The model itself: nothing in it changes.
+    fn __copy__(model: PyRef<'_, Self>) -> Py<Self> {
+        model.into()
+    }
+
+    /// The model itself: nothing in it changes.
+    fn __deepcopy__(model: PyRef<'_, Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        model.into()
+    }
+
+    /// Name of the measurement.
+    #[getter]
+    fn measurement(&self) -> String {
+        self.inner.measurement.clone()
+    }
+
+    /// Interpolation codes, in words.
+    #[getter]
+    fn interpolation(&self) -> String {
+        self.inner.interpolation.to_string()
+    }
+
+    /// Fingerprint of the likelihood, as in every result.
+    #[getter]
+    fn model_digest(&self) -> String {
+        self.digest().to_owned()
+    }
+
+    /// What a user of this model should know.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.inner.warnings.clone()
+    }
+
+    /// `-ln L` at one point (a float) or at each row of a batch (an array), for the observed data
+    /// or other ones. `device` "auto" is the CPU here.
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
+    fn nll<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        device: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        match (batch, result.nll.first()) {
+            (None, Some(value)) => Ok(value.into_pyobject(py)?.into_any()),
+            _ => Ok(PyArray1::from_vec(py, result.nll).into_any()),
+        }
+    }
+
+    /// Gradient of `-ln L`: one row per point.
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
+    fn grad_nll<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        device: &str,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
+    }
+
+    /// Both at once, for about the price of the gradient: what an optimiser asks for.
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
+    fn nll_and_grad<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        device: &str,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArrayDyn<f64>>)> {
+        let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        let value = match (batch, result.nll.first()) {
+            (None, Some(value)) => value.into_pyobject(py)?.into_any(),
+            _ => PyArray1::from_vec(py, result.nll).into_any(),
+        };
+        Ok((value, array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))?))
+    }
+
+    /// Exact Hessian of `-ln L`: one matrix per point.
+    #[pyo3(signature = (params, data = None, *, device = "auto"))]
+    fn hessian<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        data: Option<&Bound<'py, PyAny>>,
+        device: &str,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        let n = self.inner.parameters.len();
+        array(py, result.hessian, &shape(batch, &[n, n]))
+    }
+
+    /// Expected counts at one point or a batch of them, followed by the expected auxiliary data
+    /// unless they are not wanted.
+    #[pyo3(signature = (params, include_auxdata = true))]
+    fn expected_data<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        include_auxdata: bool,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let (result, batch) = evaluate(self, py, params, None, request, "auto")?;
+        let (bins, aux) = (self.inner.n_bins(), self.inner.observed.aux.len());
+        if include_auxdata || aux == 0 {
+            return array(py, result.expected, &shape(batch, &[bins + aux]));
+        }
+        let main =
+            result.expected.chunks(bins + aux).flat_map(|row| row.iter().take(bins).copied()).collect();
+        array(py, main, &shape(batch, &[bins]))
+    }
+
+    /// Draws toys at `params`: one row each, main counts followed by the auxiliary data unless they are not
+    /// wanted. Toy number `first + i` is in row `i`; it depends on `params`, `seed` and its number alone.
+    /// These are the toys of `fit_toys`; with `hypothesis` "b" or "sb" those of a test.
+    ///
+    /// Instead of `params`, `expected` may give the expectation itself: of the main counts, or of main counts and
+    /// auxiliary data (by default the observed ones), whose widths are those of the constraints.
+    #[pyo3(signature = (params = None, n_toys = 1, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true,
+                        expected = None))]
+    fn toy_data<'py>(
+        &self,
+        py: Python<'py>,
+        params: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = whole)] n_toys: usize,
+        #[pyo3(from_py_with = whole)] seed: u64,
+        #[pyo3(from_py_with = whole)] first: u64,
+        hypothesis: Option<&str>,
+        include_auxdata: bool,
+        expected: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let from = Origin::of(&self.inner, params, expected, hypothesis)?;
+        toy_data(py, self, &from, n_toys, seed, first, include_auxdata)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<nextstat.Model: measurement '{}', {} channels, {} bins, {} parameters, {}>",
+            self.inner.measurement,
+            self.inner.channels.len(),
+            self.inner.n_bins(),
+            self.inner.parameters.len(),
+            self.poi_name()
+                .map_or_else(|| "no parameter of interest".to_owned(), |poi| format!("POI '{poi}'")),
+        )
+    }
+}

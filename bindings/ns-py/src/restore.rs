@@ -1,0 +1,39 @@
+//! Results whose attributes are keys of JSON, restored from what `pickle` and `copy` keep of them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::analysis::Record;
+use crate::hypotest::{GoodnessResult, HypotestResult, SignificanceResult};
+use crate::limit::{Drawn, LimitResult};
+use crate::pickle::read;
+use crate::ranking::RankingResult;
+use crate::study::FitToysResult;
+use crate::toys::{HypotestToysResult, ToyLimitResult};
+use crate::yields::YieldsResult;
+
+/// A result of [`Record::reduced`] again.
+#[pyfunction]
+pub(crate) fn _result(
+    py: Python<'_>,
+    class: &str,
+    values: Py<PyDict>,
+    parts: &str,
+    more: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let record = Record { values, parts: read(parts)? };
+    let text = || more.extract::<String>();
+    Ok(match class {
+        "HypotestResult" => Py::new(py, HypotestResult(record))?.into_any(),
+        "SignificanceResult" => Py::new(py, SignificanceResult(record))?.into_any(),
+        "GoodnessResult" => Py::new(py, GoodnessResult(record))?.into_any(),
+        "HypotestToysResult" => Py::new(py, HypotestToysResult(record))?.into_any(),
+        "ToyLimitResult" => Py::new(py, ToyLimitResult(record))?.into_any(),
+        "FitToysResult" => Py::new(py, FitToysResult(record))?.into_any(),
+        "YieldsResult" => Py::new(py, YieldsResult(record, read(&text()?)?))?.into_any(),
+        "RankingResult" => Py::new(py, RankingResult(record, read(&text()?)?))?.into_any(),
+        "LimitResult" => Py::new(py, LimitResult(record, Drawn::restored(py, more)?))?.into_any(),
+        other => return Err(PyValueError::new_err(format!("unknown kind of result '{other}'"))),
+    })
+}
