@@ -1,6 +1,5 @@
 //! Saves toys while they are run: the flags, and writing a run to its file.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,11 +7,8 @@ use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::InferenceError;
 use ns_inference::report::Part;
-use ns_inference::toys::store::{Recording, StoreError, StoredRow, ToyDestination};
-use ns_inference::toys::{
-    FitRowSink, FitToyRow, FitToysHeader, FitToysTest, Hypothesis, RowSink, Shard, ToyHeader, ToyRow, ToyRun,
-    ToyTest,
-};
+use ns_inference::toys::store::{StoredRow, ToyDestination};
+use ns_inference::toys::{PreparedToys, RowSink, Shard};
 
 use crate::error::CliError;
 use crate::output::distinct;
@@ -71,59 +67,56 @@ impl SaveArgs {
     ///
     /// # Errors
     /// If the device fails or the file cannot be written.
-    pub(crate) fn run<'a, T: Toys<'a>>(
+    pub(crate) fn run<'a, R: StoredRow>(
         &self,
         place: Option<ToyDestination>,
-        mut test: T,
+        mut test: PreparedToys<'a, R>,
         (model, session): (&'a Model, &'a dyn Session),
         control: Control<'_>,
-        take: &mut dyn FnMut(&[T::Row]),
+        sink: &mut dyn RowSink<R>,
     ) -> Result<Done, CliError> {
-        let mut done = Done { shard: T::Row::shard(test.header()), ..Done::default() };
+        let (mut earlier, mut rows) = (0, 0);
+        let shard = R::origin(test.header()).shard;
+        let mut take = |some: &[R]| {
+            rows += some.len() as u64;
+            sink.rows(some)
+        };
         let run = if let Some(place) = place {
-            let mut recording = place.begin::<T::Row>(test.header())?;
+            let mut recording = place.begin::<R>(test.header())?;
             recording.set_every(Duration::from_secs_f64(self.save_every));
-            let there = recording.n_there();
-            if there > 0 {
+            earlier = recording.n_there();
+            if earlier > 0 {
                 // The first part's generating point, to the last bit.
-                test = T::from_header(model, session, recording.header().clone(), control)?;
-                test.set_batch(self.batch);
+                let header = recording.header().clone();
+                test = PreparedToys::from_header(model, session, header, control)?.batch(self.batch);
             }
-            let missing = recording.missing();
-            let mut saver = Saver { recording: &mut recording, failure: None };
-            let run = test.run(&missing, control, &mut saver);
-            let run = match saver.failure {
+            let mut failure = None;
+            let run = test.run(&recording.missing(), control, &mut |some: &[R]| {
+                recording.add(some).map_err(|error| {
+                    failure = Some(error);
+                    InferenceError::Cancelled
+                })
+            });
+            let run = match failure {
                 Some(failure) => return Err(failure.into()),
                 None => run?,
             };
-            done.earlier = there;
-            let mut rows = 0;
-            recording.finish(|some| {
-                rows += some.len() as u64;
-                take(some);
-                Ok::<_, StoreError>(())
-            })?;
-            done.rows = rows;
+            recording.finish(|some| take(some).map_err(CliError::from))?;
             run
         } else {
-            let all = test.everything();
-            let mut direct = Direct { take, rows: 0 };
-            let run = test.run(&all, control, &mut direct)?;
-            done.rows = direct.rows;
-            run
+            test.run(&test.ranges(), control, &mut take)?
         };
-        if run.interrupted && done.rows == 0 {
+        if run.interrupted && rows == 0 {
             return Err(InferenceError::Cancelled.into());
         }
-        done.saved = self.save.is_some();
-        done.interrupted = run.interrupted;
-        done.toys_per_s = (run.n_rows > 0 && run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
-        Ok(done)
+        let toys_per_s = (run.n_rows > 0 && run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
+        let saved = self.save.is_some();
+        Ok(Done { shard, saved, earlier, rows, interrupted: run.interrupted, toys_per_s })
     }
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     shard: Shard,
     saved: bool,
@@ -154,162 +147,5 @@ impl Done {
     pub(crate) fn about(&self) -> Option<Part> {
         let text = || format!("{} of {} toys from an earlier run", self.earlier, self.rows);
         (self.earlier > 0).then(|| Part::Text(text()))
-    }
-}
-
-/// The common interface of both kinds of runs.
-pub(crate) trait Toys<'a>: Sized {
-    /// The row that is kept of a toy.
-    type Row: StoredRow;
-
-    /// The header, which determines the numbers of the toys.
-    fn header(&self) -> &<Self::Row as StoredRow>::Header;
-
-    /// Takes up a run that was begun earlier.
-    fn from_header(
-        model: &'a Model,
-        session: &'a dyn Session,
-        header: <Self::Row as StoredRow>::Header,
-        control: Control<'_>,
-    ) -> Result<Self, InferenceError>;
-
-    /// Toys handed to the device at a time.
-    fn set_batch(&mut self, batch: Option<u64>);
-
-    /// All toys of the shard, by series.
-    fn everything(&self) -> Vec<(usize, Range<u64>)>;
-
-    /// Runs toys.
-    fn run(
-        &self,
-        ranges: &[(usize, Range<u64>)],
-        control: Control<'_>,
-        sink: &mut dyn Take<Self::Row>,
-    ) -> Result<ToyRun, InferenceError>;
-}
-
-/// Receives rows of either kind.
-pub(crate) trait Take<R> {
-    /// Receives further rows.
-    fn take(&mut self, rows: &[R]) -> Result<(), InferenceError>;
-}
-
-/// Hands rows on.
-struct Direct<'a, R> {
-    take: &'a mut dyn FnMut(&[R]),
-    rows: u64,
-}
-
-impl<R> Take<R> for Direct<'_, R> {
-    fn take(&mut self, rows: &[R]) -> Result<(), InferenceError> {
-        self.rows += rows.len() as u64;
-        (self.take)(rows);
-        Ok(())
-    }
-}
-
-/// Saves rows, and keeps the error if that fails.
-struct Saver<'a, R: StoredRow> {
-    recording: &'a mut Recording<R>,
-    failure: Option<StoreError>,
-}
-
-impl<R: StoredRow> Take<R> for Saver<'_, R> {
-    fn take(&mut self, rows: &[R]) -> Result<(), InferenceError> {
-        self.recording.add(rows).map_err(|error| {
-            self.failure = Some(error);
-            InferenceError::Cancelled
-        })
-    }
-}
-
-/// Adapts one kind of sink to the other.
-struct Sink<'a, R>(&'a mut dyn Take<R>);
-
-impl RowSink for Sink<'_, ToyRow> {
-    fn rows(&mut self, rows: &[ToyRow]) -> Result<(), InferenceError> {
-        self.0.take(rows)
-    }
-}
-
-impl FitRowSink for Sink<'_, FitToyRow> {
-    fn rows(&mut self, rows: &[FitToyRow]) -> Result<(), InferenceError> {
-        self.0.take(rows)
-    }
-}
-
-impl<'a> Toys<'a> for ToyTest<'a> {
-    type Row = ToyRow;
-
-    fn header(&self) -> &ToyHeader {
-        self.header()
-    }
-
-    fn from_header(
-        model: &'a Model,
-        session: &'a dyn Session,
-        header: ToyHeader,
-        control: Control<'_>,
-    ) -> Result<Self, InferenceError> {
-        Self::from_header(model, session, header, control)
-    }
-
-    fn set_batch(&mut self, batch: Option<u64>) {
-        self.set_batch(batch);
-    }
-
-    fn everything(&self) -> Vec<(usize, Range<u64>)> {
-        self.ranges().into_iter().map(|(h, range)| (usize::from(h.number()), range)).collect()
-    }
-
-    fn run(
-        &self,
-        ranges: &[(usize, Range<u64>)],
-        control: Control<'_>,
-        sink: &mut dyn Take<ToyRow>,
-    ) -> Result<ToyRun, InferenceError> {
-        let ranges: Vec<(Hypothesis, Range<u64>)> = ranges
-            .iter()
-            .filter_map(|(series, range)| {
-                let number = u8::try_from(*series).ok()?;
-                Some((Hypothesis::from_number(number)?, range.clone()))
-            })
-            .collect();
-        self.run(&ranges, control, &mut Sink(sink))
-    }
-}
-
-impl<'a> Toys<'a> for FitToysTest<'a> {
-    type Row = FitToyRow;
-
-    fn header(&self) -> &FitToysHeader {
-        self.header()
-    }
-
-    fn from_header(
-        model: &'a Model,
-        session: &'a dyn Session,
-        header: FitToysHeader,
-        control: Control<'_>,
-    ) -> Result<Self, InferenceError> {
-        Self::from_header(model, session, header, control)
-    }
-
-    fn set_batch(&mut self, batch: Option<u64>) {
-        self.set_batch(batch);
-    }
-
-    fn everything(&self) -> Vec<(usize, Range<u64>)> {
-        vec![(0, self.range())]
-    }
-
-    fn run(
-        &self,
-        ranges: &[(usize, Range<u64>)],
-        control: Control<'_>,
-        sink: &mut dyn Take<FitToyRow>,
-    ) -> Result<ToyRun, InferenceError> {
-        let ranges: Vec<Range<u64>> = ranges.iter().map(|(_, range)| range.clone()).collect();
-        self.run(&ranges, control, &mut Sink(sink))
     }
 }

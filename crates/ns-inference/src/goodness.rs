@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::diagnosis;
+use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
 use crate::toys::goodness::{binomial_error, check_number, count, of_single_fits};
 use crate::{FitOptions, InferenceError};
@@ -95,7 +96,7 @@ pub fn goodness_of_fit_toys(
         ));
     }
     if counts.interrupted {
-        result.warnings.push("interrupted: only the toys done by then are counted".to_owned());
+        result.warnings.push(INTERRUPTED.to_owned());
     }
     result.toys = Some(counts);
     Ok(result)

@@ -39,6 +39,23 @@ pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T
         .map_err(|error| OptionsError { path: error.path().to_string(), reason: error.inner().to_string() })
 }
 
+/// Methods that set one field each, for options that are built step by step.
+macro_rules! setters {
+    ($options:ty { $($field:ident: $kind:ty),* }) => {
+        impl $options {
+            $(
+                #[doc = concat!("Sets the field `", stringify!($field), "`.")]
+                #[must_use]
+                pub fn $field(mut self, $field: $kind) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+pub(crate) use setters;
+
 /// Values of parameters: of all, or of some by name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {

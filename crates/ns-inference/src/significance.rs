@@ -7,8 +7,7 @@ use ns_core::{Control, Model, Session};
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::hypotest::TestStatistic;
-use crate::hypotest::tester::Tester;
+use crate::hypotest::{TestStatistic, begin};
 use crate::normal::upper_tail;
 use crate::{FitOptions, InferenceError};
 
@@ -47,10 +46,7 @@ pub fn significance(
     control: Control<'_>,
 ) -> Result<SignificanceResult, InferenceError> {
     let analysis = Analysis::new(model, session, options, control)?;
-    let mut tester = Tester::new(analysis, TestStatistic::Q0, "a significance", 2)?;
-    tester.note_outside(0.0);
-    let tested = tester.report(0.0)?;
-    tester.judge_at(0.0);
+    let (mut tester, tested) = begin(analysis, TestStatistic::Q0, 0.0, "a significance")?;
     let name = tester.name().to_owned();
     let mu_hat = tester.best_value();
     if mu_hat < 0.0 {

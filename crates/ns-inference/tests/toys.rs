@@ -235,7 +235,7 @@ fn study(model: &Model, threads: usize, options: &FitToysOptions) -> Vec<FitToyR
     let session = open(model, threads);
     let test = FitToysTest::prepare(model, session.as_ref(), options, Control::default()).unwrap();
     let mut rows: Vec<FitToyRow> = Vec::new();
-    let run = test.run(&[test.range()], Control::default(), &mut rows).unwrap();
+    let run = test.run(&test.ranges(), Control::default(), &mut rows).unwrap();
     assert!(!run.interrupted);
     rows
 }

@@ -75,8 +75,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         let test = ToyTest::prepare(model, session, args.mu, &options, control)?;
         let observed = test.header().converged;
         let mut summary = Summary::new(test.header()).expected_set(args.expected_set);
-        let mut count = |rows: &[_]| rows.iter().for_each(|row| summary.add(row));
-        let done = args.save.run(place, test, (model, session), control, &mut count)?;
+        let done = args.save.run(place, test, (model, session), control, &mut summary)?;
         let mut result = summary.finish();
         result.toys_per_s = done.toys_per_s;
         result.interrupted = done.interrupted;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::toys::store::{StoreError, StoredRow, ToySet};
-use ns_inference::toys::{FitToyRow, FitToysSummary, Shard, Summary, ToyOrigin, ToyRow};
+use ns_inference::toys::{FitToyRow, FitToysSummary, RowSink, Shard, Summary, ToyOrigin, ToyRow};
 use serde::Serialize;
 
 use crate::args::OutputArgs;
@@ -50,10 +50,7 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
             let (mut header, missing) = (set.header().clone(), complete(&set, args.allow_incomplete)?);
             header.origin.shard = Shard::WHOLE;
             let mut summary = Summary::new(&header).expected_set(args.expected_set);
-            set.rows(|rows| {
-                rows.iter().for_each(|row| summary.add(row));
-                Ok::<_, StoreError>(())
-            })?;
+            set.rows(|rows| summary.rows(rows).map_err(CliError::from))?;
             let mut result = summary.finish();
             mark(&mut result.shard, &mut result.warnings, missing);
             let good = header.converged && result.clsb.is_some() && result.clb.is_some();
@@ -65,10 +62,7 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
             let (mut header, missing) = (set.header().clone(), complete(&set, args.allow_incomplete)?);
             header.origin.shard = Shard::WHOLE;
             let mut summary = FitToysSummary::new(&header);
-            set.rows(|rows| {
-                rows.iter().for_each(|row| summary.add(row));
-                Ok::<_, StoreError>(())
-            })?;
+            set.rows(|rows| summary.rows(rows).map_err(CliError::from))?;
             let mut result = summary.finish();
             mark(&mut result.shard, &mut result.warnings, missing);
             write(output, &result, &result.warnings, &header.origin, started, result.parts())?;

@@ -102,8 +102,7 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let (result, done) = job.work("toys", |model, session, control| {
         let test = FitToysTest::prepare(model, session, &options, control)?;
         let mut summary = FitToysSummary::new(test.header());
-        let mut count = |rows: &[_]| rows.iter().for_each(|row| summary.add(row));
-        let done = args.save.run(place, test, (model, session), control, &mut count)?;
+        let done = args.save.run(place, test, (model, session), control, &mut summary)?;
         let mut result = summary.finish();
         result.toys_per_s = done.toys_per_s;
         result.interrupted = done.interrupted;

@@ -76,14 +76,11 @@ impl Default for FitOptions {
     }
 }
 
-impl FitOptions {
-    /// Fits other data.
-    #[must_use]
-    pub fn data(mut self, data: FitData) -> Self {
-        self.data = data;
-        self
-    }
+options::setters! { FitOptions {
+    data: FitData, search: Search, covariance: bool, crossings: bool
+} }
 
+impl FitOptions {
     /// Holds a parameter at a value.
     #[must_use]
     pub fn fix(mut self, name: impl Into<String>, value: f64) -> Self {
@@ -98,32 +95,11 @@ impl FitOptions {
         self
     }
 
-    /// Sets the effort of the search for the global minimum.
-    #[must_use]
-    pub fn search(mut self, search: Search) -> Self {
-        self.search = search;
-        self
-    }
-
-    /// Keeps or drops the covariance matrix.
-    #[must_use]
-    pub fn covariance(mut self, wanted: bool) -> Self {
-        self.covariance = wanted;
-        self
-    }
-
     /// Computes uncertainties or leaves them out, the covariance with them.
     #[must_use]
     pub fn uncertainties(mut self, wanted: bool) -> Self {
         self.uncertainties = wanted;
         self.covariance &= wanted;
-        self
-    }
-
-    /// Finds the intervals of parameters at bounds and on kinks, or leaves them out.
-    #[must_use]
-    pub fn crossings(mut self, wanted: bool) -> Self {
-        self.crossings = wanted;
         self
     }
 

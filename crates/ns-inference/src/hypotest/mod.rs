@@ -19,7 +19,7 @@ pub use asymptotic::EXPECTED_SIGMAS;
 
 use crate::analysis::Analysis;
 use crate::{FitOptions, InferenceError, options};
-use tester::Tester;
+use tester::{Tested, Tester};
 
 /// A one-sided test statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -76,21 +76,9 @@ pub struct HypotestOptions {
     pub statistic: TestStatistic,
 }
 
-impl HypotestOptions {
-    /// Sets data, fixed parameters and start of all fits.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
-
-    /// Sets the statistic.
-    #[must_use]
-    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
-        self.statistic = statistic;
-        self
-    }
-}
+options::setters! { HypotestOptions {
+    fit: FitOptions, statistic: TestStatistic
+} }
 
 /// The order of the five values of an expected band: standard deviations of the outcome towards more signal.
 /// Serialises to `[-2, -1, 0, 1, 2]`, beside every band.
@@ -176,23 +164,8 @@ pub fn hypotest(
     control: Control<'_>,
 ) -> Result<HypotestResult, InferenceError> {
     let analysis = Analysis::new(model, session, &options.fit, control)?;
-    let mut tester = Tester::new(analysis, options.statistic, "a hypothesis test", 2)?;
-    let name = tester.name().to_owned();
-    if !mu.is_finite() {
-        return Err(InferenceError::NotFinite { what: "the tested value", name, value: mu });
-    }
-    let value = match options.statistic {
-        TestStatistic::Q0 => {
-            if mu != 0.0 {
-                tester.notes.push(format!("q0 tests {name} = 0, not {mu}"));
-            }
-            0.0
-        }
-        TestStatistic::Q | TestStatistic::Qtilde => mu,
-    };
-    tester.note_outside(value);
-    let tested = tester.report(value)?;
-    tester.judge_at(value);
+    let (mut tester, tested) = begin(analysis, options.statistic, mu, "a hypothesis test")?;
+    let value = tested.value;
 
     let mut p = asymptotic::observed(options.statistic, tested.q, tested.q_asimov);
     let mut expected = ExpectedSet::default();
@@ -214,7 +187,7 @@ pub fn hypotest(
         tester.notes.extend(powerless.note);
     }
     Ok(HypotestResult {
-        param: name,
+        param: tester.name().to_owned(),
         mu_test: value,
         test_stat: options.statistic.name(),
         cls: p.cls,
@@ -229,4 +202,34 @@ pub fn hypotest(
         converged: tester.converged,
         warnings: tester.notes,
     })
+}
+
+/// Makes the fits of a test of `mu` (of 0 for q0) for the analysis `what`.
+///
+/// # Errors
+/// As [`hypotest`].
+pub(crate) fn begin<'a>(
+    analysis: Analysis<'a>,
+    statistic: TestStatistic,
+    mu: f64,
+    what: &'static str,
+) -> Result<(Tester<'a>, Tested), InferenceError> {
+    let mut tester = Tester::new(analysis, statistic, what, 2)?;
+    let name = tester.name().to_owned();
+    if !mu.is_finite() {
+        return Err(InferenceError::NotFinite { what: "the tested value", name, value: mu });
+    }
+    let value = match statistic {
+        TestStatistic::Q0 => {
+            if mu != 0.0 {
+                tester.notes.push(format!("q0 tests {name} = 0, not {mu}"));
+            }
+            0.0
+        }
+        TestStatistic::Q | TestStatistic::Qtilde => mu,
+    };
+    tester.note_outside(value);
+    let tested = tester.report(value)?;
+    tester.judge_at(value);
+    Ok((tester, tested))
 }

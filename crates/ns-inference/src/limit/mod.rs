@@ -69,56 +69,10 @@ impl Default for LimitOptions {
     }
 }
 
-impl LimitOptions {
-    /// Sets data, fixed parameters and start of all fits.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
-
-    /// Sets the statistic.
-    #[must_use]
-    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
-        self.statistic = statistic;
-        self
-    }
-
-    /// Sets the confidence level.
-    #[must_use]
-    pub fn cl(mut self, cl: f64) -> Self {
-        self.cl = cl;
-        self
-    }
-
-    /// Leaves out the observed limit, or not.
-    #[must_use]
-    pub fn expected_only(mut self, only: bool) -> Self {
-        self.expected_only = only;
-        self
-    }
-
-    /// Leaves out the expected limits, or not.
-    #[must_use]
-    pub fn observed_only(mut self, only: bool) -> Self {
-        self.observed_only = only;
-        self
-    }
-
-    /// Asks for CLs at given values besides the limits.
-    #[must_use]
-    pub fn scan(mut self, values: Vec<f64>) -> Self {
-        self.scan = values;
-        self
-    }
-
-    /// Asks for CLs at `points` values that cover the limits.
-    #[must_use]
-    pub fn auto_scan(mut self, points: Option<usize>) -> Self {
-        self.auto_scan = points;
-        self
-    }
-}
+options::setters! { LimitOptions {
+    fit: FitOptions, statistic: TestStatistic, cl: f64, expected_only: bool, observed_only: bool,
+    scan: Vec<f64>, auto_scan: Option<usize>
+} }
 
 /// CLs at the limits found: each should be `1 - cl`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

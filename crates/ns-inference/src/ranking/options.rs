@@ -114,14 +114,11 @@ impl Default for RankingOptions {
     }
 }
 
-impl RankingOptions {
-    /// Sets the fit that is varied.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
+options::setters! { RankingOptions {
+    fit: FitOptions, prefit: bool
+} }
 
+impl RankingOptions {
     /// Sets the definitions, each once; none is the default.
     #[must_use]
     pub fn impacts(mut self, impacts: impl IntoIterator<Item = Impact>) -> Self {
@@ -134,13 +131,6 @@ impl RankingOptions {
         if self.impacts.is_empty() {
             self.impacts.push(Impact::Refit);
         }
-        self
-    }
-
-    /// Asks for pre-fit impacts too, or not.
-    #[must_use]
-    pub fn prefit(mut self, wanted: bool) -> Self {
-        self.prefit = wanted;
         self
     }
 

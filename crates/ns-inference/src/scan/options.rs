@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::FitOptions;
+use crate::{FitOptions, options};
 
 /// Points along one parameter.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -27,6 +27,10 @@ impl Default for ScanAxis {
     }
 }
 
+options::setters! { ScanAxis {
+    points: usize
+} }
+
 impl ScanAxis {
     /// The axis of a parameter.
     #[must_use]
@@ -38,13 +42,6 @@ impl ScanAxis {
     #[must_use]
     pub fn range(mut self, start: impl Into<Option<f64>>, stop: impl Into<Option<f64>>) -> Self {
         (self.start, self.stop) = (start.into(), stop.into());
-        self
-    }
-
-    /// Sets the number of points.
-    #[must_use]
-    pub fn points(mut self, points: usize) -> Self {
-        self.points = points;
         self
     }
 
@@ -84,6 +81,10 @@ impl Default for ScanOptions {
     }
 }
 
+options::setters! { ScanOptions {
+    fit: FitOptions, intervals: bool
+} }
+
 impl ScanOptions {
     /// A scan in one parameter.
     #[must_use]
@@ -95,20 +96,6 @@ impl ScanOptions {
     #[must_use]
     pub fn second(mut self, axis: ScanAxis) -> Self {
         self.second = Some(axis);
-        self
-    }
-
-    /// Sets data, fixed parameters, start and search.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
-
-    /// Finds the intervals, or leaves them out.
-    #[must_use]
-    pub fn intervals(mut self, wanted: bool) -> Self {
-        self.intervals = wanted;
         self
     }
 }

@@ -1,17 +1,16 @@
 //! Goodness of fit of toys: the chi2 of each toy from its own saturated model.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use ns_core::{Control, Data, FitRequest, OutcomeParts, Search, Session, TaskOutcome, ToySource};
+use ns_core::{Control, Data, FitRequest, Model, OutcomeParts, Search, Session, TaskOutcome, ToySource};
 use serde::Serialize;
 
 pub(crate) use super::options::check_number;
 pub(crate) use super::run::of_single_fits;
 pub(crate) use super::summary::binomial_error;
 
-use super::run::free_request;
-use super::stream::{Reader, Reading, Steps, ToySequence, Toys, stream, worth_repeating};
+use super::prepare::free_request;
+use super::stream::{Reader, Reading, ToySequence, Toys, stream, worth_repeating};
 use super::{SAME_STATISTIC, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
@@ -48,7 +47,6 @@ pub(crate) fn count(
     (n_toys, seed): (u64, u64),
     control: Control<'_>,
 ) -> Result<(GoodnessToys, u64), InferenceError> {
-    let started = Instant::now();
     let model = analysis.model;
     let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
     let source = session.toy_source(point, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
@@ -58,11 +56,10 @@ pub(crate) fn count(
     let of = analysis.data.clone();
     let reader = ChiSquareReader { session, of: of.clone(), source: Arc::clone(&source), base };
     let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
-    let mut steps = Steps { control, done: 0, total: usize::try_from(n_toys).unwrap_or(usize::MAX) };
     let mut above = 0;
     let mut counts =
         GoodnessToys { n_toys: 0, n_nonconverged: 0, n_error: 0, seed, toys_per_s: None, interrupted: false };
-    let mut emit = |rows: &[(ToyStatus, f64)]| {
+    let mut take = |rows: &[(ToyStatus, f64)]| {
         for (status, toy) in rows {
             match status {
                 ToyStatus::Converged => above += u64::from(*toy >= chi2 - SAME_STATISTIC),
@@ -73,14 +70,12 @@ pub(crate) fn count(
         Ok(())
     };
     let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
-    let n_rows = stream(session, &[sequence], None, &mut steps, &mut emit)?;
-    if n_rows == 0 {
+    let run = stream((model, session), &[sequence], None, control, &mut take)?;
+    if run.n_rows == 0 {
         return Err(InferenceError::Cancelled);
     }
-    counts.n_toys = n_rows;
-    counts.interrupted = n_rows < n_toys;
-    let seconds = started.elapsed().as_secs_f64();
-    counts.toys_per_s = (seconds > 0.0).then(|| n_rows as f64 / seconds);
+    (counts.n_toys, counts.interrupted) = (run.n_rows, run.interrupted);
+    counts.toys_per_s = (run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
     Ok((counts, above))
 }
 
@@ -97,7 +92,7 @@ struct ChiSquareReader<'a> {
 impl Reader for ChiSquareReader<'_> {
     type Row = (ToyStatus, f64);
 
-    fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row> {
+    fn read(&self, _model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row> {
         let fit = match outcome.fits.first() {
             Some(Ok(fit)) if fit.converged() => fit,
             Some(Ok(fit)) if round > 0 || !worth_repeating(fit) => {

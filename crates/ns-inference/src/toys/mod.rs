@@ -10,6 +10,7 @@ pub(crate) mod goodness;
 mod header;
 mod limit;
 mod options;
+mod prepare;
 mod result;
 mod row;
 mod run;
@@ -28,16 +29,19 @@ pub use header::{FitToysHeader, SAME_POINT, SAME_STATISTIC, ToyHeader, ToyOrigin
 pub use limit::{ToyLimitOptions, ToyLimitPoint, ToyLimitResult, upper_limit_toys};
 pub use options::{HypotestToysOptions, MOST_TOYS};
 pub use result::{HypotestToysResult, PerHypothesis};
-pub use row::{FitRowSink, FitToyRow, Hypothesis, RowSink, ToyRow, ToyStatus};
-pub use run::{ToyPlan, ToyTest};
+pub use row::{FitToyRow, Hypothesis, Row, RowSink, ToyRow, ToyStatus};
+pub use run::{FitToysTest, PreparedToys, ToyPlan, ToyTest};
 pub use shard::Shard;
 pub use study::{
-    FitToysOptions, FitToysResult, FitToysSummary, FitToysTest, GeneratingPoint, ParameterStudy,
-    STUDY_HYPOTHESIS, fit_toys,
+    FitToysOptions, FitToysResult, FitToysSummary, GeneratingPoint, ParameterStudy, STUDY_HYPOTHESIS,
+    fit_toys,
 };
 pub use summary::Summary;
 
 use crate::InferenceError;
+
+/// The warning of a run that the caller stopped.
+pub(crate) const INTERRUPTED: &str = "interrupted: only the toys done by then are counted";
 
 /// How a run of toys ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,15 +73,7 @@ pub fn hypotest_toys(
 ) -> Result<HypotestToysResult, InferenceError> {
     let test = ToyTest::prepare(model, session, mu, options, control)?;
     let mut summary = Summary::new(test.header()).expected_set(options.expected_set);
-    let run = test.run(&test.ranges(), control, &mut summary)?;
-    if run.interrupted && run.n_rows == 0 {
-        return Err(InferenceError::Cancelled);
-    }
-    summary.add_time(run.wall_s);
-    let mut result = summary.finish();
-    result.interrupted = run.interrupted;
-    if run.interrupted {
-        result.warnings.push("interrupted: only the toys done by then are counted".to_owned());
-    }
-    Ok(result)
+    let run = test.run_all(control, &mut summary)?;
+    summary.ended(run);
+    Ok(summary.finish())
 }

@@ -50,56 +50,10 @@ impl Default for HypotestToysOptions {
     }
 }
 
-impl HypotestToysOptions {
-    /// Sets data, fixed parameters and start of the fits.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
-
-    /// Sets the statistic.
-    #[must_use]
-    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
-        self.statistic = statistic;
-        self
-    }
-
-    /// Sets the number of toys of each hypothesis.
-    #[must_use]
-    pub fn n_toys(mut self, n_toys: u64) -> Self {
-        self.n_toys = n_toys;
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// Runs one part only.
-    #[must_use]
-    pub fn shard(mut self, shard: Shard) -> Self {
-        self.shard = shard;
-        self
-    }
-
-    /// Computes the expected band, or not.
-    #[must_use]
-    pub fn expected_set(mut self, wanted: bool) -> Self {
-        self.expected_set = wanted;
-        self
-    }
-
-    /// Sets how many toys go to the device at a time.
-    #[must_use]
-    pub fn batch(mut self, batch: Option<u64>) -> Self {
-        self.batch = batch;
-        self
-    }
-}
+options::setters! { HypotestToysOptions {
+    fit: FitOptions, statistic: TestStatistic, n_toys: u64, seed: u64, shard: Shard, expected_set: bool,
+    batch: Option<u64>
+} }
 
 /// Checks a number of toys.
 ///

@@ -1,7 +1,10 @@
 //! One row per toy. Runs produce rows, files store them, and summaries count them.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::run::Prepare;
+use super::{FitToysHeader, ToyHeader, ToyOrigin};
 use crate::InferenceError;
 
 /// Which of the two hypotheses of a test a toy was drawn from.
@@ -26,12 +29,6 @@ impl Hypothesis {
             Self::Background => 0,
             Self::Signal => 1,
         }
-    }
-
-    /// The hypothesis with this number.
-    #[must_use]
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::BOTH.into_iter().find(|h| h.number() == number)
     }
 
     /// Its short name: "b" or "sb".
@@ -116,34 +113,80 @@ pub struct FitToyRow {
     pub uncertainties: Vec<Option<f64>>,
 }
 
-/// Takes the toys of a hypothesis test as they get ready.
-pub trait RowSink {
-    /// Takes further toys: those of one hypothesis, in the order of their indices, without gaps.
+/// A row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate implements it.
+#[allow(private_bounds)]
+pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
+    /// What a run consists of: the hypotheses of a test; a study has one series alone.
+    type Series: Copy + PartialEq + Send + Sync + 'static;
+
+    /// The header of the rows of one run.
+    type Header: Serialize + DeserializeOwned + Clone + Send + Sync;
+
+    /// All series, in the order in which they are run.
+    const SERIES: &'static [Self::Series];
+
+    /// The series that this row belongs to.
+    fn series(&self) -> Self::Series;
+
+    /// Its number within the series.
+    fn index(&self) -> u64;
+
+    /// The common part of the header.
+    fn origin(header: &Self::Header) -> &ToyOrigin;
+}
+
+impl Row for ToyRow {
+    type Series = Hypothesis;
+    type Header = ToyHeader;
+    const SERIES: &'static [Hypothesis] = &Hypothesis::BOTH;
+
+    fn series(&self) -> Hypothesis {
+        self.hypothesis
+    }
+
+    fn index(&self) -> u64 {
+        self.index
+    }
+
+    fn origin(header: &ToyHeader) -> &ToyOrigin {
+        &header.origin
+    }
+}
+
+impl Row for FitToyRow {
+    type Series = ();
+    type Header = FitToysHeader;
+    const SERIES: &'static [()] = &[()];
+
+    fn series(&self) {}
+
+    fn index(&self) -> u64 {
+        self.index
+    }
+
+    fn origin(header: &FitToysHeader) -> &ToyOrigin {
+        &header.origin
+    }
+}
+
+/// Takes toys as they get ready; functions of rows and lists of them do.
+pub trait RowSink<R = ToyRow> {
+    /// Takes further toys: those of one series, in the order of their indices, without gaps.
     ///
     /// # Errors
     /// Whatever keeps them from being taken; the run ends with it.
-    fn rows(&mut self, rows: &[ToyRow]) -> Result<(), InferenceError>;
+    fn rows(&mut self, rows: &[R]) -> Result<(), InferenceError>;
 }
 
-/// Takes the toys of a study of parameters as they get ready.
-pub trait FitRowSink {
-    /// Takes further toys, in the order of their indices, without gaps.
-    ///
-    /// # Errors
-    /// Whatever keeps them from being taken; the run ends with it.
-    fn rows(&mut self, rows: &[FitToyRow]) -> Result<(), InferenceError>;
-}
-
-impl RowSink for Vec<ToyRow> {
-    fn rows(&mut self, rows: &[ToyRow]) -> Result<(), InferenceError> {
+impl<R: Clone> RowSink<R> for Vec<R> {
+    fn rows(&mut self, rows: &[R]) -> Result<(), InferenceError> {
         self.extend_from_slice(rows);
         Ok(())
     }
 }
 
-impl FitRowSink for Vec<FitToyRow> {
-    fn rows(&mut self, rows: &[FitToyRow]) -> Result<(), InferenceError> {
-        self.extend_from_slice(rows);
-        Ok(())
+impl<R, F: FnMut(&[R]) -> Result<(), InferenceError>> RowSink<R> for F {
+    fn rows(&mut self, rows: &[R]) -> Result<(), InferenceError> {
+        self(rows)
     }
 }

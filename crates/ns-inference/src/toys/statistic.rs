@@ -19,8 +19,8 @@ const CONDITIONAL: usize = 1;
 const ONWARDS: usize = 2;
 
 /// Reads the toys of one hypothesis.
-pub(super) struct StatisticReader<'a> {
-    pub(super) model: &'a Model,
+#[derive(Clone)]
+pub(crate) struct StatisticReader {
     pub(super) hypothesis: Hypothesis,
     pub(super) statistic: TestStatistic,
     pub(super) poi: usize,
@@ -41,7 +41,7 @@ pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condit
     Condition { fit: FREE, parameter: poi, range }
 }
 
-impl StatisticReader<'_> {
+impl StatisticReader {
     /// True where the statistic is 0 whatever the conditional fit says.
     fn beyond(&self, mu_hat: f64) -> bool {
         match self.statistic {
@@ -75,28 +75,39 @@ impl StatisticReader<'_> {
     }
 
     /// A toy one of whose fits could not be made.
-    fn failed(&self, index: u64, which: &str, mu_hat: Option<f64>, failure: &FitFailure) -> ToyRow {
+    fn failed(
+        &self,
+        model: &Model,
+        index: u64,
+        which: &str,
+        mu_hat: Option<f64>,
+        failure: &FitFailure,
+    ) -> ToyRow {
         ToyRow {
             status: ToyStatus::Failed,
-            reason: format!("{which}: {}", diagnosis::failure(self.model, failure)),
+            reason: format!("{which}: {}", diagnosis::failure(model, failure)),
             ..self.row(index, mu_hat, None)
         }
     }
+}
 
-    /// Marks a toy whose fit ended without a certificate.
-    fn marked(&self, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
-        if fit.converged() {
-            return row;
-        }
-        let mut reason = format!("{which}: {}", diagnosis::termination(fit));
-        if let Some(empty) = diagnosis::empty_bins(self.model, fit) {
-            reason.push_str(&format!(", with no expected events left in {empty}"));
-        }
-        if !row.reason.is_empty() {
-            reason = format!("{}; {reason}", row.reason);
-        }
-        ToyRow { status: ToyStatus::NotConverged, reason, ..row }
+/// Marks a toy whose fit ended without a certificate.
+fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
+    if fit.converged() {
+        return row;
     }
+    let mut reason = format!("{which}: {}", ended(model, fit));
+    if !row.reason.is_empty() {
+        reason = format!("{}; {reason}", row.reason);
+    }
+    ToyRow { status: ToyStatus::NotConverged, reason, ..row }
+}
+
+/// Why a fit of a toy has no certificate, with the bins that it empties.
+pub(super) fn ended(model: &Model, fit: &FitOutcome) -> String {
+    let empty = diagnosis::empty_bins(model, fit);
+    let empty = empty.map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
+    format!("{}{empty}", diagnosis::termination(fit))
 }
 
 fn at(fit: &FitOutcome) -> Start {
@@ -111,18 +122,18 @@ fn lower<'f>(free: &'f FitOutcome, onwards: Option<&'f Result<FitOutcome, FitFai
     }
 }
 
-impl Reader for StatisticReader<'_> {
+impl Reader for StatisticReader {
     type Row = ToyRow;
 
-    fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<ToyRow> {
+    fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<ToyRow> {
         let start = || self.base.start.clone();
         let both = || vec![self.free(start(), Search::Standard), self.conditional(start(), Search::Standard)];
         let free = match outcome.fits.get(FREE) {
             Some(Ok(free)) => lower(free, outcome.fits.get(ONWARDS)),
             _ if round == 0 => return Reading::Again(both()),
-            Some(Err(failure)) => return Reading::Row(self.failed(index, "free fit", None, failure)),
+            Some(Err(failure)) => return Reading::Row(self.failed(model, index, "free fit", None, failure)),
             None => {
-                return Reading::Row(self.failed(index, "free fit", None, &FitFailure::NotNeeded));
+                return Reading::Row(self.failed(model, index, "free fit", None, &FitFailure::NotNeeded));
             }
         };
         if worth_repeating(free) && round == 0 {
@@ -131,14 +142,14 @@ impl Reader for StatisticReader<'_> {
         let mu_hat = free.parameters.get(self.poi).copied().unwrap_or(f64::NAN);
         if self.beyond(mu_hat) {
             let row = self.row(index, Some(mu_hat), Some(0.0));
-            return Reading::Row(self.marked(row, "free fit", free));
+            return Reading::Row(marked(model, row, "free fit", free));
         }
         let conditional = match outcome.fits.get(CONDITIONAL) {
             Some(Ok(conditional)) => conditional,
             Some(Err(failure))
                 if round > 0 && (*failure != FitFailure::NotNeeded || round == MOST_ROUNDS) =>
             {
-                return Reading::Row(self.failed(index, "conditional fit", Some(mu_hat), failure));
+                return Reading::Row(self.failed(model, index, "conditional fit", Some(mu_hat), failure));
             }
             // Skipped, since an earlier free fit had decided; or not finite where it started.
             _ => return Reading::Again(vec![self.conditional(at(free), Search::Standard)]),
@@ -165,10 +176,10 @@ impl Reader for StatisticReader<'_> {
             );
         }
         if let Some(Ok(onwards)) = onwards.filter(|_| missed) {
-            row = self.marked(row, "free fit from there", onwards);
+            row = marked(model, row, "free fit from there", onwards);
         }
-        let row = self.marked(row, "free fit", free);
-        Reading::Row(self.marked(row, "conditional fit", conditional))
+        let row = marked(model, row, "free fit", free);
+        Reading::Row(marked(model, row, "conditional fit", conditional))
     }
 }
 
@@ -191,9 +202,8 @@ mod tests {
         }
     }
 
-    fn reader(model: &Model) -> StatisticReader<'_> {
+    fn reader() -> StatisticReader {
         StatisticReader {
-            model,
             hypothesis: Hypothesis::Signal,
             statistic: TestStatistic::Qtilde,
             poi: 0,
@@ -242,8 +252,7 @@ mod tests {
 
     /// The fits to be repeated.
     fn again(round: usize, free: Fit, conditional: Fit) -> Vec<Asked> {
-        let model = model();
-        match reader(&model).read(3, &TaskOutcome { fits: vec![free, conditional] }, round) {
+        match reader().read(&model(), 3, &TaskOutcome { fits: vec![free, conditional] }, round) {
             Reading::Row(_) => Vec::new(),
             Reading::Again(requests) => requests
                 .into_iter()
@@ -256,8 +265,7 @@ mod tests {
     }
 
     fn row(round: usize, free: Fit, conditional: Fit) -> Option<ToyRow> {
-        let model = model();
-        match reader(&model).read(3, &TaskOutcome { fits: vec![free, conditional] }, round) {
+        match reader().read(&model(), 3, &TaskOutcome { fits: vec![free, conditional] }, round) {
             Reading::Row(row) => Some(row),
             Reading::Again(_) => None,
         }
@@ -290,10 +298,9 @@ mod tests {
 
     #[test]
     fn a_conditional_minimum_from_which_the_free_fit_falls_without_end_is_told_with_its_bins() {
-        let model = model();
         let read = |onwards: Fit| {
             let fits = vec![good(0.3, 5.0), good(1.0, 4.0), onwards];
-            match reader(&model).read(3, &TaskOutcome { fits }, 1) {
+            match reader().read(&model(), 3, &TaskOutcome { fits }, 1) {
                 Reading::Row(row) => Some(row),
                 Reading::Again(_) => None,
             }

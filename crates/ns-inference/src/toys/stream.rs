@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ns_core::{
-    Control, Data, Device, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Observer,
+    Control, Data, Device, Drawn, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Model, Observer,
     OutcomeParts, Reason, Session, Sink, TaskOutcome, ToySource,
 };
 
+use super::{RowSink, ToyRun};
 use crate::InferenceError;
 
 /// How often fits of one toy may be repeated.
@@ -59,23 +60,20 @@ pub(super) enum Reading<Row> {
 /// fit.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
-/// Receives finished rows.
-pub(super) type Emit<'a, Row> = dyn FnMut(&[Row]) -> Result<(), InferenceError> + 'a;
-
 /// Makes rows of outcomes.
 pub(super) trait Reader {
     type Row;
 
     /// Reads toy `index`, some of whose fits have been made again `round` times. After
     /// [`MOST_ROUNDS`] there must be a row.
-    fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row>;
+    fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row>;
 }
 
-/// Progress over several streams, counted in fits.
-pub(super) struct Steps<'a> {
-    pub(super) control: Control<'a>,
-    pub(super) done: usize,
-    pub(super) total: usize,
+/// Progress over several batches, counted in fits.
+struct Steps<'a> {
+    control: Control<'a>,
+    done: usize,
+    total: usize,
 }
 
 impl Observer for Steps<'_> {
@@ -91,19 +89,24 @@ pub(super) struct ToySequence<'a, R> {
     pub(super) reader: &'a R,
 }
 
-/// Runs the toys of all `sequences` and hands their rows to `emit`, in order and without gaps, those of each stretch
-/// apart. A batch may go on from one stretch to the next. Returns the number of rows; fewer than asked for if the
-/// caller stopped the work.
+/// Runs the toys of all `sequences` and hands their rows to `sink`, in order and without gaps, those of each stretch
+/// apart. A batch may go on from one stretch to the next. There are fewer rows than asked for if the caller stopped the work.
 ///
 /// # Errors
-/// If the session refuses the tasks, the device fails, or `emit` does.
+/// If the session refuses the tasks, the device fails, or the sink refuses rows.
 pub(super) fn stream<R: Reader>(
-    session: &dyn Session,
+    (model, session): (&Model, &dyn Session),
     sequences: &[ToySequence<'_, R>],
     batch: Option<u64>,
-    steps: &mut Steps<'_>,
-    emit: &mut Emit<'_, R::Row>,
-) -> Result<u64, InferenceError> {
+    control: Control<'_>,
+    sink: &mut dyn RowSink<R::Row>,
+) -> Result<ToyRun, InferenceError> {
+    let began = Instant::now();
+    let count = |s: &ToySequence<'_, R>| s.range.end.saturating_sub(s.range.start);
+    let asked: u64 = sequences.iter().map(count).sum();
+    let fits = sequences.iter().map(|s| count(s).saturating_mul(s.toys.fits.len() as u64));
+    let total = usize::try_from(fits.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
+    let mut steps = Steps { control, done: 0, total };
     let sizes = if session.device() == Device::Cpu { CPU_BATCH } else { DEVICE_BATCH };
     let mut size = batch.unwrap_or(sizes.0).max(1);
     let mut rest: VecDeque<ToySequence<'_, R>> =
@@ -116,11 +119,11 @@ pub(super) fn stream<R: Reader>(
         }
         let started = Instant::now();
         let wanted: u64 = pieces.iter().map(|piece| piece.range.end - piece.range.start).sum();
-        let read = run_batch(session, &pieces, steps)?;
+        let read = run_batch((model, session), &pieces, &steps)?;
         let mut done = 0;
         for (piece, rows) in pieces.iter().zip(&read) {
             if !rows.is_empty() {
-                emit(rows)?;
+                sink.rows(rows)?;
             }
             steps.done += piece.toys.fits.len() * rows.len();
             done += rows.len() as u64;
@@ -134,7 +137,7 @@ pub(super) fn stream<R: Reader>(
             size = ((BATCH_SECONDS * speed) as u64).clamp(sizes.1, sizes.2);
         }
     }
-    Ok(n_rows)
+    Ok(ToyRun { n_rows, interrupted: n_rows < asked, wall_s: began.elapsed().as_secs_f64() })
 }
 
 /// The next toys, at most `most`, of which the session is asked for the same parts of outcomes.
@@ -160,7 +163,7 @@ fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySeq
 
 /// The rows of one batch, piece by piece, up to the first toy that the caller kept from being done.
 fn run_batch<R: Reader>(
-    session: &dyn Session,
+    (model, session): (&Model, &dyn Session),
     pieces: &[ToySequence<'_, R>],
     steps: &Steps<'_>,
 ) -> Result<Vec<Vec<R::Row>>, InferenceError> {
@@ -168,7 +171,7 @@ fn run_batch<R: Reader>(
     let drawn = |piece: &ToySequence<'_, R>, range: Range<u64>| piece.toys.drawn(range);
     let whole = |piece| FitTask { data: drawn(piece, piece.range.clone()), fits: piece.toys.fits.clone() };
     let tasks: Vec<FitTask> = pieces.iter().map(whole).collect();
-    let mut read = Batch { pieces, rows: Vec::new(), again: Vec::new(), stopped: false };
+    let mut read = Batch { model, pieces, rows: Vec::new(), again: Vec::new(), stopped: false };
     let control = Control { observer: Some(steps), cancel: steps.control.cancel };
     session.fit_batch(&tasks, wanted, control, &mut read)?;
 
@@ -198,7 +201,7 @@ fn run_batch<R: Reader>(
                     None => toy.outcome.fits.push(fit),
                 }
             }
-            match toy.piece.reader.read(toy.index, &toy.outcome, round) {
+            match toy.piece.reader.read(model, toy.index, &toy.outcome, round) {
                 Reading::Row(row) => {
                     let of_piece = rows.get_mut(toy.number);
                     let place = usize::try_from(toy.index - toy.piece.range.start).ok();
@@ -234,6 +237,7 @@ struct Pending<'a, R> {
 
 /// Reads outcomes as they come; keeps those whose fits are made again.
 struct Batch<'a, R: Reader> {
+    model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
     /// Rows of the pieces that have been begun; the last one may have further ones to come.
     rows: Vec<Vec<Option<R::Row>>>,
@@ -260,7 +264,7 @@ impl<R: Reader> Sink for Batch<'_, R> {
         let number = self.rows.len() - 1;
         let (Some(rows), Some(piece)) = (self.rows.last_mut(), self.pieces.get(number)) else { return };
         let index = piece.range.start + rows.len() as u64;
-        match piece.reader.read(index, &outcome, 0) {
+        match piece.reader.read(self.model, index, &outcome, 0) {
             Reading::Row(row) => rows.push(Some(row)),
             Reading::Again(requests) => {
                 rows.push(None);
@@ -305,7 +309,7 @@ mod tests {
     impl Reader for NoRows {
         type Row = ();
 
-        fn read(&self, _index: u64, _outcome: &TaskOutcome, _round: usize) -> Reading<()> {
+        fn read(&self, _model: &Model, _index: u64, _outcome: &TaskOutcome, _round: usize) -> Reading<()> {
             Reading::Row(())
         }
     }

@@ -1,7 +1,7 @@
 //! Counts the toys of a test and computes its result.
 
 use super::result::{HypotestToysResult, PerHypothesis};
-use super::{Hypothesis, RowSink, SAME_STATISTIC, ToyHeader, ToyRow, ToyStatus};
+use super::{Hypothesis, INTERRUPTED, RowSink, SAME_STATISTIC, ToyHeader, ToyRow, ToyRun, ToyStatus};
 use crate::InferenceError;
 use crate::hypotest::ExpectedSet;
 use crate::present::significant;
@@ -20,6 +20,7 @@ pub struct Summary {
     /// Statistics of all counted toys, if the expected band is wanted.
     kept: Option<PerHypothesis<Vec<f64>>>,
     wall_s: Option<f64>,
+    interrupted: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +39,13 @@ impl Summary {
     /// Nothing counted yet.
     #[must_use]
     pub fn new(header: &ToyHeader) -> Self {
-        Self { header: header.clone(), counts: PerHypothesis::default(), kept: None, wall_s: None }
+        Self {
+            header: header.clone(),
+            counts: PerHypothesis::default(),
+            kept: None,
+            wall_s: None,
+            interrupted: false,
+        }
     }
 
     /// Keeps all statistics for the expected band, 8 bytes per toy. To be called before the first toy.
@@ -68,6 +75,12 @@ impl Summary {
     /// Adds wall time, in seconds, for the rate of toys.
     pub fn add_time(&mut self, wall_s: f64) {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
+    }
+
+    /// Adds how a run ended.
+    pub(super) fn ended(&mut self, run: ToyRun) {
+        self.add_time(run.wall_s);
+        self.interrupted |= run.interrupted;
     }
 
     /// Toys taken so far.
@@ -150,6 +163,7 @@ impl Summary {
                 significant(bound)
             ));
         }
+        warnings.extend(self.interrupted.then(|| INTERRUPTED.to_owned()));
         let failed = |counts: Counts| counts.n - counts.good;
         let expected_set = self.kept.map(|kept| expected(kept, discovery));
         HypotestToysResult {
@@ -176,7 +190,7 @@ impl Summary {
             expected_set,
             converged: header.converged && failed(b) + failed(sb) == 0,
             warnings,
-            interrupted: false,
+            interrupted: self.interrupted,
         }
     }
 }

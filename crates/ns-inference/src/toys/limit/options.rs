@@ -37,46 +37,6 @@ impl Default for ToyLimitOptions {
     }
 }
 
-impl ToyLimitOptions {
-    /// Sets data, fixed parameters and start of the fits.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
-
-    /// Sets the statistic.
-    #[must_use]
-    pub fn statistic(mut self, statistic: TestStatistic) -> Self {
-        self.statistic = statistic;
-        self
-    }
-
-    /// Sets the confidence level.
-    #[must_use]
-    pub fn cl(mut self, cl: f64) -> Self {
-        self.cl = cl;
-        self
-    }
-
-    /// Finds the expected limits too, or not.
-    #[must_use]
-    pub fn expected(mut self, wanted: bool) -> Self {
-        self.expected = wanted;
-        self
-    }
-
-    /// Sets the number of toys of each hypothesis at every value tested.
-    #[must_use]
-    pub fn n_toys(mut self, n_toys: u64) -> Self {
-        self.n_toys = n_toys;
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-}
+options::setters! { ToyLimitOptions {
+    fit: FitOptions, statistic: TestStatistic, cl: f64, expected: bool, n_toys: u64, seed: u64
+} }

@@ -1,15 +1,12 @@
 //! The two kinds of rows in files, and their headers.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use super::column::{Content, Spec, Value};
 use crate::InferenceError;
-use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Shard, ToyHeader, ToyOrigin, ToyRow, ToyStatus};
+use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Row, ToyHeader, ToyRow, ToyStatus};
 
 /// The columns of a row. Only this crate implements it.
 pub(super) trait Columns: Sized {
-    /// The type of [`StoredRow::Header`].
+    /// The type of [`Row::Header`].
     type Head;
     /// Names and contents, in order.
     fn specs(header: &Self::Head) -> Vec<Spec>;
@@ -21,24 +18,12 @@ pub(super) trait Columns: Sized {
 
 /// A row that files keep: [`ToyRow`] or [`FitToyRow`].
 #[allow(private_bounds)]
-pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
-    /// The header of the rows of one run.
-    type Header: Serialize + DeserializeOwned + Clone + Send + Sync;
-
+pub trait StoredRow: Row + Columns<Head = Self::Header> {
     /// The kind's name in files.
     const KIND: &'static str;
 
-    /// Names of the series that a run consists of, in the order in which it runs them.
-    const STREAMS: &'static [&'static str];
-
-    /// Number of the series that this row belongs to.
-    fn stream(&self) -> usize;
-
-    /// Its number within the series.
-    fn index(&self) -> u64;
-
-    /// The common part of the header.
-    fn origin(header: &Self::Header) -> &ToyOrigin;
+    /// Names of the series of [`Row::SERIES`].
+    const NAMES: &'static [&'static str];
 
     /// Checks that toys under both headers are parts of one run.
     ///
@@ -46,28 +31,15 @@ pub trait StoredRow: Columns<Head = Self::Header> + Clone + Send + Sync {
     /// [`InferenceError::ForeignToys`] with the first difference.
     fn compatible(ours: &Self::Header, theirs: &Self::Header) -> Result<(), InferenceError>;
 
-    /// The part of the run that a header belongs to.
-    fn shard(header: &Self::Header) -> Shard {
-        Self::origin(header).shard
+    /// The place of this row's series.
+    fn stream(&self) -> usize {
+        Self::SERIES.iter().position(|series| *series == self.series()).unwrap_or_default()
     }
 }
 
 impl StoredRow for ToyRow {
-    type Header = ToyHeader;
     const KIND: &'static str = "hypotest-toys";
-    const STREAMS: &'static [&'static str] = &["b", "sb"];
-
-    fn stream(&self) -> usize {
-        usize::from(self.hypothesis.number())
-    }
-
-    fn index(&self) -> u64 {
-        self.index
-    }
-
-    fn origin(header: &ToyHeader) -> &ToyOrigin {
-        &header.origin
-    }
+    const NAMES: &'static [&'static str] = &["b", "sb"];
 
     fn compatible(ours: &ToyHeader, theirs: &ToyHeader) -> Result<(), InferenceError> {
         ours.compatible(theirs)
@@ -124,21 +96,8 @@ impl Columns for ToyRow {
 }
 
 impl StoredRow for FitToyRow {
-    type Header = FitToysHeader;
     const KIND: &'static str = "toys";
-    const STREAMS: &'static [&'static str] = &["the study"];
-
-    fn stream(&self) -> usize {
-        0
-    }
-
-    fn index(&self) -> u64 {
-        self.index
-    }
-
-    fn origin(header: &FitToysHeader) -> &ToyOrigin {
-        &header.origin
-    }
+    const NAMES: &'static [&'static str] = &["the study"];
 
     fn compatible(ours: &FitToysHeader, theirs: &FitToysHeader) -> Result<(), InferenceError> {
         ours.compatible(theirs)

@@ -87,8 +87,8 @@ impl<R: StoredRow> Reader<R> {
         mut take: impl FnMut(Vec<R>) -> Result<(), E>,
     ) -> Result<Vec<Ranges>, E> {
         let damaged = |reason: String| StoreError::Damaged { path: self.path.clone(), reason };
-        let within = R::shard(&self.header).range(R::origin(&self.header).n_toys);
-        let mut there = vec![Ranges::default(); R::STREAMS.len()];
+        let within = R::origin(&self.header).shard.range(R::origin(&self.header).n_toys);
+        let mut there = vec![Ranges::default(); R::SERIES.len()];
         let mut order = Order::default();
         let mut digest = self.kind_and_header;
         let mut columns: Vec<Column> = self.specs.iter().map(|spec| Column::new(spec.content)).collect();
@@ -149,7 +149,7 @@ impl Order {
     /// Checks that a row follows the one before and belongs to the file's part of the run.
     fn check<R: StoredRow>(&mut self, row: &R, within: &Range<u64>) -> Result<(), String> {
         let key = (row.stream(), row.index());
-        let name = R::STREAMS.get(key.0).copied().unwrap_or("?");
+        let name = R::NAMES.get(key.0).copied().unwrap_or("?");
         if !within.contains(&key.1) {
             return Err(format!(
                 "toy {} of {name} is outside of its shard ({} to {})",

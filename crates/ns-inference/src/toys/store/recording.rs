@@ -44,7 +44,7 @@ impl ToyDestination {
         let mut recording = Recording {
             folder: self.folder,
             header: header.clone(),
-            there: vec![Ranges::default(); R::STREAMS.len()],
+            there: vec![Ranges::default(); R::SERIES.len()],
             pieces: Vec::new(),
             finished: false,
             waiting: Vec::new(),
@@ -137,12 +137,12 @@ impl<R: StoredRow> Recording<R> {
         self.there.iter().map(Ranges::count).sum()
     }
 
-    /// The missing toys: numbers of series and ranges of their toys, in order.
-    pub fn missing(&self) -> Vec<(usize, Range<u64>)> {
-        let whole = R::shard(&self.header).range(R::origin(&self.header).n_toys);
-        let gaps = self.there.iter().enumerate();
-        gaps.flat_map(|(stream, ranges)| {
-            ranges.missing(whole.clone()).into_iter().map(move |range| (stream, range))
+    /// The missing toys: series and ranges of their toys, in order.
+    pub fn missing(&self) -> Vec<(R::Series, Range<u64>)> {
+        let whole = R::origin(&self.header).shard.range(R::origin(&self.header).n_toys);
+        let gaps = R::SERIES.iter().zip(&self.there);
+        gaps.flat_map(|(series, ranges)| {
+            ranges.missing(whole.clone()).into_iter().map(move |range| (*series, range))
         })
         .collect()
     }
@@ -231,7 +231,7 @@ impl<R: StoredRow> Recording<R> {
 
 /// Checks that existing pieces belong to this run.
 fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> Result<(), StoreError> {
-    let (here, there) = (R::shard(ours), R::shard(theirs));
+    let (here, there) = (R::origin(ours).shard, R::origin(theirs).shard);
     let same = R::compatible(ours, theirs).and_then(|()| {
         let (ours, theirs) = (here.to_string(), there.to_string());
         if here == there {

@@ -63,7 +63,7 @@ impl<R: StoredRow> ToySet<R> {
         let set = set.get_or_insert_with(|| Self {
             header: header.clone(),
             members: Vec::new(),
-            there: vec![Ranges::default(); R::STREAMS.len()],
+            there: vec![Ranges::default(); R::SERIES.len()],
             interrupted: Vec::new(),
         });
         if let Some(first) = set.members.first() {
@@ -77,7 +77,7 @@ impl<R: StoredRow> ToySet<R> {
                     return Err(StoreError::Overlap {
                         one: member.path.clone(),
                         other: path.to_owned(),
-                        stream: R::STREAMS.get(stream).copied().unwrap_or("?"),
+                        stream: R::NAMES.get(stream).copied().unwrap_or("?"),
                         first: twice.start,
                         last: twice.end.saturating_sub(1),
                     });
@@ -105,7 +105,7 @@ impl<R: StoredRow> ToySet<R> {
     pub fn missing(&self) -> Option<String> {
         let whole = 0..R::origin(&self.header).n_toys;
         let mut words: Vec<String> = Vec::new();
-        for (name, ranges) in R::STREAMS.iter().zip(&self.there) {
+        for (name, ranges) in R::NAMES.iter().zip(&self.there) {
             let gaps = ranges.missing(whole.clone());
             let gaps: Vec<String> = gaps.iter().map(in_words).collect();
             if !gaps.is_empty() {
@@ -120,7 +120,7 @@ impl<R: StoredRow> ToySet<R> {
     /// # Errors
     /// If a file has changed since it was opened, and errors of `take`.
     pub fn rows<E: From<StoreError>>(&self, mut take: impl FnMut(&[R]) -> Result<(), E>) -> Result<(), E> {
-        for stream in 0..R::STREAMS.len() {
+        for stream in 0..R::SERIES.len() {
             let mut with: Vec<(u64, &Member)> =
                 self.members.iter().filter_map(|m| Some((m.first(stream)?, m))).collect();
             with.sort_by_key(|(first, _)| *first);

@@ -181,7 +181,7 @@ fn a_run_in_pieces_makes_the_same_file() -> Tested {
         let missing = recording.missing();
         let wanted: Vec<ToyRow> = rows
             .iter()
-            .filter(|r| missing.iter().any(|(s, range)| *s == r.stream() && range.contains(&r.index)))
+            .filter(|r| missing.iter().any(|(s, range)| *s == r.hypothesis && range.contains(&r.index)))
             .cloned()
             .collect();
         for some in wanted[..stop.min(wanted.len())].chunks(4) {

@@ -11,10 +11,11 @@ use ns_core::{Control, Model, Session};
 
 pub use options::{FitToysOptions, GeneratingPoint};
 pub use result::{FitToysResult, ParameterStudy};
-pub use run::{FitToysTest, STUDY_HYPOTHESIS};
+pub use run::STUDY_HYPOTHESIS;
 pub use summary::FitToysSummary;
 
 use crate::InferenceError;
+use crate::toys::FitToysTest;
 
 /// Fits toys and compares the values found with those they were drawn at: bias, pulls, coverage.
 ///
@@ -29,15 +30,7 @@ pub fn fit_toys(
 ) -> Result<FitToysResult, InferenceError> {
     let test = FitToysTest::prepare(model, session, options, control)?;
     let mut summary = FitToysSummary::new(test.header());
-    let run = test.run(&[test.range()], control, &mut summary)?;
-    if run.interrupted && run.n_rows == 0 {
-        return Err(InferenceError::Cancelled);
-    }
-    summary.add_time(run.wall_s);
-    let mut result = summary.finish();
-    result.interrupted = run.interrupted;
-    if run.interrupted {
-        result.warnings.push("interrupted: only the toys done by then are counted".to_owned());
-    }
-    Ok(result)
+    let run = test.run_all(control, &mut summary)?;
+    summary.ended(run);
+    Ok(summary.finish())
 }

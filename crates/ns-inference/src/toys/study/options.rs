@@ -65,60 +65,16 @@ impl Default for FitToysOptions {
     }
 }
 
+options::setters! { FitToysOptions {
+    fit: FitOptions, point: GeneratingPoint, params: Vec<String>, n_toys: u64, seed: u64, shard: Shard,
+    batch: Option<u64>
+} }
+
 impl FitToysOptions {
-    /// Sets fixed parameters and search of all fits.
-    #[must_use]
-    pub fn fit(mut self, fit: FitOptions) -> Self {
-        self.fit = fit;
-        self
-    }
-
-    /// Sets where toys are drawn.
-    #[must_use]
-    pub fn point(mut self, point: GeneratingPoint) -> Self {
-        self.point = point;
-        self
-    }
-
     /// Draws toys of a given expectation, which need not be that of any parameters.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<BinnedData>) -> Self {
         self.expectation = expectation.map(Arc::new);
-        self
-    }
-
-    /// Sets the parameters studied.
-    #[must_use]
-    pub fn params(mut self, params: Vec<String>) -> Self {
-        self.params = params;
-        self
-    }
-
-    /// Sets the number of toys.
-    #[must_use]
-    pub fn n_toys(mut self, n_toys: u64) -> Self {
-        self.n_toys = n_toys;
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// Runs one part only.
-    #[must_use]
-    pub fn shard(mut self, shard: Shard) -> Self {
-        self.shard = shard;
-        self
-    }
-
-    /// Sets how many toys go to the device at a time.
-    #[must_use]
-    pub fn batch(mut self, batch: Option<u64>) -> Self {
-        self.batch = batch;
         self
     }
 }

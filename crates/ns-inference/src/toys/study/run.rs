@@ -1,8 +1,6 @@
 //! The stages of a study: the generating point, then toys in a stream.
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ns_core::{
     BinnedData, Control, FitFailure, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session,
@@ -12,27 +10,19 @@ use ns_core::{
 use super::{FitToysOptions, GeneratingPoint};
 use crate::analysis::Analysis;
 use crate::diagnosis;
-use crate::toys::options::{check_number, fit_options, origin};
-use crate::toys::run::{free_request, of_single_fits};
+use crate::toys::options::{check_number, origin};
+use crate::toys::prepare::free_request;
+use crate::toys::run::{Prepare, of_single_fits};
 use crate::toys::source_of_expectation;
-use crate::toys::stream::{Reader, Reading, Steps, ToySequence, Toys, stream, worth_repeating};
-use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyRun, ToyStatus};
+use crate::toys::statistic::ended;
+use crate::toys::stream::{Reader, Reading, Toys, worth_repeating};
+use crate::toys::{FitToyRow, FitToysHeader, FitToysTest, ToyStatus};
 use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
 
 /// Number of the hypothesis for the random numbers of a study. It differs from those of a test.
 pub const STUDY_HYPOTHESIS: u8 = 2;
-
-/// A study whose generating point is known: it runs toys.
-pub struct FitToysTest<'a> {
-    model: &'a Model,
-    session: &'a dyn Session,
-    header: FitToysHeader,
-    toys: Toys,
-    base: FitRequest,
-    batch: Option<u64>,
-}
 
 impl<'a> FitToysTest<'a> {
     /// Finds the generating point. Runs no toy.
@@ -108,26 +98,20 @@ impl<'a> FitToysTest<'a> {
             expectation: options.expectation.as_ref().map(|given| [&*given.main, &*given.aux].concat()),
             warnings,
         };
-        let mut test = Self::from_header(model, session, header, control)?;
-        test.batch = options.batch;
-        Ok(test)
+        Ok(Self::from_header(model, session, header, control)?.batch(options.batch))
     }
+}
 
-    /// Continues a study that was prepared before or on another machine. Its rows are the same, bit by bit.
-    ///
-    /// # Errors
-    /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
-    /// the device fails or the caller stopped the work.
-    pub fn from_header(
-        model: &'a Model,
-        session: &'a dyn Session,
-        header: FitToysHeader,
-        control: Control<'_>,
-    ) -> Result<Self, InferenceError> {
-        let options = fit_options(model, &header.origin)?;
-        check_number(header.origin.n_toys)?;
-        let silent = Control { observer: None, cancel: control.cancel };
-        let mut analysis = Analysis::new(model, of_single_fits(session), &options, silent)?;
+impl Prepare for FitToyRow {
+    type Reader = FitReader;
+    type Head = FitToysHeader;
+
+    fn prepared(
+        analysis: &mut Analysis<'_>,
+        session: &dyn Session,
+        header: &FitToysHeader,
+    ) -> Result<Vec<(Toys, FitReader)>, InferenceError> {
+        let model = analysis.model;
         let (source, asimov) = match &header.expectation {
             None => (
                 session
@@ -143,68 +127,28 @@ impl<'a> FitToysTest<'a> {
                 (Arc::new(source), analysis.data.with(data))
             }
         };
-        let (free, _) = free_request(&mut analysis, &asimov, &header.point)?;
-        let base = FitRequest { metric: None, ..free.clone() };
-        let toys = Toys { of: analysis.data, source, fits: vec![free], wanted: UNCERTAINTIES };
-        Ok(Self { model, session, header, toys, base, batch: None })
-    }
-
-    /// The header of the toys, to be stored with their rows.
-    #[must_use]
-    pub fn header(&self) -> &FitToysHeader {
-        &self.header
-    }
-
-    /// The toys of this header's shard.
-    #[must_use]
-    pub fn range(&self) -> Range<u64> {
-        self.header.origin.shard.range(self.header.origin.n_toys)
-    }
-
-    /// Sets how many toys go to the device at a time; results do not depend on it.
-    pub fn set_batch(&mut self, batch: Option<u64>) {
-        self.batch = batch;
-    }
-
-    /// Runs toys, range after range, and hands their rows on as they get ready; takes the same memory
-    /// however many they are. Where the caller stops the work, the rows up to there have been handed on.
-    ///
-    /// # Errors
-    /// If the device fails or the sink refuses rows.
-    pub fn run(
-        &self,
-        ranges: &[Range<u64>],
-        control: Control<'_>,
-        sink: &mut dyn FitRowSink,
-    ) -> Result<ToyRun, InferenceError> {
-        let started = Instant::now();
-        let wanted: u64 = ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum();
-        let mut steps = Steps { control, done: 0, total: usize::try_from(wanted).unwrap_or(usize::MAX) };
-        let reader = FitReader { model: self.model, indices: &self.header.indices, base: &self.base };
-        let sequences: Vec<_> = ranges
-            .iter()
-            .map(|range| ToySequence { toys: &self.toys, range: range.clone(), reader: &reader })
-            .collect();
-        let mut emit = |rows: &[FitToyRow]| sink.rows(rows);
-        let n_rows = stream(self.session, &sequences, self.batch, &mut steps, &mut emit)?;
-        Ok(ToyRun { n_rows, interrupted: n_rows < wanted, wall_s: started.elapsed().as_secs_f64() })
+        let (free, _) = free_request(analysis, &asimov, &header.point)?;
+        let reader =
+            FitReader { indices: header.indices.clone(), base: FitRequest { metric: None, ..free.clone() } };
+        let toys = Toys { of: analysis.data.clone(), source, fits: vec![free], wanted: UNCERTAINTIES };
+        Ok(vec![(toys, reader)])
     }
 }
 
 /// Reads the one fit of every toy.
-struct FitReader<'a> {
-    model: &'a Model,
-    indices: &'a [usize],
-    base: &'a FitRequest,
+#[derive(Clone)]
+pub(crate) struct FitReader {
+    indices: Vec<usize>,
+    base: FitRequest,
 }
 
-impl Reader for FitReader<'_> {
+impl Reader for FitReader {
     type Row = FitToyRow;
 
-    fn read(&self, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<FitToyRow> {
+    fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<FitToyRow> {
         let fit = match outcome.fits.first() {
             Some(Ok(fit)) if round > 0 || !worth_repeating(fit) => fit,
-            Some(Err(failure)) if round > 0 => return Reading::Row(self.failed(index, failure)),
+            Some(Err(failure)) if round > 0 => return Reading::Row(failed(model, index, failure)),
             _ => {
                 let again = FitRequest { search: Search::Standard, ..self.base.clone() };
                 return Reading::Again(vec![(0, again)]);
@@ -213,9 +157,7 @@ impl Reader for FitReader<'_> {
         let (status, reason) = if fit.converged() {
             (ToyStatus::Converged, String::new())
         } else {
-            let empty = diagnosis::empty_bins(self.model, fit)
-                .map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
-            (ToyStatus::NotConverged, format!("{}{empty}", diagnosis::termination(fit)))
+            (ToyStatus::NotConverged, ended(model, fit))
         };
         let uncertainty = |fit: &FitOutcome, i: usize| {
             fit.uncertainties.get(i).copied().flatten().filter(|s| s.is_finite())
@@ -235,16 +177,15 @@ impl Reader for FitReader<'_> {
     }
 }
 
-impl FitReader<'_> {
-    fn failed(&self, index: u64, failure: &FitFailure) -> FitToyRow {
-        FitToyRow {
-            index,
-            nll: None,
-            status: ToyStatus::Failed,
-            reason: diagnosis::failure(self.model, failure),
-            values: Vec::new(),
-            uncertainties: Vec::new(),
-        }
+/// A toy whose fit could not be made.
+fn failed(model: &Model, index: u64, failure: &FitFailure) -> FitToyRow {
+    FitToyRow {
+        index,
+        nll: None,
+        status: ToyStatus::Failed,
+        reason: diagnosis::failure(model, failure),
+        values: Vec::new(),
+        uncertainties: Vec::new(),
     }
 }
 

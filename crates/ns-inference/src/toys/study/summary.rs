@@ -3,7 +3,7 @@
 use super::result::{FitToysResult, ParameterStudy};
 use crate::InferenceError;
 use crate::diagnosis;
-use crate::toys::{FitRowSink, FitToyRow, FitToysHeader, ToyStatus};
+use crate::toys::{FitToyRow, FitToysHeader, INTERRUPTED, RowSink, ToyRun, ToyStatus};
 
 /// Up to this many toys the median is computed from the values themselves.
 const EXACT: usize = 20_000;
@@ -23,6 +23,7 @@ pub struct FitToysSummary {
     n_nonconverged: u64,
     n_error: u64,
     wall_s: Option<f64>,
+    interrupted: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -52,7 +53,15 @@ impl FitToysSummary {
             }
         };
         let columns = header.indices.iter().map(column).collect();
-        Self { header: header.clone(), columns, n: 0, n_nonconverged: 0, n_error: 0, wall_s: None }
+        Self {
+            header: header.clone(),
+            columns,
+            n: 0,
+            n_nonconverged: 0,
+            n_error: 0,
+            wall_s: None,
+            interrupted: false,
+        }
     }
 
     /// Takes one toy. Each must come once.
@@ -88,6 +97,12 @@ impl FitToysSummary {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
+    /// Adds how a run ended.
+    pub(super) fn ended(&mut self, run: ToyRun) {
+        self.add_time(run.wall_s);
+        self.interrupted |= run.interrupted;
+    }
+
     /// The result.
     #[must_use]
     pub fn finish(self) -> FitToysResult {
@@ -108,6 +123,7 @@ impl FitToysSummary {
                 diagnosis::list(bare)
             ));
         }
+        warnings.extend(self.interrupted.then(|| INTERRUPTED.to_owned()));
         FitToysResult {
             parameters,
             n_toys: self.n,
@@ -119,12 +135,12 @@ impl FitToysSummary {
             toys_per_s: self.wall_s.filter(|s| *s > 0.0).map(|s| self.n as f64 / s),
             converged: n_failed == 0,
             warnings,
-            interrupted: false,
+            interrupted: self.interrupted,
         }
     }
 }
 
-impl FitRowSink for FitToysSummary {
+impl RowSink<FitToyRow> for FitToysSummary {
     fn rows(&mut self, rows: &[FitToyRow]) -> Result<(), InferenceError> {
         rows.iter().for_each(|row| self.add(row));
         Ok(())
