@@ -16,7 +16,7 @@ use crate::start;
 pub(crate) struct DataArgs {
     /// Use the data expected at the initial parameters, with the parameter of interest at MU
     /// [default: its initial value]
-    #[arg(long, value_name = "MU", num_args = 0..=1, allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
     /// Hold a parameter at a value; repeatable, for other parameters
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]

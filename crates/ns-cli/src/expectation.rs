@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use ns_core::{BinnedData, Model};
-use ns_translate::pyhf::{WorkspaceError, read_file};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::error::CliError;
+use crate::load;
 
 /// The two forms of such a file.
 #[derive(Debug, Deserialize)]
@@ -31,15 +30,8 @@ struct ChannelTotal {
 /// If the file cannot be read or has another form, or its channels, bins or numbers are not those of the model.
 pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
     let usage = |why: String| CliError::Usage(format!("expectation {}: {why}", path.display()));
-    let bytes = read_file(path).map_err(|error| match error {
-        WorkspaceError::Io { source, .. } => usage(format!("cannot be read: {source}")),
-        other => usage(other.to_string()),
-    })?;
-    serde_json::from_slice::<IgnoredAny>(&bytes)
-        .map_err(|error| usage(format!("not valid JSON: {error}")))?;
-    let file: ExpectationFile = serde_json::from_slice(&bytes).map_err(|_| {
-        usage("expected a list of numbers, one per bin, or the result of nextstat yields".to_owned())
-    })?;
+    let expected = "a list of numbers, one per bin, or the result of nextstat yields";
+    let file: ExpectationFile = load::form(path, &usage, expected)?;
     let (bins, aux) = (model.n_bins(), model.observed.aux.len());
     match file {
         ExpectationFile::List(mut main) if main.len() == bins || main.len() == bins + aux => {

@@ -7,6 +7,7 @@ use ns_translate::pyhf::{
     ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
     read_from,
 };
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::args::ModelArgs;
 use crate::error::CliError;
@@ -123,4 +124,22 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
 /// How to read the workspace, from the flags.
 pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
     ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }
+}
+
+/// What a small JSON file of a known form holds; `usage` makes an error of what is wrong, and `expected` names the form.
+///
+/// # Errors
+/// If it cannot be read or has another form; wrong usage.
+pub(crate) fn form<T: DeserializeOwned>(
+    path: &Path,
+    usage: &impl Fn(String) -> CliError,
+    expected: &str,
+) -> Result<T, CliError> {
+    let bytes = read_file(path).map_err(|error| match error {
+        WorkspaceError::Io { source, .. } => usage(format!("cannot be read: {source}")),
+        other => usage(other.to_string()),
+    })?;
+    serde_json::from_slice::<IgnoredAny>(&bytes)
+        .map_err(|error| usage(format!("not valid JSON: {error}")))?;
+    serde_json::from_slice(&bytes).map_err(|_| usage(format!("expected {expected}")))
 }

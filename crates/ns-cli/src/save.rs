@@ -28,8 +28,7 @@ pub(crate) struct SaveArgs {
     #[arg(long, requires = "save")]
     resume: bool,
     /// Write a piece after so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, requires = "save",
-          allow_negative_numbers = true, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, requires = "save", value_parser = seconds)]
     save_every: f64,
     /// Toys handed to the device at a time; no number depends on it. A killed run loses one such batch
     /// [default: what takes a few seconds]

@@ -1,16 +1,14 @@
 //! Start points from a file.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use ns_core::{Covariance, Model};
 use ns_inference::options::Point;
 use ns_inference::parameter_index;
-use ns_translate::pyhf::{WorkspaceError, read_file};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::error::CliError;
+use crate::load;
 
 /// The three forms of a start file.
 #[derive(Debug, Deserialize)]
@@ -44,22 +42,13 @@ pub(crate) fn read_with_covariance(
     model: &Model,
 ) -> Result<(Vec<f64>, Option<Covariance>), CliError> {
     let usage = |why: String| CliError::Usage(format!("start values {}: {why}", path.display()));
-    let bytes = read_file(path).map_err(|error| match error {
+    if is_assignment(path) && !path.exists() {
         // Written as for `--fix`.
-        WorkspaceError::Io { source, .. } if source.kind() == ErrorKind::NotFound && is_assignment(path) => {
-            usage("there is no such file; give a JSON file, such as one with {\"mu\": 1.0}".to_owned())
-        }
-        WorkspaceError::Io { source, .. } => usage(format!("cannot be read: {source}")),
-        other => usage(other.to_string()),
-    })?;
-    serde_json::from_slice::<IgnoredAny>(&bytes)
-        .map_err(|error| usage(format!("not valid JSON: {error}")))?;
-    let file: StartFile = serde_json::from_slice(&bytes).map_err(|_| {
-        usage(
-            "expected an object of parameter names and numbers, a list of all values, or the result of a fit"
-                .to_owned(),
-        )
-    })?;
+        let tip = "there is no such file; give a JSON file, such as one with {\"mu\": 1.0}";
+        return Err(usage(tip.to_owned()));
+    }
+    let expected = "an object of parameter names and numbers, a list of all values, or the result of a fit";
+    let file: StartFile = load::form(path, &usage, expected)?;
     match file {
         StartFile::Point(Point::Values(values)) => Ok((values, None)),
         StartFile::Point(Point::ByName(named)) => {

@@ -39,6 +39,7 @@ pub mod goodness;
 pub mod hypotest;
 pub mod limit;
 mod lookup;
+mod lowest;
 pub mod minos;
 pub mod normal;
 pub mod options;

@@ -1,50 +1,35 @@
-//! Serialises results exactly, to the last bit, for pickles. The JSON that users see does not allow that.
+//! Results with everything that they hold, for pickles. The JSON that users see leaves some of it out.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fit::FitResult;
-use crate::minos::Interval;
 use crate::scan::{ScanInterval, ScanResult, SecondAxis};
 
 /// A fit, all but its covariance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct StoredFit(#[serde(with = "PlainFit")] pub FitResult);
+#[serde(from = "FitParts", into = "FitParts")]
+pub struct StoredFit(pub FitResult);
+
+/// The JSON that users see, and what it leaves out: the number of evaluations, pulls and whether it was interrupted.
+type FitParts = (FitResult, usize, Vec<Option<f64>>, bool);
+
+impl From<StoredFit> for FitParts {
+    fn from(StoredFit(fit): StoredFit) -> Self {
+        let (n_evaluations, pulls, interrupted) = (fit.n_evaluations, fit.pulls.clone(), fit.interrupted);
+        (fit, n_evaluations, pulls, interrupted)
+    }
+}
+
+impl From<FitParts> for StoredFit {
+    fn from((fit, n_evaluations, pulls, interrupted): FitParts) -> Self {
+        Self(FitResult { n_evaluations, pulls, interrupted, ..fit })
+    }
+}
 
 /// A scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StoredScan(#[serde(with = "PlainScan")] pub ScanResult);
-
-/// The fields of [`FitResult`].
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "FitResult")]
-struct PlainFit {
-    parameter_names: Vec<String>,
-    bestfit: Vec<f64>,
-    uncertainties: Vec<Option<f64>>,
-    #[serde(skip)]
-    covariance: Option<ns_core::Covariance>,
-    nll: f64,
-    twice_nll: f64,
-    poi_index: Option<usize>,
-    converged: bool,
-    edm: Option<f64>,
-    n_iter: usize,
-    at_bound: Vec<String>,
-    at_kink: Vec<String>,
-    flat: Vec<String>,
-    fixed: Vec<String>,
-    termination_reason: String,
-    #[serde(with = "intervals")]
-    minos: Vec<Interval>,
-    #[serde(with = "intervals")]
-    crossings: Vec<Interval>,
-    warnings: Vec<String>,
-    n_evaluations: usize,
-    pulls: Vec<Option<f64>>,
-    interrupted: bool,
-}
 
 /// The fields of [`ScanResult`].
 #[derive(Serialize, Deserialize)]
@@ -66,38 +51,4 @@ struct PlainScan {
     warnings: Vec<String>,
     n_fits: usize,
     interrupted: bool,
-}
-
-/// Intervals with the names that their own JSON leaves to the object around them.
-mod intervals {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Interval;
-
-    /// The fields of [`Interval`].
-    #[derive(Serialize, Deserialize)]
-    #[serde(remote = "Interval")]
-    struct PlainInterval {
-        parameter: String,
-        lower: Option<f64>,
-        upper: Option<f64>,
-        lower_crossing: Option<f64>,
-        upper_crossing: Option<f64>,
-        lower_reason: Option<String>,
-        upper_reason: Option<String>,
-    }
-
-    #[derive(Serialize)]
-    struct Given<'a>(#[serde(with = "PlainInterval")] &'a Interval);
-
-    #[derive(Deserialize)]
-    struct Read(#[serde(with = "PlainInterval")] Interval);
-
-    pub(super) fn serialize<S: Serializer>(list: &[Interval], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(list.iter().map(Given))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Interval>, D::Error> {
-        Ok(Vec::<Read>::deserialize(deserializer)?.into_iter().map(|read| read.0).collect())
-    }
 }

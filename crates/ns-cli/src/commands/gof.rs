@@ -14,7 +14,7 @@ pub(crate) struct GofArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Find the p-value with so many toys too
-    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole, alias = "n-toys")]
+    #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "n-toys")]
     toys: Option<u64>,
     #[command(flatten)]
     data: DataArgs,

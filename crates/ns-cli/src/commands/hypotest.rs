@@ -1,6 +1,7 @@
 //! `nextstat hypotest`: asymptotic test of a value of the parameter of interest.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ns_inference::{HypotestOptions, TestStatistic, Work, hypotest};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real};
@@ -14,18 +15,13 @@ pub(crate) struct HypotestArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Value of the parameter of interest to test
-    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, help_heading = "Test", value_name = "MU", value_parser = real)]
     mu: f64,
     /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
     /// tests 0)
-    #[arg(
-        long,
-        help_heading = "Test",
-        value_name = "NAME",
-        default_value = "qtilde",
-        hide_possible_values = true
-    )]
-    test_stat: StatisticName,
+    #[arg(long, help_heading = "Test", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
+          hide_possible_values = true)]
+    test_stat: TestStatistic,
     /// Show the values expected for background alone; the JSON has them always
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
@@ -37,22 +33,9 @@ pub(crate) struct HypotestArgs {
     output: OutputArgs,
 }
 
-/// Names of the statistics.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StatisticName {
-    Qtilde,
-    Q,
-    Q0,
-}
-
-impl From<StatisticName> for TestStatistic {
-    fn from(name: StatisticName) -> Self {
-        match name {
-            StatisticName::Qtilde => Self::Qtilde,
-            StatisticName::Q => Self::Q,
-            StatisticName::Q0 => Self::Q0,
-        }
-    }
+/// Reads the name of a statistic.
+pub(crate) fn statistics() -> impl TypedValueParser<Value = TestStatistic> {
+    PossibleValuesParser::new(["qtilde", "q", "q0"]).try_map(|name| name.parse())
 }
 
 /// Runs the command. A result on fits that did not converge is written and ends in [`Exit::Failed`].
@@ -65,8 +48,7 @@ pub(crate) fn run(args: &HypotestArgs) -> Result<Exit, CliError> {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
     let job = Job::open(&args.model, &args.execution, &args.output, Work::Test)?;
-    let options =
-        HypotestOptions::default().fit(args.data.options(&job.model)?).statistic(args.test_stat.into());
+    let options = HypotestOptions::default().fit(args.data.options(&job.model)?).statistic(args.test_stat);
     let result =
         job.work("test", |model, session, control| hypotest(model, session, args.mu, &options, control))?;
     job.finish(&result, &result.warnings, result.parts(args.expected_set))?;

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use ns_inference::toys::{Summary, ToyTest};
-use ns_inference::{HypotestToysOptions, HypotestToysResult, Work};
+use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic, Work};
 
-use super::hypotest::StatisticName;
+use super::hypotest::statistics;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
@@ -22,23 +22,18 @@ pub(crate) struct HypotestToysArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Value of the parameter of interest to test
-    #[arg(long, help_heading = "Test", value_name = "MU", allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, help_heading = "Test", value_name = "MU", value_parser = real)]
     mu: f64,
     /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
     /// tests 0)
-    #[arg(
-        long,
-        help_heading = "Test",
-        value_name = "NAME",
-        default_value = "qtilde",
-        hide_possible_values = true
-    )]
-    test_stat: StatisticName,
+    #[arg(long, help_heading = "Test", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
+          hide_possible_values = true)]
+    test_stat: TestStatistic,
     /// Find the values expected for background alone too; takes memory for every toy
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
     /// Toys of each hypothesis
-    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole, alias = "toys")]
+    #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "toys")]
     n_toys: u64,
     #[command(flatten)]
     save: SaveArgs,
@@ -66,7 +61,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     let job = Job::open(&args.model, &args.execution, &args.output, work)?;
     let options = HypotestToysOptions::default()
         .fit(args.data.options(&job.model)?)
-        .statistic(args.test_stat.into())
+        .statistic(args.test_stat)
         .n_toys(args.n_toys)
         .seed(args.execution.seed())
         .shard(args.save.shard())

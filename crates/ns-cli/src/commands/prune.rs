@@ -32,11 +32,11 @@ pub(crate) struct PruneArgs {
     measurement: Vec<String>,
     /// Remove every normsys that changes its sample by no more than this relative amount
     /// (0.005: half a percent)
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, value_name = "X", value_parser = real)]
     norm_threshold: Option<f64>,
     /// Remove every histosys that changes the sum of its sample by no more than the norm threshold
     /// and, that change divided out, no bin by more than this
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, value_name = "X", value_parser = real)]
     shape_threshold: Option<f64>,
     #[command(flatten)]
     output: DocumentArgs,

@@ -18,10 +18,10 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param: Option<String>,
     /// First value [default: 3 uncertainties below the best fit (2.5 in two parameters), or the bound]
-    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, help_heading = "Scan", value_name = "V", value_parser = real)]
     start: Option<f64>,
     /// Last value [default: as many uncertainties above]
-    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, value_parser = real)]
+    #[arg(long, help_heading = "Scan", value_name = "V", value_parser = real)]
     stop: Option<f64>,
     /// Number of equidistant values
     #[arg(long, help_heading = "Scan", value_name = "N", default_value_t = 21,
@@ -31,10 +31,10 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param2: Option<String>,
     /// First value of the second parameter
-    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, requires = "param2")]
+    #[arg(long, help_heading = "Scan", value_name = "V", requires = "param2")]
     start2: Option<f64>,
     /// Last value of the second parameter
-    #[arg(long, help_heading = "Scan", value_name = "V", allow_negative_numbers = true, requires = "param2")]
+    #[arg(long, help_heading = "Scan", value_name = "V", requires = "param2")]
     stop2: Option<f64>,
     /// Number of values of the second parameter [default: 21]
     #[arg(long, help_heading = "Scan", value_name = "N", requires = "param2",

@@ -25,7 +25,7 @@ pub(crate) struct ToysArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// How many toys
-    #[arg(long, help_heading = "Toys", value_name = "N", allow_negative_numbers = true, value_parser = whole, alias = "toys")]
+    #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "toys")]
     n_toys: u64,
     /// Where they are drawn: bestfit, init (the initial parameters), or values in a JSON file as for
     /// --init

@@ -1,9 +1,11 @@
 //! `nextstat upper-limit`: CLs upper limit, observed and expected.
 
 use clap::Args;
-use ns_inference::{LimitOptions, ToyLimitOptions, Work, picture, upper_limit, upper_limit_toys};
+use ns_inference::{
+    LimitOptions, TestStatistic, ToyLimitOptions, Work, picture, upper_limit, upper_limit_toys,
+};
 
-use super::hypotest::StatisticName;
+use super::hypotest::statistics;
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
@@ -22,14 +24,9 @@ pub(crate) struct UpperLimitArgs {
     #[arg(long, help_heading = "Limit", value_name = "ALPHA", conflicts_with = "cl", value_parser = alpha)]
     alpha: Option<f64>,
     /// Test statistic: qtilde or q
-    #[arg(
-        long,
-        help_heading = "Limit",
-        value_name = "NAME",
-        default_value = "qtilde",
-        hide_possible_values = true
-    )]
-    test_stat: StatisticName,
+    #[arg(long, help_heading = "Limit", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
+          hide_possible_values = true)]
+    test_stat: TestStatistic,
     /// Only the expected limits
     #[arg(long, help_heading = "Limit")]
     expected: bool,
@@ -37,28 +34,14 @@ pub(crate) struct UpperLimitArgs {
     #[arg(long, help_heading = "Limit", conflicts_with = "expected")]
     observed: bool,
     /// Test values with so many toys of each hypothesis instead of asymptotic formulae
-    #[arg(long, help_heading = "Limit", value_name = "N", allow_negative_numbers = true, value_parser = whole,
+    #[arg(long, help_heading = "Limit", value_name = "N", value_parser = whole,
           alias = "n-toys", conflicts_with_all = ["expected", "scan_start", "scan_stop", "plot"])]
     toys: Option<u64>,
     /// Give CLs along a grid too: its first value
-    #[arg(
-        long,
-        help_heading = "Limit",
-        value_name = "MU",
-        allow_negative_numbers = true,
-        requires = "scan_stop",
-        value_parser = real
-    )]
+    #[arg(long, help_heading = "Limit", value_name = "MU", requires = "scan_stop", value_parser = real)]
     scan_start: Option<f64>,
     /// The last value of the grid
-    #[arg(
-        long,
-        help_heading = "Limit",
-        value_name = "MU",
-        allow_negative_numbers = true,
-        requires = "scan_start",
-        value_parser = real
-    )]
+    #[arg(long, help_heading = "Limit", value_name = "MU", requires = "scan_start", value_parser = real)]
     scan_stop: Option<f64>,
     /// Points of the grid; with --plot and no grid, of one that covers the limits
     #[arg(long, help_heading = "Limit", value_name = "N", default_value_t = 41,
@@ -104,7 +87,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     if let Some(n_toys) = args.toys {
         let options = ToyLimitOptions::default()
             .fit(args.data.options(&job.model)?)
-            .statistic(args.test_stat.into())
+            .statistic(args.test_stat)
             .cl(args.cl())
             .expected(!args.observed)
             .n_toys(n_toys)
@@ -113,7 +96,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     }
     let options = LimitOptions::default()
         .fit(args.data.options(&job.model)?)
-        .statistic(args.test_stat.into())
+        .statistic(args.test_stat)
         .cl(args.cl())
         .expected_only(args.expected)
         .observed_only(args.observed)

@@ -15,11 +15,9 @@ use ns_core::{
     Session, Start, TaskOutcome,
 };
 
-use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
+use crate::lowest::{Lowest, Stop};
+use crate::minos::{self, Interval, Parent};
 use crate::{InferenceError, diagnosis, parameter_index};
-
-/// How often a lower minimum met on the way may restart a fit.
-const MAX_RESTARTS: usize = 20;
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
@@ -45,47 +43,41 @@ pub fn fit(
     let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
     let minimise = |request: FitRequest| minimise(model, session, &task.data, request, wanted, control);
 
-    let mut outcome = minimise(request.clone())?;
+    let mut lowest = Lowest::new(minimise(request.clone())?);
     let mut notes = Vec::new();
-    let mut restarts = 0;
-    let mut tolerance = minos::tolerance(outcome.nll);
     let intervals = loop {
-        let parameters = interval_parameters(&outcome, &minos, options);
+        let parameters = interval_parameters(&lowest.fit, &minos, options);
         let control = silent(control);
         let parent = Parent {
             model,
             data: &task.data,
             request: &request,
-            outcome: &outcome,
+            outcome: &lowest.fit,
             control,
-            tolerance,
+            tolerance: lowest.tolerance,
             asked: &minos,
         };
-        let (point, depth) = match minos::crossings(session, &parent, &parameters)? {
-            CrossingSearch::Done(intervals) => break minos::with_distances(intervals, &outcome.parameters),
-            CrossingSearch::Lower(point, depth) => (point, depth),
+        let (point, depth) = match minos::crossings(session, &parent, &parameters) {
+            Ok(intervals) => break intervals,
+            Err(Stop::Lower(point, depth)) => (point, depth),
+            Err(Stop::Error(error)) => return Err(error),
         };
-        restarts += 1;
-        if restarts > MAX_RESTARTS {
+        if !lowest.may_restart() {
             let why = "conditional fits keep falling below the minimum; it may not be the lowest";
             break parameters.iter().map(|i| (*i, Interval::without(model, *i, why))).collect();
         }
         let start = Start::At(point.into());
         let next = minimise(FitRequest { start, search: Search::Local, ..request.clone() })?;
-        if next.nll < outcome.nll {
+        let before = (lowest.fit.n_iterations, lowest.fit.n_evaluations);
+        if let Some(gain) = lowest.restart(next, depth, false) {
             notes.push(format!(
-                "the search for intervals met a minimum lower by {:.3e} in twice_nll; the fit was restarted there",
-                2.0 * (outcome.nll - next.nll)
+                "the search for intervals met a minimum lower by {gain:.3e} in twice_nll; the fit was restarted there"
             ));
-            let before = (outcome.n_iterations, outcome.n_evaluations);
-            outcome = next;
-            outcome.n_iterations += before.0;
-            outcome.n_evaluations += before.1;
-        } else {
-            // The free fit does not confirm it: no other minimum, only less exact conditional fits.
-            tolerance = 2.0 * depth;
+            lowest.fit.n_iterations += before.0;
+            lowest.fit.n_evaluations += before.1;
         }
     };
+    let outcome = lowest.fit;
     Ok(name_result(model, session, &task.data, &request, options, outcome, &minos, intervals, notes, control))
 }
 

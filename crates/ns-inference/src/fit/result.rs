@@ -2,13 +2,14 @@
 
 use ns_core::Covariance;
 use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::minos::Interval;
+use crate::options::pairs;
 
 /// Best fit with its evidence. Serialises to the JSON of `nextstat fit`; a number that does not
 /// exist is `null`, and a warning says why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitResult {
     /// Names of all parameters, in pyhf's order; every array below follows it.
@@ -20,7 +21,7 @@ pub struct FitResult {
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix, conditional on what is held: rows of fixed parameters and of those at a
     /// bound or on a kink are zero, rows of flat directions are `null`. `None` if not asked for.
-    #[serde(serialize_with = "rows")]
+    #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
     /// `-ln L` at the minimum, all constants included.
     pub nll: f64,
@@ -45,10 +46,10 @@ pub struct FitResult {
     /// Why the fit stopped, in words.
     pub termination_reason: String,
     /// MINOS intervals of the parameters asked for.
-    #[serde(serialize_with = "by_name")]
+    #[serde(serialize_with = "by_name", deserialize_with = "named")]
     pub minos: Vec<Interval>,
     /// The same for parameters at a bound or on a kink, which have no symmetric uncertainty.
-    #[serde(serialize_with = "by_name")]
+    #[serde(serialize_with = "by_name", deserialize_with = "named")]
     pub crossings: Vec<Interval>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -96,4 +97,10 @@ fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::
 /// Intervals as an object from parameter name to interval, in order.
 fn by_name<S: Serializer>(intervals: &[Interval], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(intervals.iter().map(|interval| (&interval.parameter, interval)))
+}
+
+/// What [`by_name`] wrote.
+fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Interval>, D::Error> {
+    let named = pairs::<D, Interval>(from)?;
+    Ok(named.into_iter().map(|(parameter, interval)| Interval { parameter, ..interval }).collect())
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Covariance, Data, EvaluationRequest, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, OutcomeParts,
-    Search, SessionError, Start,
+    Covariance, Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive,
+    OutcomeParts, Search, SessionError, Start,
 };
 
-use super::profile::Profile;
+use super::TestStatistic;
+use super::profile::{Effort, Profile};
+use super::tester::Tester;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 use crate::present::significant;
-use crate::{InferenceError, minos};
+use crate::{InferenceError, lowest};
 
 /// Up to this many fits of tested values, computing a covariance for the Asimov set takes more time than it saves.
 const FEW: usize = 2;
@@ -24,12 +26,90 @@ type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
 /// A relative difference of expected data that is larger than rounding.
 const DIFFERENT: f64 = 1e-6;
 
+impl Tester<'_> {
+    /// Makes the Asimov set, from the conditional fit of the observed data that is known or else done here. What was
+    /// known of an earlier set is forgotten.
+    pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
+        let value = self.statistic.asimov_value();
+        match self.try_asimov(value) {
+            Ok(asimov) => {
+                self.asimov = asimov;
+                self.without_asimov = None;
+                Ok(())
+            }
+            Err(InferenceError::FitFailed { reason }) => {
+                let reason = format!("the Asimov set at {} = {value} cannot be made: {reason}", self.name());
+                if self.statistic != TestStatistic::Q0 {
+                    return Err(InferenceError::FitFailed { reason });
+                }
+                // The observed answer does not need it.
+                self.without_asimov = Some(reason);
+                self.asimov = Profile::new(self.observed.data.clone(), self.poi, self.observed.best.clone());
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn try_asimov(&mut self, value: f64) -> Result<Profile, InferenceError> {
+        if !self.observed.has(value, Effort::Report) {
+            let tasks = self.observed.tasks(&self.analysis, value, Effort::Report);
+            let fits = self.analysis.run(&tasks, OutcomeParts::default())?;
+            for fitted in &fits {
+                self.observed.learn(value, fitted, Effort::Report);
+            }
+            self.observed.search_other_ends(&mut self.analysis, value)?;
+            if self.observed.at(value).is_none() {
+                return Err(match fits.into_iter().next() {
+                    Some(Err(failure)) if failure != FitFailure::Cancelled => InferenceError::FitFailed {
+                        reason: diagnosis::failure(self.analysis.model, &failure),
+                    },
+                    _ => InferenceError::Cancelled,
+                });
+            }
+        }
+        let Some(conditional) = self.observed.at(value).map(|known| known.fit.clone()) else {
+            return Err(InferenceError::Cancelled);
+        };
+        self.made_at = conditional.nll;
+        let made = make(&mut self.analysis, &self.observed, &conditional, value, self.further);
+        let Err(InferenceError::FitFailed { reason }) = made else { return made };
+        // The lowest minimum may have a negative expected yield in a bin without observed events; other minima may not.
+        for other in other_minima(&mut self.analysis, &self.observed, value)? {
+            let Ok(asimov) = make(&mut self.analysis, &self.observed, &other, value, self.further) else {
+                continue;
+            };
+            let note = format!(
+                "at the lowest minimum at {} = {value}, {reason}; the Asimov set is that of another minimum, higher by \
+                 {:.3e} in twice_nll",
+                self.name(),
+                2.0 * (other.nll - conditional.nll)
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            return Ok(asimov);
+        }
+        Err(InferenceError::FitFailed { reason })
+    }
+
+    /// Makes the Asimov set again if the fit that it was made at has become lower.
+    pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
+        let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
+        if 2.0 * (self.made_at - known.fit.nll) > lowest::tolerance(known.fit.nll) {
+            self.n_lowered += 1;
+            self.make_asimov()?;
+        }
+        Ok(())
+    }
+}
+
 /// Makes the Asimov set at `value` from the conditional fit of the observed data there, and its free fit, which has
 /// the bounds of the model.
 ///
 /// # Errors
 /// [`InferenceError::FitFailed`] if the set or its free fit has no finite likelihood; as [`Analysis::fit`].
-pub(super) fn make(
+fn make(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
     conditional: &FitOutcome,
@@ -102,7 +182,7 @@ fn curvature(
     };
     request.bounds.push((observed.parameter, (bounds.0.min(value - room), bounds.1.max(value + room))));
     let fit = analysis.fit(data, request, WITH_COVARIANCE)?;
-    if 2.0 * (nll - fit.nll) > minos::tolerance(nll) {
+    if 2.0 * (nll - fit.nll) > lowest::tolerance(nll) {
         return Ok((Vec::new(), observed.best.covariance.clone()));
     }
     Ok((fit.uncertainties, fit.covariance))
@@ -113,7 +193,7 @@ fn curvature(
 ///
 /// # Errors
 /// As [`Analysis::run`].
-pub(super) fn other_minima(
+fn other_minima(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
     value: f64,
@@ -171,7 +251,7 @@ pub(super) fn undetermined(
         };
         let there = expected(analysis, &other.parameters)?;
         let differs = here.iter().zip(&there).any(|(a, b)| (a - b).abs() > DIFFERENT * (1.0 + a.abs()));
-        if differs && 2.0 * (other.nll - conditional.nll).abs() <= minos::tolerance(conditional.nll) {
+        if differs && 2.0 * (other.nll - conditional.nll).abs() <= lowest::tolerance(conditional.nll) {
             open.push(index);
         }
     }

@@ -8,7 +8,7 @@ use ns_core::OutcomeParts;
 
 use super::profile::{Effort, Profile};
 use super::tester::Tester;
-use crate::{InferenceError, minos};
+use crate::{InferenceError, lowest};
 
 /// Values closer to each other than this, relative to the distance from the best fit, do not determine a slope.
 const CLOSE: f64 = 1e-3;
@@ -87,7 +87,7 @@ impl Tester<'_> {
                 profile.learn(to, fitted, Effort::Follow);
             }
             let now = profile.at(to).map_or(before, |known| known.fit.nll);
-            self.n_lowered += usize::from(2.0 * (before - now) > minos::tolerance(before));
+            self.n_lowered += usize::from(2.0 * (before - now) > lowest::tolerance(before));
         }
         Ok(())
     }

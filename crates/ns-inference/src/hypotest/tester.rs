@@ -8,7 +8,7 @@ use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
 use crate::analysis::Analysis;
 use crate::diagnosis;
-use crate::{InferenceError, minos};
+use crate::{InferenceError, lowest};
 
 /// Everything that does not depend on the tested value.
 pub(crate) struct Tester<'a> {
@@ -20,9 +20,9 @@ pub(crate) struct Tester<'a> {
     /// Why there is no Asimov set; `asimov` is not used then.
     pub(super) without_asimov: Option<String>,
     /// `-ln L` of the conditional fit at which the Asimov set was made.
-    made_at: f64,
+    pub(super) made_at: f64,
     /// Fits still to come when the tester was made, about.
-    further: usize,
+    pub(super) further: usize,
     /// Warnings about the result.
     pub(crate) notes: Vec<String>,
     /// Whether every fit that the results depend on reached its certificate.
@@ -124,83 +124,6 @@ impl<'a> Tester<'a> {
             .extend(tester.without_asimov.as_ref().map(|why| format!("expected values are null: {why}")));
         tester.look_lower(asimov_value)?;
         Ok(tester)
-    }
-
-    /// Makes the Asimov set, from the conditional fit of the observed data that is known or else done here. What was
-    /// known of an earlier set is forgotten.
-    fn make_asimov(&mut self) -> Result<(), InferenceError> {
-        let value = self.statistic.asimov_value();
-        match self.try_asimov(value) {
-            Ok(asimov) => {
-                self.asimov = asimov;
-                self.without_asimov = None;
-                Ok(())
-            }
-            Err(InferenceError::FitFailed { reason }) => {
-                let reason = format!("the Asimov set at {} = {value} cannot be made: {reason}", self.name());
-                if self.statistic != TestStatistic::Q0 {
-                    return Err(InferenceError::FitFailed { reason });
-                }
-                // The observed answer does not need it.
-                self.without_asimov = Some(reason);
-                self.asimov = Profile::new(self.observed.data.clone(), self.poi, self.observed.best.clone());
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn try_asimov(&mut self, value: f64) -> Result<Profile, InferenceError> {
-        if !self.observed.has(value, Effort::Report) {
-            let tasks = self.observed.tasks(&self.analysis, value, Effort::Report);
-            let fits = self.analysis.run(&tasks, OutcomeParts::default())?;
-            for fitted in &fits {
-                self.observed.learn(value, fitted, Effort::Report);
-            }
-            self.observed.search_other_ends(&mut self.analysis, value)?;
-            if self.observed.at(value).is_none() {
-                return Err(match fits.into_iter().next() {
-                    Some(Err(failure)) if failure != FitFailure::Cancelled => InferenceError::FitFailed {
-                        reason: diagnosis::failure(self.analysis.model, &failure),
-                    },
-                    _ => InferenceError::Cancelled,
-                });
-            }
-        }
-        let Some(conditional) = self.observed.at(value).map(|known| known.fit.clone()) else {
-            return Err(InferenceError::Cancelled);
-        };
-        self.made_at = conditional.nll;
-        let made = asimov::make(&mut self.analysis, &self.observed, &conditional, value, self.further);
-        let Err(InferenceError::FitFailed { reason }) = made else { return made };
-        // The lowest minimum may have a negative expected yield in a bin without observed events; other minima may not.
-        for other in asimov::other_minima(&mut self.analysis, &self.observed, value)? {
-            let Ok(asimov) = asimov::make(&mut self.analysis, &self.observed, &other, value, self.further)
-            else {
-                continue;
-            };
-            let note = format!(
-                "at the lowest minimum at {} = {value}, {reason}; the Asimov set is that of another minimum, higher by \
-                 {:.3e} in twice_nll",
-                self.name(),
-                2.0 * (other.nll - conditional.nll)
-            );
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
-            return Ok(asimov);
-        }
-        Err(InferenceError::FitFailed { reason })
-    }
-
-    /// Makes the Asimov set again if the fit that it was made at has become lower.
-    pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
-        let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
-        if 2.0 * (self.made_at - known.fit.nll) > minos::tolerance(known.fit.nll) {
-            self.n_lowered += 1;
-            self.make_asimov()?;
-        }
-        Ok(())
     }
 
     /// Name of the parameter of interest.
@@ -322,7 +245,7 @@ impl<'a> Tester<'a> {
             let profile = if is_asimov { &self.asimov } else { &self.observed };
             match (profile.at(value), before, fitted) {
                 (Some(known), Some(before), _) => {
-                    self.n_lowered += usize::from(2.0 * (before - known.fit.nll) > minos::tolerance(before));
+                    self.n_lowered += usize::from(2.0 * (before - known.fit.nll) > lowest::tolerance(before));
                 }
                 (Some(_), None, _) => self.n_evaluations += usize::from(is_asimov),
                 (None, _, Err(failure)) => {
@@ -422,13 +345,13 @@ impl<'a> Tester<'a> {
         }
         let Some(known) = self.observed.at(value) else { return Ok(()) };
         let depth = 2.0 * (self.observed.best.nll - known.fit.nll);
-        if !(depth > minos::tolerance(self.observed.best.nll)) || !known.fit.converged() {
+        if !(depth > lowest::tolerance(self.observed.best.nll)) || !known.fit.converged() {
             return Ok(());
         }
         let Some(request) = self.observed.release(&self.analysis, value) else { return Ok(()) };
         let data = self.observed.data.clone();
         let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
-        if 2.0 * (self.observed.best.nll - fit.nll) > minos::tolerance(fit.nll) {
+        if 2.0 * (self.observed.best.nll - fit.nll) > lowest::tolerance(fit.nll) {
             self.n_lowered += 1;
             self.notes.push(format!(
                 "the fit at {} = {value} met a minimum lower by {:.3e} in twice_nll than the free fit, which was \
@@ -491,6 +414,6 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
 
 /// The lower of two minima of the same fit; of two equal ones the first, unless only the other has a certificate.
 fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
-    let lower = 2.0 * (fit.nll - other.nll) > minos::tolerance(fit.nll) || !fit.converged();
+    let lower = 2.0 * (fit.nll - other.nll) > lowest::tolerance(fit.nll) || !fit.converged();
     if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit }
 }

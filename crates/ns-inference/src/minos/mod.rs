@@ -8,24 +8,19 @@ pub(crate) mod side;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search as HowHard, Session,
-    SessionError, Start, TaskOutcome,
+    Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, SessionError,
+    Start, TaskOutcome,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::has_negative_yield;
 use crate::effort::{is_middling, is_small};
+use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
-
-/// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
-/// above what the EDM and rounding of `nll` leave open.
-pub(crate) fn tolerance(nll: f64) -> f64 {
-    1e-7 + 64.0 * f64::EPSILON * nll.abs()
-}
 
 /// Where `twice_nll` has risen by 1 on either side of the best fit. A side without a crossing is
 /// `None` with its reason.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Interval {
     /// Name of the parameter.
@@ -79,14 +74,6 @@ pub(crate) struct Parent<'a> {
     pub(crate) asked: &'a [usize],
 }
 
-/// What a search gives.
-pub(crate) enum Search {
-    /// An interval for every parameter asked for, by index.
-    Done(Vec<(usize, Interval)>),
-    /// A point below the minimum, and how far below in `twice_nll`.
-    Lower(Vec<f64>, f64),
-}
-
 /// One side of one parameter.
 struct Open {
     parameter: usize,
@@ -112,12 +99,12 @@ const MOST_FOLLOWED: usize = 8;
 /// Finds the crossings of `parameters` around the minimum of `parent`.
 ///
 /// # Errors
-/// If the device fails.
+/// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
 pub(crate) fn crossings(
     session: &dyn Session,
     parent: &Parent<'_>,
     parameters: &[usize],
-) -> Result<Search, SessionError> {
+) -> Result<Vec<(usize, Interval)>, Stop> {
     let mut intervals: Vec<(usize, Interval)> =
         parameters.iter().map(|i| (*i, Interval::without(parent.model, *i, "interrupted"))).collect();
     let mut open: Vec<Open> = Vec::with_capacity(2 * parameters.len());
@@ -174,11 +161,11 @@ pub(crate) fn crossings(
             }
         }
         if let Some((rise, point)) = lowest {
-            return Ok(Search::Lower(point, -rise));
+            return Err(Stop::Lower(point, -rise));
         }
         open = still_open;
     }
-    Ok(Search::Done(intervals))
+    Ok(with_distances(intervals, &parent.outcome.parameters))
 }
 
 /// Best-fit value and bounds of a parameter.
@@ -216,7 +203,7 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
 /// Whether an end must be checked by a search: it is reported, and its conditional fits made no search.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
-        && parent.request.search != HowHard::Local
+        && parent.request.search != Search::Local
         && (parent.asked.contains(&side.parameter)
             || is_middling(parent.model, parent.request)
             || side.beyond.is_some())
@@ -234,7 +221,7 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
-    let search = if side.searched { parent.request.search } else { HowHard::Local };
+    let search = if side.searched { parent.request.search } else { Search::Local };
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
     if side.doubted.is_some() && asked && is_middling(parent.model, parent.request) {
@@ -248,7 +235,7 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
         if let Some(first) = near.first_mut().filter(|_| side.side.is_first()) {
             *first = predicted;
         }
-        fits.extend(near.into_iter().map(|point| conditional(parent, side, value, point, HowHard::Local)));
+        fits.extend(near.into_iter().map(|point| conditional(parent, side, value, point, Search::Local)));
     }
     FitTask { data: parent.data.clone(), fits }
 }
@@ -259,7 +246,7 @@ fn conditional(
     side: &Open,
     value: f64,
     mut start: Vec<f64>,
-    search: HowHard,
+    search: Search,
 ) -> FitRequest {
     for (x, p) in start.iter_mut().zip(&parent.model.parameters) {
         if !p.fixed {
@@ -399,8 +386,8 @@ fn record(
     }
 }
 
-/// Fills in the distances once the best fit is final.
-pub(crate) fn with_distances(mut intervals: Vec<(usize, Interval)>, best: &[f64]) -> Vec<(usize, Interval)> {
+/// Fills in the distances from the best fit.
+fn with_distances(mut intervals: Vec<(usize, Interval)>, best: &[f64]) -> Vec<(usize, Interval)> {
     for (i, interval) in &mut intervals {
         let Some(value) = best.get(*i) else { continue };
         interval.lower = interval.lower_crossing.map(|x| x - value);

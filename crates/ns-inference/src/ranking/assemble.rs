@@ -21,7 +21,8 @@ pub(super) fn assemble(
     let Variations { listed, impacts, members, held } = variations;
     let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
     let kinds = kinds(model);
-    let pulls = pulls(model, &study.analysis.data, &study.parent.parameters, |i| study.analysis.is_fixed(i));
+    let pulls =
+        pulls(model, &study.analysis.data, &study.lowest.fit.parameters, |i| study.analysis.is_fixed(i));
     let by = |impact: Impact, k: usize| {
         impacts.iter().find(|(found, _)| *found == impact).and_then(|(_, list)| list.get(k).cloned())
     };
@@ -63,9 +64,9 @@ pub(super) fn assemble(
 
     let mut warnings = model.warnings.clone();
     warnings.extend(study.notes.iter().cloned());
-    if !study.parent.converged() {
-        warnings.push(format!("the best fit is {}", diagnosis::termination(&study.parent)));
-        warnings.extend(diagnosis::not_converged(model, &study.parent));
+    if !study.lowest.fit.converged() {
+        warnings.push(format!("the best fit is {}", diagnosis::termination(&study.lowest.fit)));
+        warnings.extend(diagnosis::not_converged(model, &study.lowest.fit));
     }
     let interrupted = study.analysis.is_cancelled();
     if interrupted {
@@ -104,8 +105,8 @@ pub(super) fn assemble(
         n_ranked: parameters.len(),
         groups: group_impacts,
         breakdown,
-        twice_nll: 2.0 * study.parent.nll,
-        converged: study.parent.converged(),
+        twice_nll: 2.0 * study.lowest.fit.nll,
+        converged: study.lowest.fit.converged(),
         n_fits: study.n_fits,
         n_failed,
         interrupted,

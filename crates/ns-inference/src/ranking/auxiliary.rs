@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ns_core::{BinnedData, Constraint, FitRequest, FitTask, OutcomeParts, Start};
 
 use super::result::{Impacts, Shift, Side};
-use super::study::{Stop, Study};
+use super::study::Study;
+use crate::lowest::Stop;
 
 /// Fills the impacts of the auxiliary data of `parameters`, in their order.
 ///
@@ -56,7 +57,7 @@ fn chunk(
             let request = FitRequest {
                 start: Start::At(Arc::from(follow(study, parameter, moved.force))),
                 search: study.analysis.variation_search(),
-                metric: study.parent.covariance.clone(),
+                metric: study.lowest.fit.covariance.clone(),
                 ..study.analysis.base.clone()
             };
             tasks.push(FitTask { data: study.analysis.data.with(data), fits: vec![request] });
@@ -103,7 +104,7 @@ fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side)
 
 /// Where the minimum moves along the covariance when the slope along `parameter` falls by `force`.
 fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
-    let mut point = study.parent.parameters.clone();
+    let mut point = study.lowest.fit.parameters.clone();
     if let Some(row) = study.covariance_row(parameter) {
         for (x, c) in point.iter_mut().zip(row) {
             let step = c * force;
@@ -112,5 +113,5 @@ fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
             }
         }
     }
-    study.analysis.admit(&study.parent, &[], point)
+    study.analysis.admit(&study.lowest.fit, &[], point)
 }

@@ -4,8 +4,9 @@
 use ns_core::{FitFailure, FitTask, OutcomeParts};
 
 use super::result::Breakdown;
-use super::study::{Stop, Study};
+use super::study::Study;
 use crate::diagnosis;
+use crate::lowest::Stop;
 
 /// Uncertainty of the target with some parameters held, or why there is none.
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     };
     let task = |set: &Vec<usize>| {
         let held: Vec<(usize, f64)> = set.iter().map(|i| (*i, study.best(*i))).collect();
-        let request = study.analysis.conditional(&held, study.parent.parameters.clone());
+        let request = study.analysis.conditional(&held, study.lowest.fit.parameters.clone());
         study.task(&study.analysis.data, request)
     };
     // Nothing held is the parent itself.

@@ -22,10 +22,11 @@ pub use result::{Breakdown, GroupImpact, Impacts, RankedParameter, RankingResult
 use ns_core::{Control, Model, Session};
 
 use crate::analysis::Analysis;
+use crate::lowest::Stop;
 use crate::{InferenceError, parameter_index};
 use group::Members;
 use held::Held;
-use study::{Stop, Study};
+use study::Study;
 
 /// Ranks the free parameters of `model` by their impact on one of them.
 ///

@@ -16,7 +16,7 @@ pub(super) type KnownRefit = (f64, Vec<f64>);
 
 /// A start point for holding `parameter` at `value`.
 pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[KnownRefit]) -> Vec<f64> {
-    let best = &study.parent.parameters;
+    let best = &study.lowest.fit.parameters;
     let distance = value - study.best(parameter);
     let mut point = best.clone();
     let variance = study.covariance(parameter, parameter).filter(|v| *v > 0.0);
@@ -52,5 +52,5 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
             *x += (there - *x) * distance / d;
         }
     }
-    study.analysis.admit(&study.parent, &[(parameter, value)], point)
+    study.analysis.admit(&study.lowest.fit, &[(parameter, value)], point)
 }

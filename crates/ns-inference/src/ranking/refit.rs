@@ -5,7 +5,8 @@ use ns_core::{FitRequest, FitTask, Inactive, OutcomeParts};
 
 use super::predict::{KnownRefit, along};
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
-use super::study::{Stop, Study};
+use super::study::Study;
+use crate::lowest::Stop;
 
 /// Fills the impacts of `parameters`, in their order.
 ///
@@ -80,7 +81,7 @@ fn round(
     }
     let fits = study.vary(&tasks, OutcomeParts::default(), true)?;
     for (RefitJob { place, side, held }, fit) in jobs.into_iter().zip(fits) {
-        let rise = fit.as_ref().map_or(0.0, |fit| 2.0 * (fit.nll - study.parent.nll));
+        let rise = fit.as_ref().map_or(0.0, |fit| 2.0 * (fit.nll - study.lowest.fit.nll));
         let shift = match held.without_crossing {
             Some(reason) if rise > 1.0 => Shift::missing(reason),
             _ => study.read(&fit, held.value, held.clipped),

@@ -11,29 +11,13 @@ use super::result::Shift;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::diagnosis;
-use crate::minos::{self, Interval, Parent, Search as CrossingSearch};
-
-/// How often a lower minimum met on the way may restart a ranking.
-const MAX_RESTARTS: usize = 20;
+use crate::lowest::{Lowest, Stop};
+use crate::minos::{self, Interval, Parent};
 
 /// Parameters whose variations are in memory at once: enough independent fits for many threads, and more
 /// where their points are short, because at the end of each batch threads wait for the last one.
 const FEWEST_AT_ONCE: usize = 128;
 const NUMBERS_AT_ONCE: usize = 1 << 20;
-
-/// Why a round of variations ended early.
-pub(super) enum Stop {
-    /// A point below the minimum, and how far below in `twice_nll`.
-    Lower(Vec<f64>, f64),
-    /// There is no result.
-    Error(InferenceError),
-}
-
-impl From<InferenceError> for Stop {
-    fn from(error: InferenceError) -> Self {
-        Self::Error(error)
-    }
-}
 
 /// The parent fit with what its variations need.
 pub(super) struct Study<'a> {
@@ -41,14 +25,11 @@ pub(super) struct Study<'a> {
     /// Index of the parameter on which the impact is.
     pub(super) target: usize,
     /// The best fit with its covariance.
-    pub(super) parent: FitOutcome,
+    pub(super) lowest: Lowest,
     /// Whether it expects a negative number of events in some bin.
     negative_yield: bool,
     /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
     intervals: Vec<(usize, Interval)>,
-    /// How far below the minimum, in `twice_nll`, a variation may end because of rounding alone.
-    tolerance: f64,
-    restarts: usize,
     /// Fits made so far.
     pub(super) n_fits: usize,
     /// Notes for the warnings.
@@ -64,16 +45,13 @@ impl<'a> Study<'a> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
         let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let parent = analysis.fit(&data, request, wanted)?;
-        let tolerance = minos::tolerance(parent.nll);
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
             target,
-            parent,
+            lowest: Lowest::new(parent),
             negative_yield,
             intervals: Vec::new(),
-            tolerance,
-            restarts: 0,
             n_fits: 1,
             notes: Vec::new(),
         })
@@ -81,33 +59,33 @@ impl<'a> Study<'a> {
 
     /// How many parameters are varied in one batch.
     pub(super) fn at_once(&self) -> usize {
-        (NUMBERS_AT_ONCE / self.parent.parameters.len().max(1)).max(FEWEST_AT_ONCE)
+        (NUMBERS_AT_ONCE / self.lowest.fit.parameters.len().max(1)).max(FEWEST_AT_ONCE)
     }
 
     /// Best-fit value of a parameter.
     pub(super) fn best(&self, parameter: usize) -> f64 {
-        self.parent.parameters.get(parameter).copied().unwrap_or(f64::NAN)
+        self.lowest.fit.parameters.get(parameter).copied().unwrap_or(f64::NAN)
     }
 
     /// Post-fit uncertainty of a parameter.
     pub(super) fn sigma(&self, parameter: usize) -> Option<f64> {
-        self.parent.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
+        self.lowest.fit.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
     }
 
     /// Why a free parameter has no uncertainty.
     pub(super) fn inactive(&self, parameter: usize) -> Option<Inactive> {
-        self.parent.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
+        self.lowest.fit.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
     }
 
     /// Element of the covariance matrix.
     pub(super) fn covariance(&self, i: usize, j: usize) -> Option<f64> {
-        let c = self.parent.covariance.as_ref()?;
+        let c = self.lowest.fit.covariance.as_ref()?;
         c.values.get(i * c.n + j).copied().filter(|x| x.is_finite())
     }
 
     /// A row of the covariance matrix.
     pub(super) fn covariance_row(&self, i: usize) -> Option<&[f64]> {
-        let c = self.parent.covariance.as_ref()?;
+        let c = self.lowest.fit.covariance.as_ref()?;
         c.values.get(i * c.n..(i + 1) * c.n)
     }
 
@@ -120,13 +98,14 @@ impl<'a> Study<'a> {
     /// but the target.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
-            .parent
+            .lowest
+            .fit
             .inactive
             .iter()
             .filter(|(i, why)| *why != Inactive::Flat && *i != self.target)
             .map(|(i, _)| *i)
             .collect();
-        if parameters.is_empty() || !self.parent.converged() {
+        if parameters.is_empty() || !self.lowest.fit.converged() {
             self.intervals.clear();
             return Ok(());
         }
@@ -134,18 +113,13 @@ impl<'a> Study<'a> {
             model: self.analysis.model,
             data: &self.analysis.data,
             request: &self.analysis.base,
-            outcome: &self.parent,
+            outcome: &self.lowest.fit,
             control: self.analysis.silent(),
-            tolerance: if self.may_restart() { self.tolerance } else { f64::INFINITY },
+            tolerance: if self.may_restart() { self.lowest.tolerance } else { f64::INFINITY },
             asked: &[],
         };
-        match minos::crossings(self.analysis.session, &parent, &parameters).map_err(InferenceError::from)? {
-            CrossingSearch::Done(found) => {
-                self.intervals = minos::with_distances(found, &self.parent.parameters);
-                Ok(())
-            }
-            CrossingSearch::Lower(point, depth) => Err(Stop::Lower(point, depth)),
-        }
+        self.intervals = minos::crossings(self.analysis.session, &parent, &parameters)?;
+        Ok(())
     }
 
     /// Runs variations of the parent, on its own data or others; those without certificate, and those that left the region
@@ -244,14 +218,14 @@ impl<'a> Study<'a> {
         let lowest = found
             .iter()
             .zip(values)
-            .map(|(fit, nll)| (2.0 * (self.parent.nll - nll), *fit))
-            .filter(|(depth, _)| *depth > self.tolerance)
+            .map(|(fit, nll)| (2.0 * (self.lowest.fit.nll - nll), *fit))
+            .filter(|(depth, _)| *depth > self.lowest.tolerance)
             .max_by(|a, b| a.0.total_cmp(&b.0));
         Ok(lowest.map(|(depth, fit)| (fit.parameters.clone(), depth)))
     }
 
     fn may_restart(&self) -> bool {
-        self.restarts < MAX_RESTARTS && !self.analysis.is_cancelled()
+        self.lowest.may_restart() && !self.analysis.is_cancelled()
     }
 
     /// Fits again from a point below the minimum.
@@ -259,7 +233,6 @@ impl<'a> Study<'a> {
     /// # Errors
     /// As [`Analysis::fit`].
     pub(super) fn restart(&mut self, point: Vec<f64>, depth: f64) -> Result<(), InferenceError> {
-        self.restarts += 1;
         let request = FitRequest {
             start: Start::At(Arc::from(point)),
             search: Search::Local,
@@ -278,19 +251,15 @@ impl<'a> Study<'a> {
             other => other?,
         };
         self.n_fits += 1;
-        if next.nll < self.parent.nll && !self.astray(&next) {
+        let is_astray = self.astray(&next);
+        if let Some(gain) = self.lowest.restart(next, depth, is_astray) {
             self.notes.push(format!(
-                "a variation met a minimum lower by {:.3e} in twice_nll; the ranking was restarted there",
-                2.0 * (self.parent.nll - next.nll)
+                "a variation met a minimum lower by {gain:.3e} in twice_nll; the ranking was restarted there"
             ));
-            self.negative_yield =
-                diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, &next);
-            self.parent = next;
-        } else {
-            // The free fit does not confirm it, so it was no other minimum: variations are less exact.
-            self.tolerance = 2.0 * depth;
+            let Analysis { session, data, .. } = &self.analysis;
+            self.negative_yield = diagnosis::has_negative_yield(*session, data, &self.lowest.fit);
         }
-        if self.restarts == MAX_RESTARTS {
+        if !self.lowest.may_restart() {
             self.notes.push("variations keep falling below the minimum; it may not be the lowest".to_owned());
         }
         Ok(())

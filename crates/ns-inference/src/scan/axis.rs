@@ -4,7 +4,8 @@ use ns_core::FitOutcome;
 
 use super::options::ScanAxis;
 use crate::analysis::Analysis;
-use crate::minos::{self, Parent, Search};
+use crate::lowest::Stop;
+use crate::minos::{self, Parent};
 use crate::present::significant;
 use crate::{InferenceError, parameter_index};
 
@@ -153,9 +154,10 @@ fn widths(
         tolerance: f64::INFINITY,
         asked: &[],
     };
-    let found = match minos::crossings(analysis.session, &search, &[index])? {
-        Search::Done(intervals) => minos::with_distances(intervals, &parent.parameters),
-        Search::Lower(..) => Vec::new(),
+    let found = match minos::crossings(analysis.session, &search, &[index]) {
+        Ok(found) => found,
+        Err(Stop::Lower(..)) => Vec::new(),
+        Err(Stop::Error(error)) => return Err(error),
     };
     if analysis.is_cancelled() {
         return Err(InferenceError::Cancelled);

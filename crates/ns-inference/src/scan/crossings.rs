@@ -17,6 +17,7 @@ use super::result::ScanInterval;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::effort::is_middling;
+use crate::lowest::Stop;
 use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::significant;
@@ -27,14 +28,6 @@ pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 /// Largest miss, over the square root of the level, from which one step of Newton's method leaves less than
 /// 1e-8 on a parabola: there the rise after it is `miss^2 / (4 level)`.
 const NEAR: f64 = 2e-4;
-
-/// The result of the search.
-pub(super) enum Crossed {
-    /// One interval per level.
-    Done(Vec<ScanInterval>),
-    /// A point below the minimum, and how far below in `twice_nll`.
-    Lower(Vec<f64>, f64),
-}
 
 /// A point of the profile.
 struct ProfilePoint {
@@ -53,14 +46,14 @@ struct Open {
 /// Finds the crossings of [`LEVELS`] nearest to the best fit.
 ///
 /// # Errors
-/// If the device fails.
+/// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
 pub(super) fn crossings(
     analysis: &mut Analysis<'_>,
     grid: &Grid,
     centre: &Centre<'_>,
     fits: &[Fitted],
     tally: &mut Tally,
-) -> Result<Crossed, InferenceError> {
+) -> Result<Vec<ScanInterval>, Stop> {
     let index = grid.first.index;
     let best = centre.fit.parameters.get(index).copied().unwrap_or(f64::NAN);
     let mut known = profile_points(grid, centre, fits);
@@ -100,7 +93,7 @@ pub(super) fn crossings(
                 _ => (f64::INFINITY, Vec::new()),
             };
             if rise < -centre.tolerance {
-                return Ok(Crossed::Lower(point, -rise));
+                return Err(Stop::Lower(point, -rise));
             }
             if !point.is_empty() {
                 known.push(ProfilePoint {
@@ -129,7 +122,7 @@ pub(super) fn crossings(
         }
         open = still_open;
     }
-    Ok(Crossed::Done(intervals))
+    Ok(intervals)
 }
 
 /// The crossing one step of Newton's method from a conditional minimum that misses the level by `miss`; `None`

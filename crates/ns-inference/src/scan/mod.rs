@@ -14,16 +14,14 @@ pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 
 use ns_core::{Control, FitFailure, FitOutcome, Model, OutcomeParts, Session};
 
+use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::diagnosis;
-use crate::{InferenceError, minos};
+use crate::lowest::{Lowest, Stop};
 use axis::Scanned;
-use crossings::{Crossed, crossings};
+use crossings::crossings;
 use grid::{Grid, Line};
-use profile::{Centre, Profiled, profile, starting_at};
-
-/// How often a lower minimum met on the way may restart a scan.
-const MAX_RESTARTS: usize = 20;
+use profile::{Centre, profile, starting_at};
 
 /// Most points of a scan, over both parameters: far more than is useful. With more, memory would run out.
 const MOST_POINTS: usize = 10_000_000;
@@ -72,63 +70,56 @@ pub fn scan(
         });
     };
     analysis.expect(1 + n_points);
-    let mut parent = analysis.fit(&data, analysis.base.clone(), wanted)?;
-    let mut tolerance = minos::tolerance(parent.nll);
-    let mut tally = Tally { notes: Vec::new(), n_iter: parent.n_iterations, n_fits: 1, restarts: 0 };
+    let mut lowest = Lowest::new(analysis.fit(&data, analysis.base.clone(), wanted)?);
+    let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.n_iterations, n_fits: 1 };
 
     loop {
         let reach = if second.is_some() { REACH[1] } else { REACH[0] };
         let (values, values2);
-        values = axis::values(&analysis, &options.first, &first, &parent, reach)?;
+        values = axis::values(&analysis, &options.first, &first, &lowest.fit, reach)?;
         let mut grid = Grid { first: Line::new(first.index, &values), second: None };
         values2 = match (&options.second, &second) {
             (Some(axis), Some(second)) => {
-                let values = axis::values(&analysis, axis, second, &parent, reach)?;
+                let values = axis::values(&analysis, axis, second, &lowest.fit, reach)?;
                 grid.second = Some(Line::new(second.index, &values));
                 Some(values)
             }
             _ => None,
         };
-        let centre = Centre::new(&parent, &grid, tolerance);
-        let (fits, lower) = match profile(&mut analysis, &grid, &centre, &mut tally)? {
-            Profiled::Done(fits) => (fits, None),
-            Profiled::Lower(point, depth) => (Vec::new(), Some((point, depth))),
-        };
-        let (intervals, lower) = match lower {
+        let centre = Centre::new(&lowest.fit, &grid, lowest.tolerance);
+        let fitted = profile(&mut analysis, &grid, &centre, &mut tally).and_then(|fits| {
             // A crossing lies between two points, so one point has none.
-            None if options.intervals && second.is_none() && grid.len() > 1 => {
-                match crossings(&mut analysis, &grid, &centre, &fits, &mut tally)? {
-                    Crossed::Done(intervals) => (intervals, None),
-                    Crossed::Lower(point, depth) => (Vec::new(), Some((point, depth))),
-                }
+            let crossed = options.intervals && second.is_none() && grid.len() > 1;
+            let intervals = if crossed {
+                crossings(&mut analysis, &grid, &centre, &fits, &mut tally)?
+            } else {
+                Vec::new()
+            };
+            Ok((fits, intervals))
+        });
+        let (point, depth) = match fitted {
+            Ok((fits, intervals)) => {
+                let shape = Shape { first: &first, second: second.as_ref(), grid: &grid, values, values2 };
+                return Ok(name_result(&analysis, options, &lowest.fit, shape, fits, intervals, tally));
             }
-            lower => (Vec::new(), lower),
+            Err(Stop::Lower(point, depth)) => (point, depth),
+            Err(Stop::Error(error)) => return Err(error),
         };
-        let Some((point, depth)) = lower else {
-            let shape = Shape { first: &first, second: second.as_ref(), grid: &grid, values, values2 };
-            return Ok(name_result(&analysis, options, &parent, shape, fits, intervals, tally));
-        };
-        tally.restarts += 1;
-        if tally.restarts > MAX_RESTARTS {
+        if !lowest.may_restart() {
             tally.notes.push(
                 "conditional fits keep falling below the best fit; it may not be the lowest minimum"
                     .to_owned(),
             );
-            tolerance = f64::INFINITY;
+            lowest.tolerance = f64::INFINITY;
             continue;
         }
         analysis.expect(1 + n_points);
         let next = analysis.fit(&data, starting_at(&analysis.base, point), wanted)?;
         tally.count(&next);
-        if next.nll < parent.nll {
+        if let Some(gain) = lowest.restart(next, depth, false) {
             tally.notes.push(format!(
-                "the scan met a minimum lower by {:.3e} in twice_nll than the free fit; it was restarted there",
-                2.0 * (parent.nll - next.nll)
+                "the scan met a minimum lower by {gain:.3e} in twice_nll than the free fit; it was restarted there"
             ));
-            parent = next;
-        } else {
-            // The free fit does not confirm it, so it was no other minimum: conditional fits are less exact.
-            tolerance = 2.0 * depth;
         }
     }
 }
@@ -138,7 +129,6 @@ struct Tally {
     notes: Vec<String>,
     n_iter: usize,
     n_fits: usize,
-    restarts: usize,
 }
 
 impl Tally {

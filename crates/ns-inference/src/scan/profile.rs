@@ -10,6 +10,7 @@ use super::predict::{MOST, Node, interpolate};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::effort::is_middling;
+use crate::lowest::Stop;
 
 /// The free fit around which a scan goes.
 pub(super) struct Centre<'a> {
@@ -38,14 +39,6 @@ impl<'a> Centre<'a> {
     }
 }
 
-/// The result of the fits.
-pub(super) enum Profiled {
-    /// One entry per point of the grid; cancelled ones are failures.
-    Done(Vec<Fitted>),
-    /// A point below the minimum, and how far below in `twice_nll`.
-    Lower(Vec<f64>, f64),
-}
-
 /// The fits of a scan in progress.
 struct Fits<'a> {
     grid: &'a Grid,
@@ -57,13 +50,13 @@ struct Fits<'a> {
 /// Fits every point of `grid`.
 ///
 /// # Errors
-/// If the device fails.
+/// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
 pub(super) fn profile(
     analysis: &mut Analysis<'_>,
     grid: &Grid,
     centre: &Centre<'_>,
     tally: &mut Tally,
-) -> Result<Profiled, InferenceError> {
+) -> Result<Vec<Fitted>, Stop> {
     let mut fits = Fits { grid, centre, done: vec![None; grid.len()], tally };
     let (n1, n2) = grid.shape();
     let mut left = grid.len();
@@ -84,16 +77,12 @@ pub(super) fn profile(
             .collect();
         fits.run(analysis, tasks)?;
         fits.repeat_from_scratch(analysis, &wave)?;
-        if let Some((point, depth)) = fits.lower() {
-            return Ok(Profiled::Lower(point, depth));
-        }
+        fits.lower()?;
     }
     fits.ask_neighbours(analysis)?;
-    if let Some((point, depth)) = fits.lower() {
-        return Ok(Profiled::Lower(point, depth));
-    }
+    fits.lower()?;
     let cancelled = |fit: Option<Fitted>| fit.unwrap_or(Err(FitFailure::Cancelled));
-    Ok(Profiled::Done(fits.done.into_iter().map(cancelled).collect()))
+    Ok(fits.done.into_iter().map(cancelled).collect())
 }
 
 impl Fits<'_> {
@@ -233,12 +222,15 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// The lowest point below the free fit, if any.
-    fn lower(&self) -> Option<(Vec<f64>, f64)> {
+    /// Stops at the lowest point below the free fit, if there is any.
+    fn lower(&self) -> Result<(), Stop> {
         let fits = self.done.iter().flatten().flatten();
-        let lowest = fits.min_by(|a, b| a.nll.total_cmp(&b.nll))?;
+        let Some(lowest) = fits.min_by(|a, b| a.nll.total_cmp(&b.nll)) else { return Ok(()) };
         let depth = -self.centre.rise(lowest.nll);
-        (depth > self.centre.tolerance).then(|| (lowest.parameters.clone(), depth))
+        if depth > self.centre.tolerance {
+            return Err(Stop::Lower(lowest.parameters.clone(), depth));
+        }
+        Ok(())
     }
 
     /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different

@@ -8,7 +8,7 @@ use super::stream::{MOST_ROUNDS, Reader, Reading, worth_repeating};
 use super::{Hypothesis, ToyRow, ToyStatus};
 use crate::TestStatistic;
 use crate::diagnosis;
-use crate::minos::tolerance;
+use crate::lowest::tolerance;
 
 /// The index of the free fit of a toy.
 const FREE: usize = 0;

@@ -1,0 +1,48 @@
+//! The options of an upper limit.
+
+use serde::Deserialize;
+
+use crate::hypotest::TestStatistic;
+use crate::{FitOptions, options};
+
+/// Options of [`upper_limit`](super::upper_limit), built step by step.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LimitOptions {
+    /// Data, fixed parameters, start and search of all fits.
+    pub fit: FitOptions,
+    /// q or qtilde.
+    #[serde(rename = "test_stat", deserialize_with = "options::text")]
+    pub statistic: TestStatistic,
+    /// Confidence level.
+    pub cl: f64,
+    /// Leave out the observed limit.
+    pub expected_only: bool,
+    /// Leave out the expected limits.
+    pub observed_only: bool,
+    /// Values at which CLs is wanted besides, for a picture.
+    pub scan: Vec<f64>,
+    /// With an empty `scan`: how many values to choose once the limits are known, from 0 (or the lower
+    /// bound, if that is higher) to a quarter beyond the largest limit.
+    pub auto_scan: Option<usize>,
+}
+
+impl Default for LimitOptions {
+    fn default() -> Self {
+        Self {
+            fit: FitOptions::default(),
+            statistic: TestStatistic::Qtilde,
+            cl: 0.95,
+            expected_only: false,
+            observed_only: false,
+            scan: Vec::new(),
+            auto_scan: None,
+        }
+    }
+}
+
+options::setters! { LimitOptions {
+    fit: FitOptions, statistic: TestStatistic, cl: f64, expected_only: bool, observed_only: bool,
+    scan: Vec<f64>, auto_scan: Option<usize>
+} }

@@ -1,0 +1,195 @@
+//! The result of an upper limit, with reasons for missing numbers.
+
+use serde::Serialize;
+
+use super::bracket::End;
+use super::{LimitOptions, LimitScan, LimitSearch};
+use crate::hypotest::NsigmaOrder;
+use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
+use crate::hypotest::tester::Tester;
+use crate::present::significant;
+
+/// A larger difference of CLs at a limit from `1 - cl` gives a warning.
+const JUMP: f64 = 1e-7;
+
+/// CLs at the limits found: each should be `1 - cl`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct ClsAtLimit {
+    /// Observed CLs at the observed limit.
+    pub observed: Option<f64>,
+    /// Expected CLs at each expected limit.
+    pub expected: Vec<Option<f64>>,
+}
+
+/// The result of a limit. Serialises to the JSON of `nextstat upper-limit`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LimitResult {
+    /// Name of the parameter of interest.
+    pub param: String,
+    /// Confidence level.
+    pub cl: f64,
+    /// Name of the statistic.
+    pub test_stat: &'static str,
+    /// The observed limit; `None` if CLs is not crossed, or was not asked for.
+    pub observed: Option<f64>,
+    /// Limits expected for background alone, at -2 to +2 standard deviations.
+    pub expected: Vec<Option<f64>>,
+    /// Standard deviations that the five expected values belong to.
+    pub nsigma_order: NsigmaOrder,
+    /// CLs at these limits.
+    pub cls_at_limit: ClsAtLimit,
+    /// Best-fit value of the parameter of interest.
+    pub mu_hat: f64,
+    /// Values of the parameter at which fits were made.
+    pub n_evaluations: usize,
+    /// CLs along a grid, if asked for.
+    pub scan: Option<LimitScan>,
+    /// Whether every fit behind these numbers reached its certificate.
+    pub converged: bool,
+    /// Warnings about the result.
+    pub warnings: Vec<String>,
+    /// True if the caller stopped the work; what is missing was not computed.
+    #[serde(skip)]
+    pub interrupted: bool,
+}
+
+/// CLs at the value where a search ended.
+fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> Option<f64> {
+    let Some(End::Found(value)) = wanted.search.end() else { return None };
+    let tested = tester.known(value, wanted.n_sigma.is_none())?;
+    match wanted.n_sigma {
+        None => asymptotic::observed(options.statistic, tested.q, tested.q_asimov).cls,
+        Some(n) => asymptotic::expected(n, tested.q_asimov).cls,
+    }
+}
+
+/// Limit and CLs of a search that ended where CLs is not `1 - cl`.
+pub(super) fn jump(
+    tester: &Tester<'_>,
+    wanted: &LimitSearch,
+    options: &LimitOptions,
+    alpha: f64,
+) -> Option<(f64, f64)> {
+    let Some(End::Found(value)) = wanted.search.end() else { return None };
+    let cls = cls_at(tester, wanted, options)?;
+    ((cls - alpha).abs() > JUMP).then_some((value, cls))
+}
+
+/// Builds the result, with reasons for missing numbers.
+pub(super) fn name_result(
+    mut tester: Tester<'_>,
+    options: &LimitOptions,
+    alpha: f64,
+    searches: &[LimitSearch],
+    scan: Option<LimitScan>,
+    interrupted: bool,
+) -> LimitResult {
+    let name = tester.name().to_owned();
+    let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
+    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+    let level = significant(alpha);
+    for wanted in searches {
+        let which = match wanted.n_sigma {
+            None => "the observed limit".to_owned(),
+            Some(0.0) => "the median expected limit".to_owned(),
+            Some(n) => format!("the expected limit at {:+} sigma", -n),
+        };
+        let limit = match wanted.search.end() {
+            Some(End::Found(value)) => {
+                tester.judge_at(value);
+                Some(value)
+            }
+            Some(end) => {
+                let reason = match end {
+                    End::NotCrossed { upper }
+                        if tester.known(upper, false).is_some_and(|t| t.q_asimov == 0.0)
+                            && !tester.has_effect(upper) =>
+                    {
+                        format!("{name} has no effect on what is expected; check its samples")
+                    }
+                    End::NotCrossed { upper } => format!(
+                        "CLs stays above {level} up to the upper bound {upper} of {name}; raise that bound in the \
+                         measurement's \"parameters\""
+                    ),
+                    End::Below { low } => format!(
+                        "CLs is below {level} at every value of {name} above {low}: the data lie too far below the \
+                         background; use the statistic q, or look for what the model lacks"
+                    ),
+                    End::Wall { below } => format!(
+                        "CLs stays above {level} up to {name} = {below}, and beyond it the likelihood is not finite"
+                    ),
+                    End::Exhausted { below } | End::Found(below) => format!(
+                        "CLs stays above {level} up to {name} = {below}, where the search was given up"
+                    ),
+                };
+                match missing.iter_mut().find(|(other, _)| *other == reason) {
+                    Some((_, names)) => names.push(which),
+                    None => missing.push((reason, vec![which])),
+                }
+                None
+            }
+            None => {
+                match missing.iter_mut().find(|(other, _)| other == "interrupted") {
+                    Some((_, names)) => names.push(which),
+                    None => missing.push(("interrupted".to_owned(), vec![which])),
+                }
+                None
+            }
+        };
+        limits.push(limit);
+    }
+    for (reason, names) in missing {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        tester.notes.push(format!("{} {verb} null: {reason}", names.join(", ")));
+    }
+    let at = |n_sigma: Option<f64>| {
+        searches.iter().zip(&limits).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, limit)| *limit)
+    };
+    let cls_of: Vec<Option<f64>> = searches.iter().map(|s| cls_at(&tester, s, options)).collect();
+    let cls = |n_sigma: Option<f64>| {
+        searches.iter().zip(&cls_of).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, cls)| *cls)
+    };
+    let mut jumps = Vec::new();
+    for (limit, cls) in searches.iter().filter_map(|s| jump(&tester, s, options, alpha)) {
+        jumps.push(format!(
+            "CLs jumps from {cls:.6} across {level} at {name} = {limit}: the fits of the other parameters have several \
+             minima there, and no search connects them"
+        ));
+    }
+    let expected = if options.observed_only {
+        Vec::new()
+    } else {
+        EXPECTED_SIGMAS.iter().map(|n| at(Some(*n))).collect()
+    };
+    LimitResult {
+        cl: options.cl,
+        test_stat: options.statistic.name(),
+        observed: at(None),
+        cls_at_limit: ClsAtLimit {
+            observed: cls(None),
+            expected: expected.iter().zip(EXPECTED_SIGMAS).map(|(_, n)| cls(Some(n))).collect(),
+        },
+        expected,
+        nsigma_order: NsigmaOrder::default(),
+        mu_hat: tester.best_value(),
+        n_evaluations: tester.n_evaluations,
+        scan,
+        converged: tester.converged,
+        param: name,
+        warnings: once(tester.notes.into_iter().chain(jumps)),
+        interrupted,
+    }
+}
+
+/// Notes without repetitions: the work may have been done more than once.
+fn once(notes: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for note in notes {
+        if !kept.contains(&note) {
+            kept.push(note);
+        }
+    }
+    kept
+}
