@@ -5,12 +5,24 @@ use std::sync::Arc;
 
 use ns_core::{
     Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, OutcomeParts,
-    Search, Session, Start, TaskOutcome,
+    Parameter, Search, Session, Start, TaskOutcome,
 };
 
+use crate::InferenceError;
 use crate::diagnosis;
-use crate::effort::{is_middling, is_small, is_tiny};
-use crate::{FitOptions, InferenceError};
+use crate::options::FitOptions;
+
+/// Up to this many free parameters every intermediate fit makes a search, which takes microseconds to a millisecond.
+const TINY: usize = 24;
+
+/// Up to this many free parameters reported fits make a thorough search, and every step towards a crossing makes a search.
+const SMALL: usize = 48;
+
+/// Up to this many free parameters conditional fits make the same search as the free fit, which takes a few milliseconds.
+const MIDDLING: usize = 120;
+
+/// Fits whose covariance is wanted.
+pub(crate) const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// The result of one fit of a batch.
 pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
@@ -66,19 +78,31 @@ impl<'a> Analysis<'a> {
 
     /// Whether a search is so cheap that every intermediate fit makes one.
     pub(crate) fn is_tiny(&self) -> bool {
-        is_tiny(self.model, &self.base)
+        self.has_at_most(TINY)
     }
 
     /// Whether reported fits make a thorough search from more than one start, and are compared with their
     /// neighbours.
     pub(crate) fn is_small(&self) -> bool {
-        is_small(self.model, &self.base)
+        self.has_at_most(SMALL)
+    }
+
+    /// Whether conditional fits make the same search as the free fit.
+    pub(crate) fn is_middling(&self) -> bool {
+        self.has_at_most(MIDDLING)
+    }
+
+    /// Whether the base fit makes a search and has at most so many free parameters.
+    fn has_at_most(&self, most: usize) -> bool {
+        let free = |(i, p): &(usize, &Parameter)| !self.is_fixed(*i) && p.bounds.0 < p.bounds.1;
+        let n_free = self.model.parameters.iter().enumerate().filter(free).count();
+        self.base.search != Search::Local && n_free <= most
     }
 
     /// The search of the fits of a scan or a ranking. In models of medium size it is that of the free fit, because a descent from
     /// a neighbour's point may end in a higher valley; otherwise it is [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
-        if is_middling(self.model, &self.base) { self.base.search } else { self.nearby_search() }
+        if self.is_middling() { self.base.search } else { self.nearby_search() }
     }
 
     /// True once the caller asked to stop.

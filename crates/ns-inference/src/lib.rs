@@ -32,7 +32,6 @@
 mod analysis;
 pub mod device;
 mod diagnosis;
-mod effort;
 mod error;
 pub mod fit;
 pub mod goodness;
@@ -59,13 +58,14 @@ pub use device::{
     open_session_for, open_session_sharing,
 };
 pub use error::InferenceError;
-pub use fit::{BatchFit, FitData, FitOptions, FitResult, fit, fit_batch, fit_batch_within};
+pub use fit::{BatchFit, FitResult, fit, fit_batch, fit_batch_within};
 pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
+pub use options::{FitData, FitOptions};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};

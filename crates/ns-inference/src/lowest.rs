@@ -67,3 +67,43 @@ impl Lowest {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ns_core::{Certificate, FitStatus};
+
+    use super::*;
+
+    fn fit(nll: f64) -> FitOutcome {
+        FitOutcome {
+            status: FitStatus::Converged,
+            parameters: vec![1.0],
+            nll,
+            certificate: Certificate {
+                edm: 1e-13,
+                projected_gradient: 0.0,
+                indefinite_steps: 0,
+                restarts_improved: 0,
+            },
+            n_iterations: 1,
+            n_evaluations: 1,
+            inactive: Vec::new(),
+            empty_bins: Vec::new(),
+            uncertainties: Vec::new(),
+            covariance: None,
+        }
+    }
+
+    #[test]
+    fn a_lower_fit_is_taken_and_one_that_is_not_makes_variations_less_exact() {
+        let mut lowest = Lowest::new(fit(5.0));
+        assert_eq!(lowest.restart(fit(4.0), 2.0, false), Some(2.0));
+        assert_eq!((lowest.fit.nll, lowest.tolerance), (4.0, tolerance(5.0)));
+        assert_eq!(lowest.restart(fit(4.5), 1e-3, false), None);
+        assert_eq!((lowest.fit.nll, lowest.tolerance), (4.0, 2e-3));
+        assert_eq!(lowest.restart(fit(3.0), 1.0, true), None);
+        assert!(lowest.may_restart());
+        let more: Vec<_> = (3..MOST_RESTARTS).map(|_| lowest.restart(fit(3.5), 1.0, false)).collect();
+        assert_eq!((more.first(), lowest.may_restart()), (Some(&Some(1.0)), false));
+    }
+}

@@ -1,20 +1,17 @@
 //! Maximum-likelihood fit of one or many data sets.
 
 mod batch;
-mod options;
 mod result;
 
+pub use crate::options::{FitData, FitOptions};
 pub use batch::{BatchFit, fit_batch, fit_batch_within};
-pub use options::{FitData, FitOptions};
 pub use result::FitResult;
 
 use std::sync::Arc;
 
-use ns_core::{
-    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, Model, OutcomeParts, Search,
-    Session, Start, TaskOutcome,
-};
+use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomeParts, Search, Session, Start};
 
+use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 use crate::{InferenceError, diagnosis, parameter_index};
@@ -37,27 +34,17 @@ pub fn fit(
     options: &FitOptions,
     control: Control<'_>,
 ) -> Result<FitResult, InferenceError> {
-    let task = options.task(model, session)?;
-    let request = task.fits.first().cloned().unwrap_or_default();
-    let minos = minos_parameters(model, options, &request)?;
+    let mut analysis = Analysis::new(model, session, options, control)?;
+    let (data, request) = (analysis.data.clone(), analysis.base.clone());
+    let minos = minos_parameters(&analysis, options)?;
     let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
-    let minimise = |request: FitRequest| minimise(model, session, &task.data, request, wanted, control);
-
-    let mut lowest = Lowest::new(minimise(request.clone())?);
+    let mut lowest = Lowest::new(analysis.fit(&data, request.clone(), wanted)?);
     let mut notes = Vec::new();
     let intervals = loop {
         let parameters = interval_parameters(&lowest.fit, &minos, options);
-        let control = silent(control);
-        let parent = Parent {
-            model,
-            data: &task.data,
-            request: &request,
-            outcome: &lowest.fit,
-            control,
-            tolerance: lowest.tolerance,
-            asked: &minos,
-        };
-        let (point, depth) = match minos::crossings(session, &parent, &parameters) {
+        let tolerance = lowest.tolerance;
+        let parent = Parent { analysis: &analysis, outcome: &lowest.fit, tolerance, asked: &minos };
+        let (point, depth) = match minos::crossings(&parent, &parameters) {
             Ok(intervals) => break intervals,
             Err(Stop::Lower(point, depth)) => (point, depth),
             Err(Stop::Error(error)) => return Err(error),
@@ -67,7 +54,8 @@ pub fn fit(
             break parameters.iter().map(|i| (*i, Interval::without(model, *i, why))).collect();
         }
         let start = Start::At(point.into());
-        let next = minimise(FitRequest { start, search: Search::Local, ..request.clone() })?;
+        let again = FitRequest { start, search: Search::Local, ..request.clone() };
+        let next = analysis.fit(&data, again, wanted)?;
         let before = (lowest.fit.n_iterations, lowest.fit.n_evaluations);
         if let Some(gain) = lowest.restart(next, depth, false) {
             notes.push(format!(
@@ -77,44 +65,15 @@ pub fn fit(
             lowest.fit.n_evaluations += before.1;
         }
     };
-    let outcome = lowest.fit;
-    Ok(name_result(model, session, &task.data, &request, options, outcome, &minos, intervals, notes, control))
-}
-
-/// The same control without the observer: the number of steps inside one fit is not known.
-fn silent(control: Control<'_>) -> Control<'_> {
-    Control { observer: None, cancel: control.cancel }
-}
-
-/// One minimisation through the batch interface.
-fn minimise(
-    model: &Model,
-    session: &dyn Session,
-    data: &Data,
-    request: FitRequest,
-    wanted: OutcomeParts,
-    control: Control<'_>,
-) -> Result<FitOutcome, InferenceError> {
-    let task = FitTask { data: data.clone(), fits: vec![request] };
-    let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(1);
-    session.fit_batch(std::slice::from_ref(&task), wanted, control, &mut outcomes)?;
-    match outcomes.pop().and_then(|mut outcome| outcome.fits.pop()) {
-        Some(Ok(outcome)) => Ok(outcome),
-        None | Some(Err(FitFailure::Cancelled)) => Err(InferenceError::Cancelled),
-        Some(Err(failure)) => Err(InferenceError::FitFailed { reason: diagnosis::failure(model, &failure) }),
-    }
+    Ok(name_result(&analysis, options, lowest.fit, &minos, intervals, notes))
 }
 
 /// Indices of the parameters whose MINOS intervals were asked for.
-fn minos_parameters(
-    model: &Model,
-    options: &FitOptions,
-    request: &FitRequest,
-) -> Result<Vec<usize>, InferenceError> {
+fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec<usize>, InferenceError> {
     let mut indices: Vec<usize> = Vec::with_capacity(options.minos.len());
     for name in &options.minos {
-        let index = parameter_index(model, name)?;
-        if is_fixed(model, request, index) {
+        let index = parameter_index(analysis.model, name)?;
+        if analysis.is_fixed(index) {
             return Err(InferenceError::FixedParameter { name: name.clone() });
         }
         if !indices.contains(&index) {
@@ -122,12 +81,6 @@ fn minos_parameters(
         }
     }
     Ok(indices)
-}
-
-/// Whether a fit holds a parameter.
-fn is_fixed(model: &Model, request: &FitRequest, index: usize) -> bool {
-    request.fixed.iter().any(|(i, _)| *i == index)
-        || (model.parameters.get(index).is_some_and(|p| p.fixed) && !request.released.contains(&index))
 }
 
 /// All parameters that need an interval: requested ones, and those without a symmetric uncertainty.
@@ -143,20 +96,17 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
 
 /// Attaches parameter names to the results, and reasons to missing ones.
 fn name_result(
-    model: &Model,
-    session: &dyn Session,
-    data: &Data,
-    request: &FitRequest,
+    analysis: &Analysis<'_>,
     options: &FitOptions,
     mut outcome: FitOutcome,
     minos: &[usize],
     intervals: Vec<(usize, Interval)>,
     notes: Vec<String>,
-    control: Control<'_>,
 ) -> FitResult {
+    let Analysis { model, session, data, .. } = analysis;
     let n = model.parameters.len();
     let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
-    let fixed: Vec<String> = (0..n).filter(|i| is_fixed(model, request, *i)).map(name).collect();
+    let fixed: Vec<String> = (0..n).filter(|i| analysis.is_fixed(*i)).map(name).collect();
     let inactive = |kind: fn(Inactive) -> bool| -> Vec<String> {
         outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(*i)).collect()
     };
@@ -165,14 +115,14 @@ fn name_result(
     let two_sided = inactive(|why| why == Inactive::TwoSided);
     let on_kink = inactive(|why| why == Inactive::Kink);
     let flat = inactive(|why| why == Inactive::Flat);
-    let interrupted = control.is_cancelled();
+    let interrupted = analysis.is_cancelled();
 
     let mut warnings = model.warnings.clone();
     warnings.extend(notes);
     if !outcome.converged() {
         warnings.extend(diagnosis::not_converged(model, &outcome));
     } else {
-        warnings.extend(diagnosis::without_events(model, session, data, &outcome));
+        warnings.extend(diagnosis::without_events(model, *session, data, &outcome));
     }
     let edm = outcome.certificate.edm;
     if !edm.is_finite() {
@@ -180,7 +130,7 @@ fn name_result(
     }
     if options.uncertainties {
         warnings.extend(missing_uncertainties(&fixed, &at_bound, &on_kink, &two_sided));
-        warnings.extend(diagnosis::flat_directions(model, session, data, &outcome));
+        warnings.extend(diagnosis::flat_directions(model, *session, data, &outcome));
         warnings.extend(diagnosis::hardly_determined(model, &outcome));
         warnings.extend(diagnosis::one_sided(model, &outcome));
     }
@@ -208,7 +158,7 @@ fn name_result(
         outcome.covariance.take().map(|matrix| mark_flat(Arc::unwrap_or_clone(matrix), &outcome));
     FitResult {
         parameter_names: (0..n).map(name).collect(),
-        pulls: pulls(model, data, &outcome.parameters, |i| is_fixed(model, request, i)),
+        pulls: pulls(model, data, &outcome.parameters, |i| analysis.is_fixed(i)),
         uncertainties: if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] },
         covariance,
         nll: outcome.nll,

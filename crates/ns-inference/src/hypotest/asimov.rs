@@ -10,15 +10,13 @@ use ns_core::{
 use super::TestStatistic;
 use super::profile::{Effort, Profile};
 use super::tester::Tester;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
 
 /// Up to this many fits of tested values, computing a covariance for the Asimov set takes more time than it saves.
 const FEW: usize = 2;
-
-const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// Uncertainties of all parameters, and their covariance.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);

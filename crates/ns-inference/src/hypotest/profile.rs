@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 
 use crate::analysis::{Analysis, Fitted};
-use crate::effort::is_middling;
 
 /// The effort with which a conditional fit searches for the lowest minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +72,7 @@ impl Profile {
             None => self.predict(analysis, value),
         };
         let search = if effort == Effort::Follow { Search::Local } else { analysis.base.search };
-        let searched = effort == Effort::Report && is_middling(analysis.model, &analysis.base);
+        let searched = effort == Effort::Report && analysis.is_middling();
         let mut request = self.request(analysis, value, start, search);
         if searched {
             // Within all bounds, not as a neighbour of a known fit.

@@ -6,7 +6,7 @@ use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search}
 use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::{InferenceError, lowest};
 
@@ -45,8 +45,6 @@ pub(crate) struct Tested {
 
 /// How often a lower minimum may restart a comparison.
 const MOST_RENEWALS: usize = 3;
-
-const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 impl<'a> Tester<'a> {
     /// Makes the free fit, the fit at the Asimov value (0; 1 for q0) and the Asimov set from it.

@@ -8,13 +8,12 @@ pub(crate) mod side;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, SessionError,
-    Start, TaskOutcome,
+    FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, SessionError, Start, TaskOutcome,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::Analysis;
 use crate::diagnosis::has_negative_yield;
-use crate::effort::{is_middling, is_small};
 use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
 
@@ -57,16 +56,10 @@ impl Interval {
 
 /// The fit whose intervals are wanted.
 pub(crate) struct Parent<'a> {
-    /// For names and bounds.
-    pub(crate) model: &'a Model,
-    /// The data it used.
-    pub(crate) data: &'a Data,
-    /// What it held fixed.
-    pub(crate) request: &'a FitRequest,
+    /// Whose base fit it is.
+    pub(crate) analysis: &'a Analysis<'a>,
     /// Its result.
     pub(crate) outcome: &'a FitOutcome,
-    /// Checked between rounds.
-    pub(crate) control: Control<'a>,
     /// How far below the minimum a conditional fit may end because of rounding alone.
     pub(crate) tolerance: f64,
     /// Parameters whose crossings are reported: the fit at each end makes a search of its own. In small
@@ -100,13 +93,11 @@ const MOST_FOLLOWED: usize = 8;
 ///
 /// # Errors
 /// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
-pub(crate) fn crossings(
-    session: &dyn Session,
-    parent: &Parent<'_>,
-    parameters: &[usize],
-) -> Result<Vec<(usize, Interval)>, Stop> {
+pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec<(usize, Interval)>, Stop> {
+    let Analysis { model, session, data, .. } = parent.analysis;
+    let control = parent.analysis.silent();
     let mut intervals: Vec<(usize, Interval)> =
-        parameters.iter().map(|i| (*i, Interval::without(parent.model, *i, "interrupted"))).collect();
+        parameters.iter().map(|i| (*i, Interval::without(model, *i, "interrupted"))).collect();
     let mut open: Vec<Open> = Vec::with_capacity(2 * parameters.len());
     for parameter in parameters {
         for direction in [-1.0, 1.0] {
@@ -116,16 +107,16 @@ pub(crate) fn crossings(
             }
         }
     }
-    let negative_yield = has_negative_yield(session, parent.data, parent.outcome);
-    while !open.is_empty() && !parent.control.is_cancelled() {
+    let negative_yield = has_negative_yield(*session, data, parent.outcome);
+    while !open.is_empty() && !control.is_cancelled() {
         let tasks: Vec<FitTask> = open.iter().map(|side| probe_task(parent, side)).collect();
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
-        session.fit_batch(&tasks, OutcomeParts::default(), parent.control, &mut outcomes)?;
-        if outcomes.len() < tasks.len() || parent.control.is_cancelled() {
+        session.fit_batch(&tasks, OutcomeParts::default(), control, &mut outcomes)?;
+        if outcomes.len() < tasks.len() || control.is_cancelled() {
             break;
         }
         if !negative_yield {
-            bring_back(session, parent, &open, &mut outcomes)?;
+            bring_back(parent, &open, &mut outcomes)?;
         }
         let mut still_open = Vec::with_capacity(open.len());
         let mut lowest: Option<(f64, Vec<f64>)> = None;
@@ -170,7 +161,10 @@ pub(crate) fn crossings(
 
 /// Best-fit value and bounds of a parameter.
 fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
-    Some((*parent.outcome.parameters.get(parameter)?, parent.model.parameters.get(parameter)?.bounds))
+    Some((
+        *parent.outcome.parameters.get(parameter)?,
+        parent.analysis.model.parameters.get(parameter)?.bounds,
+    ))
 }
 
 /// Starts a search, or says why there is nothing to search.
@@ -182,7 +176,7 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
         return Err(format!("the best fit is at the {which} bound {bound}"));
     }
     let sigma = parent.outcome.uncertainties.get(parameter).copied().flatten();
-    let prefit = parent.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
+    let prefit = parent.analysis.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
     let guess = [sigma, prefit, Some(0.1 * value.abs().max(1.0))]
         .into_iter()
         .flatten()
@@ -195,18 +189,15 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
     let asked = parent.asked.contains(&parameter);
-    let searched =
-        is_small(parent.model, parent.request) || (asked && is_middling(parent.model, parent.request));
+    let searched = parent.analysis.is_small() || (asked && parent.analysis.is_middling());
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
 /// Whether an end must be checked by a search: it is reported, and its conditional fits made no search.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
-        && parent.request.search != Search::Local
-        && (parent.asked.contains(&side.parameter)
-            || is_middling(parent.model, parent.request)
-            || side.beyond.is_some())
+        && parent.analysis.base.search != Search::Local
+        && (parent.asked.contains(&side.parameter) || parent.analysis.is_middling() || side.beyond.is_some())
         && !matches!(end, End::Wall(_))
 }
 
@@ -221,10 +212,10 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
-    let search = if side.searched { parent.request.search } else { Search::Local };
+    let search = if side.searched { parent.analysis.base.search } else { Search::Local };
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
-    if side.doubted.is_some() && asked && is_middling(parent.model, parent.request) {
+    if side.doubted.is_some() && asked && parent.analysis.is_middling() {
         // As a fit of its own, which searches within all bounds.
         first.metric = None;
     }
@@ -237,7 +228,7 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
         }
         fits.extend(near.into_iter().map(|point| conditional(parent, side, value, point, Search::Local)));
     }
-    FitTask { data: parent.data.clone(), fits }
+    FitTask { data: parent.analysis.data.clone(), fits }
 }
 
 /// A conditional fit from a point, after held parameters were put at their values.
@@ -248,12 +239,12 @@ fn conditional(
     mut start: Vec<f64>,
     search: Search,
 ) -> FitRequest {
-    for (x, p) in start.iter_mut().zip(&parent.model.parameters) {
+    for (x, p) in start.iter_mut().zip(&parent.analysis.model.parameters) {
         if !p.fixed {
             *x = x.clamp(p.bounds.0, p.bounds.1);
         }
     }
-    for (i, held) in &parent.request.fixed {
+    for (i, held) in &parent.analysis.base.fixed {
         if let Some(x) = start.get_mut(*i) {
             *x = *held;
         }
@@ -265,7 +256,7 @@ fn conditional(
         start: Start::At(Arc::from(start)),
         search,
         metric: parent.outcome.covariance.clone(),
-        ..parent.request.clone()
+        ..parent.analysis.base.clone()
     };
     request.fixed.push((side.parameter, value));
     request
@@ -273,13 +264,9 @@ fn conditional(
 
 /// Repeats probes all of whose fits end with a negative expected yield, where the parent's fit does not: from the parent's start
 /// point, like a fit on its own.
-fn bring_back(
-    session: &dyn Session,
-    parent: &Parent<'_>,
-    open: &[Open],
-    outcomes: &mut [TaskOutcome],
-) -> Result<(), SessionError> {
-    let astray = |fit: &FitOutcome| has_negative_yield(session, parent.data, fit);
+fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
+    let Analysis { session, data, .. } = parent.analysis;
+    let astray = |fit: &FitOutcome| has_negative_yield(*session, data, fit);
     let chosen: Vec<usize> = (0..outcomes.len())
         .filter(|k| {
             let fits = outcomes.get_mut(*k).map(|outcome| &mut outcome.fits);
@@ -296,13 +283,13 @@ fn bring_back(
     let tasks = chosen.iter().filter_map(|k| open.get(*k)).map(|side| {
         let value = value_at(parent, side, side.side.next());
         let start = parent.outcome.parameters.clone();
-        let mut request = conditional(parent, side, value, start, parent.request.search);
-        (request.start, request.metric) = (parent.request.start.clone(), None);
-        FitTask { data: parent.data.clone(), fits: vec![request] }
+        let mut request = conditional(parent, side, value, start, parent.analysis.base.search);
+        (request.start, request.metric) = (parent.analysis.base.start.clone(), None);
+        FitTask { data: data.clone(), fits: vec![request] }
     });
     let tasks: Vec<FitTask> = tasks.collect();
     let mut again: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
-    session.fit_batch(&tasks, OutcomeParts::default(), parent.control, &mut again)?;
+    session.fit_batch(&tasks, OutcomeParts::default(), parent.analysis.silent(), &mut again)?;
     for (k, outcome) in chosen.into_iter().zip(again) {
         if let Some(place) = outcomes.get_mut(k) {
             *place = outcome;

@@ -9,7 +9,7 @@ use ns_core::{
 
 use super::result::Shift;
 use crate::InferenceError;
-use crate::analysis::{Analysis, Fitted};
+use crate::analysis::{Analysis, Fitted, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
@@ -43,8 +43,7 @@ impl<'a> Study<'a> {
     /// As [`Analysis::fit`].
     pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
-        let wanted = OutcomeParts { uncertainties: true, covariance: true };
-        let parent = analysis.fit(&data, request, wanted)?;
+        let parent = analysis.fit(&data, request, WITH_COVARIANCE)?;
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
@@ -109,16 +108,9 @@ impl<'a> Study<'a> {
             self.intervals.clear();
             return Ok(());
         }
-        let parent = Parent {
-            model: self.analysis.model,
-            data: &self.analysis.data,
-            request: &self.analysis.base,
-            outcome: &self.lowest.fit,
-            control: self.analysis.silent(),
-            tolerance: if self.may_restart() { self.lowest.tolerance } else { f64::INFINITY },
-            asked: &[],
-        };
-        self.intervals = minos::crossings(self.analysis.session, &parent, &parameters)?;
+        let tolerance = if self.may_restart() { self.lowest.tolerance } else { f64::INFINITY };
+        let parent = Parent { analysis: &self.analysis, outcome: &self.lowest.fit, tolerance, asked: &[] };
+        self.intervals = minos::crossings(&parent, &parameters)?;
         Ok(())
     }
 
@@ -238,9 +230,8 @@ impl<'a> Study<'a> {
             search: Search::Local,
             ..self.analysis.base.clone()
         };
-        let wanted = OutcomeParts { uncertainties: true, covariance: true };
         let data = self.analysis.data.clone();
-        let next = match self.analysis.fit(&data, request, wanted) {
+        let next = match self.analysis.fit(&data, request, WITH_COVARIANCE) {
             Err(InferenceError::Cancelled) => {
                 self.notes.push(format!(
                     "interrupted where a variation had met a minimum lower by {depth:.3e} in twice_nll; the best fit \

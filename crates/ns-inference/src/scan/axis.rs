@@ -144,17 +144,9 @@ fn widths(
     if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
         return Ok((sigma, sigma));
     }
-    let search = Parent {
-        model: analysis.model,
-        data: &analysis.data,
-        request: &analysis.base,
-        outcome: parent,
-        control: analysis.silent(),
-        // The scan itself finds lower minima.
-        tolerance: f64::INFINITY,
-        asked: &[],
-    };
-    let found = match minos::crossings(analysis.session, &search, &[index]) {
+    // The scan itself finds lower minima.
+    let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
+    let found = match minos::crossings(&search, &[index]) {
         Ok(found) => found,
         Err(Stop::Lower(..)) => Vec::new(),
         Err(Stop::Error(error)) => return Err(error),

@@ -16,7 +16,6 @@ use super::profile::{Centre, starting_at};
 use super::result::ScanInterval;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
-use crate::effort::is_middling;
 use crate::lowest::Stop;
 use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
@@ -225,7 +224,7 @@ fn requests(
         FitRequest { search: effort, ..starting_at(&analysis.conditional(&held, Vec::new()), start) }
     };
     let mut requests = vec![from(guess, analysis.variation_search())];
-    if is_middling(analysis.model, &analysis.base) {
+    if analysis.is_middling() {
         requests.extend(search.side.neighbours().map(|point| from(point.to_vec(), Search::Local)));
     }
     requests

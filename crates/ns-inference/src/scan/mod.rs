@@ -12,10 +12,10 @@ mod result;
 pub use options::{ScanAxis, ScanOptions};
 pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 
-use ns_core::{Control, FitFailure, FitOutcome, Model, OutcomeParts, Session};
+use ns_core::{Control, FitFailure, FitOutcome, Model, Session};
 
 use crate::InferenceError;
-use crate::analysis::{Analysis, Fitted};
+use crate::analysis::{Analysis, Fitted, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use axis::Scanned;
@@ -57,7 +57,6 @@ pub fn scan(
             remedy: "scan two different parameters",
         });
     }
-    let wanted = OutcomeParts { uncertainties: true, covariance: true };
     let data = analysis.data.clone();
     let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len);
     let wished = points(&options.first).checked_mul(options.second.as_ref().map_or(1, points));
@@ -70,7 +69,7 @@ pub fn scan(
         });
     };
     analysis.expect(1 + n_points);
-    let mut lowest = Lowest::new(analysis.fit(&data, analysis.base.clone(), wanted)?);
+    let mut lowest = Lowest::new(analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?);
     let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.n_iterations, n_fits: 1 };
 
     loop {
@@ -114,7 +113,7 @@ pub fn scan(
             continue;
         }
         analysis.expect(1 + n_points);
-        let next = analysis.fit(&data, starting_at(&analysis.base, point), wanted)?;
+        let next = analysis.fit(&data, starting_at(&analysis.base, point), WITH_COVARIANCE)?;
         tally.count(&next);
         if let Some(gain) = lowest.restart(next, depth, false) {
             tally.notes.push(format!(

@@ -9,7 +9,6 @@ use super::order::{Along, waves};
 use super::predict::{MOST, Node, interpolate};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
-use crate::effort::is_middling;
 use crate::lowest::Stop;
 
 /// The free fit around which a scan goes.
@@ -237,7 +236,7 @@ impl Fits<'_> {
     /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
     /// nothing changes. Smooth profiles cost nothing here. In small models a slight curvature is enough for a repetition.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
-        let smooth = if is_middling(analysis.model, &analysis.base) { SMOOTHER } else { SMOOTH };
+        let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
         for _ in 0..self.grid.len() {
             if pairs.is_empty() || analysis.is_cancelled() {

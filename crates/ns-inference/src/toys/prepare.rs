@@ -11,12 +11,10 @@ use super::run::{Prepare, of_single_fits};
 use super::statistic::{StatisticReader, needed};
 use super::stream::Toys;
 use super::{HypotestToysOptions, Hypothesis, ToyHeader, ToyRow, ToyTest};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};
-
-const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 impl<'a> ToyTest<'a> {
     /// Fits the observed data: the observed statistic and both generating points. Runs no toy.

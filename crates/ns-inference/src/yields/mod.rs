@@ -45,7 +45,7 @@ pub fn expected_yields(
     match at {
         YieldsAt::Prefit => prefit(model, session, options, true),
         YieldsAt::Postfit(result) => postfit(model, session, options, result, true),
-        YieldsAt::Given(point, covariance) => given(model, session, options, point, covariance),
+        YieldsAt::Given(point, covariance) => given(model, session, options, point, covariance, true),
     }
 }
 
@@ -72,19 +72,9 @@ fn prefit(
     options: &FitOptions,
     samples: bool,
 ) -> Result<YieldsResult, InferenceError> {
-    let data = options.resolve_data(model, session)?;
-    let request = options.request(model)?;
-    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-    let mut sigma = widths(model);
-    for &(index, value) in &request.fixed {
-        if let (Some(x), Some(s)) = (point.get_mut(index), sigma.get_mut(index)) {
-            (*x, *s) = (value, None);
-        }
-    }
-    let spread = Spread { sigma, correlations: Correlations::None };
-    let mut yields = predict(model, session, &data, &point, &spread, samples)?;
-    yields.warnings.clone_from(&model.warnings);
-    Ok(yields)
+    let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    let yields = given(model, session, options, &point, None, samples)?;
+    Ok(YieldsResult { stage: Stage::Prefit, ..yields })
 }
 
 /// Widths of the constraints of free parameters.
@@ -101,6 +91,7 @@ fn given(
     options: &FitOptions,
     point: &[f64],
     covariance: Option<&Covariance>,
+    samples: bool,
 ) -> Result<YieldsResult, InferenceError> {
     let data = options.resolve_data(model, session)?;
     let request = options.request(model)?;
@@ -140,7 +131,7 @@ fn given(
     }
     let correlations = covariance.map_or(Correlations::None, |c| Correlations::Matrix(&c.values));
     let spread = Spread { sigma, correlations };
-    let mut yields = predict(model, session, &data, &point, &spread, true)?;
+    let mut yields = predict(model, session, &data, &point, &spread, samples)?;
     (yields.stage, yields.warnings) = (Stage::Given, warnings);
     Ok(yields)
 }

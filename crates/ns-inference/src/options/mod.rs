@@ -1,5 +1,7 @@
 //! Options of analyses from JSON and its like: how each type is written, and where a mistake stands.
 
+mod fit;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use ns_core::{BinnedData, Model};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
+
+pub use fit::{FitData, FitOptions};
 
 use crate::{InferenceError, parameter_index};
 
