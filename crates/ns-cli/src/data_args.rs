@@ -6,7 +6,7 @@ use clap::Args;
 use ns_core::Model;
 use ns_inference::{FitData, FitOptions};
 
-use crate::args::real;
+use crate::args::{ExecutionArgs, OutputArgs, real};
 use crate::error::CliError;
 use crate::start;
 
@@ -25,6 +25,17 @@ pub(crate) struct DataArgs {
     /// the result of an earlier fit
     #[arg(long, value_name = "FILE")]
     init: Option<PathBuf>,
+}
+
+/// The flags of an analysis beside its own: what is fitted, where it runs, and where the result goes.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) execution: ExecutionArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Reads `NAME=V`.

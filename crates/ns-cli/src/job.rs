@@ -9,7 +9,8 @@ use ns_inference::{InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::ModelArgs;
+use crate::data_args::RunArgs;
 use crate::error::CliError;
 use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
@@ -32,13 +33,9 @@ impl Job {
     ///
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not there.
-    pub(crate) fn open(
-        model: &ModelArgs,
-        execution: &ExecutionArgs,
-        output: &OutputArgs,
-        work: Work,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn open(model: &ModelArgs, run: &RunArgs, work: Work) -> Result<Self, CliError> {
         let started = Instant::now();
+        let RunArgs { execution, output, .. } = run;
         let quiet = output.quiet;
         distinct([("--input", Some(file_of(&model.input))), ("--output", output.output.as_deref())])?;
         let output = Output::open(output)?;

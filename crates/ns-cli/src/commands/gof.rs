@@ -3,8 +3,8 @@
 use clap::Args;
 use ns_inference::{Work, goodness_of_fit, goodness_of_fit_toys};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
-use crate::data_args::DataArgs;
+use crate::args::{ModelArgs, whole};
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 
@@ -17,11 +17,7 @@ pub(crate) struct GofArgs {
     #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "n-toys")]
     toys: Option<u64>,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
 }
 
 /// Runs the command. A result on a fit that did not converge is written and ends in [`Exit::Failed`].
@@ -31,13 +27,13 @@ pub(crate) struct GofArgs {
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
     let work = args.toys.map_or(Work::Test, |toys| Work::Toys { toys, fits: 1 });
-    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
-    let options = args.data.options(&job.model)?;
+    let job = Job::open(&args.model, &args.run, work)?;
+    let options = args.run.data.options(&job.model)?;
     let what = if args.toys.is_some() { "toys" } else { "fit" };
     let result = job.work(what, |model, session, control| match args.toys {
         None => goodness_of_fit(model, session, &options, control),
         Some(n_toys) => {
-            goodness_of_fit_toys(model, session, &options, n_toys, args.execution.seed(), control)
+            goodness_of_fit_toys(model, session, &options, n_toys, args.run.execution.seed(), control)
         }
     })?;
     job.finish(&result, &result.warnings, result.parts())?;

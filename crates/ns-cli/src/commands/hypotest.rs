@@ -4,8 +4,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ns_inference::{HypotestOptions, TestStatistic, Work, hypotest};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real};
-use crate::data_args::DataArgs;
+use crate::args::{ModelArgs, real};
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 
@@ -26,11 +26,7 @@ pub(crate) struct HypotestArgs {
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
 }
 
 /// Reads the name of a statistic.
@@ -47,8 +43,9 @@ pub(crate) fn run(args: &HypotestArgs) -> Result<Exit, CliError> {
     if !args.mu.is_finite() {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
-    let job = Job::open(&args.model, &args.execution, &args.output, Work::Test)?;
-    let options = HypotestOptions::default().fit(args.data.options(&job.model)?).statistic(args.test_stat);
+    let job = Job::open(&args.model, &args.run, Work::Test)?;
+    let options =
+        HypotestOptions::default().fit(args.run.data.options(&job.model)?).statistic(args.test_stat);
     let result =
         job.work("test", |model, session, control| hypotest(model, session, args.mu, &options, control))?;
     job.finish(&result, &result.warnings, result.parts(args.expected_set))?;

@@ -5,8 +5,8 @@ use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic, Work};
 
 use super::hypotest::statistics;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
-use crate::data_args::DataArgs;
+use crate::args::{ModelArgs, real, whole};
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::save::SaveArgs;
@@ -38,11 +38,7 @@ pub(crate) struct HypotestToysArgs {
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
 }
 
 /// Runs the command. Toys that fail are counted as such; a result on observed fits that did not converge, or
@@ -55,15 +51,15 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     if !args.mu.is_finite() {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
-    let place = args.save.claim(args.output.output.as_deref())?;
+    let place = args.save.claim(args.run.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start).saturating_mul(2), fits: 2 };
-    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
+    let job = Job::open(&args.model, &args.run, work)?;
     let options = HypotestToysOptions::default()
-        .fit(args.data.options(&job.model)?)
+        .fit(args.run.data.options(&job.model)?)
         .statistic(args.test_stat)
         .n_toys(args.n_toys)
-        .seed(args.execution.seed())
+        .seed(args.run.execution.seed())
         .shard(args.save.shard())
         .batch(args.save.batch());
     let (result, observed, done) = job.work("toys", |model, session, control| {

@@ -7,8 +7,8 @@ use clap::Args;
 use ns_inference::{Group, Impact, RankingOptions, Work, picture, ranking};
 use ns_viz::Ranking;
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
-use crate::data_args::DataArgs;
+use crate::args::ModelArgs;
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
@@ -43,11 +43,7 @@ pub(crate) struct RankingArgs {
     #[arg(long, help_heading = "Ranking", value_name = "NAME")]
     param: Option<String>,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
 }
@@ -62,14 +58,14 @@ const DRAWN: usize = 30;
 /// For a wrong flag or group file, an invalid workspace, a device that is not there, a likelihood that is
 /// not finite, or a result that cannot be written.
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
     // The covariance needs no further fits.
     let refitted = args.impact.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;
     let work = Work::Ranking { per_parameter: refitted * if args.prefit { 4 } else { 2 } };
-    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
+    let job = Job::open(&args.model, &args.run, work)?;
     let mut options = RankingOptions::default()
-        .fit(args.data.options(&job.model)?)
+        .fit(args.run.data.options(&job.model)?)
         .impacts(args.impact.iter().copied())
         .prefit(args.prefit);
     let top = args.top.map(|n| n as usize);

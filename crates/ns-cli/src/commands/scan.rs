@@ -3,8 +3,8 @@
 use clap::Args;
 use ns_inference::{ScanAxis, ScanOptions, Work, picture, scan};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real};
-use crate::data_args::DataArgs;
+use crate::args::{ModelArgs, real};
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
@@ -41,11 +41,7 @@ pub(crate) struct ScanArgs {
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     points2: Option<u32>,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
 }
@@ -57,13 +53,13 @@ pub(crate) struct ScanArgs {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
 /// result that cannot be written.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
     let second = args.param2.as_ref().map_or(1, |_| args.points2.unwrap_or(21));
     let work = Work::Scan { points: u64::from(args.points) * u64::from(second) };
-    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
+    let job = Job::open(&args.model, &args.run, work)?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
     let axis = axis.range(args.start, args.stop).points(args.points as usize);
-    let mut options = ScanOptions::new(axis).fit(args.data.options(&job.model)?);
+    let mut options = ScanOptions::new(axis).fit(args.run.data.options(&job.model)?);
     if let Some(name) = &args.param2 {
         let points = args.points2.unwrap_or(21) as usize;
         let second = ScanAxis::param(name).range(args.start2, args.stop2).points(points);

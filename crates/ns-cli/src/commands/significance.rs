@@ -3,8 +3,8 @@
 use clap::Args;
 use ns_inference::{Work, significance};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
-use crate::data_args::DataArgs;
+use crate::args::ModelArgs;
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 
@@ -14,11 +14,7 @@ pub(crate) struct SignificanceArgs {
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
 }
 
 /// Runs the command. A result on fits that did not converge is written and ends in [`Exit::Failed`].
@@ -27,8 +23,8 @@ pub(crate) struct SignificanceArgs {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &SignificanceArgs) -> Result<Exit, CliError> {
-    let job = Job::open(&args.model, &args.execution, &args.output, Work::Test)?;
-    let options = args.data.options(&job.model)?;
+    let job = Job::open(&args.model, &args.run, Work::Test)?;
+    let options = args.run.data.options(&job.model)?;
     let result =
         job.work("test", |model, session, control| significance(model, session, &options, control))?;
     job.finish(&result, &result.warnings, result.parts())?;

@@ -7,8 +7,8 @@ use ns_core::Model;
 use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
 use ns_inference::{FitToysOptions, Work};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
-use crate::data_args::DataArgs;
+use crate::args::{ModelArgs, whole};
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::save::SaveArgs;
@@ -42,11 +42,7 @@ pub(crate) struct ToysArgs {
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
 }
 
 /// Where toys are drawn.
@@ -85,18 +81,18 @@ impl Point {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
 /// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
-    let place = args.save.claim(args.output.output.as_deref())?;
+    let place = args.save.claim(args.run.output.output.as_deref())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
-    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
+    let job = Job::open(&args.model, &args.run, work)?;
     let expected = args.expected.as_deref().map(|path| expectation::read(path, &job.model));
     let options = FitToysOptions::default()
-        .fit(args.data.options(&job.model)?)
+        .fit(args.run.data.options(&job.model)?)
         .point(args.at.read(&job.model)?)
         .expectation(expected.transpose()?)
         .params(load::parameters(&args.params, &job.model))
         .n_toys(args.n_toys)
-        .seed(args.execution.seed())
+        .seed(args.run.execution.seed())
         .shard(args.save.shard())
         .batch(args.save.batch());
     let (result, done) = job.work("toys", |model, session, control| {

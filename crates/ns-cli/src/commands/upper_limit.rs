@@ -6,8 +6,8 @@ use ns_inference::{
 };
 
 use super::hypotest::statistics;
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, real, whole};
-use crate::data_args::DataArgs;
+use crate::args::{ModelArgs, real, whole};
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
@@ -48,11 +48,7 @@ pub(crate) struct UpperLimitArgs {
           value_parser = clap::value_parser!(u32).range(2..=100_000))]
     scan_points: u32,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
 }
@@ -78,24 +74,24 @@ impl UpperLimitArgs {
 /// finite, or a result that cannot be written.
 pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
-    let plots = args.plot.open(args.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
     let work = match args.toys {
         None => Work::Limit,
         Some(toys) => Work::toys_of_limit(toys),
     };
-    let job = Job::open(&args.model, &args.execution, &args.output, work)?;
+    let job = Job::open(&args.model, &args.run, work)?;
     if let Some(n_toys) = args.toys {
         let options = ToyLimitOptions::default()
-            .fit(args.data.options(&job.model)?)
+            .fit(args.run.data.options(&job.model)?)
             .statistic(args.test_stat)
             .cl(args.cl())
             .expected(!args.observed)
             .n_toys(n_toys)
-            .seed(args.execution.seed());
+            .seed(args.run.execution.seed());
         return with_toys(job, &options);
     }
     let options = LimitOptions::default()
-        .fit(args.data.options(&job.model)?)
+        .fit(args.run.data.options(&job.model)?)
         .statistic(args.test_stat)
         .cl(args.cl())
         .expected_only(args.expected)

@@ -7,8 +7,8 @@ use ns_core::{Covariance, Model};
 use ns_inference::yields::MOST_WITH_COVARIANCE;
 use ns_inference::{Work, YieldsAt, expected_yields, fit, picture};
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
-use crate::data_args::DataArgs;
+use crate::args::ModelArgs;
+use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
@@ -35,11 +35,7 @@ pub(crate) struct YieldsArgs {
     #[arg(long, help_heading = "Yields")]
     per_bin: bool,
     #[command(flatten)]
-    data: DataArgs,
-    #[command(flatten)]
-    execution: ExecutionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
 }
@@ -57,9 +53,9 @@ enum Point {
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
 /// result that cannot be written.
 pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.output.output.as_deref())?;
-    let job = Job::open(&args.model, &args.execution, &args.output, Work::Fit)?;
-    let options = args.data.options(&job.model)?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let job = Job::open(&args.model, &args.run, Work::Fit)?;
+    let options = args.run.data.options(&job.model)?;
     let point = point(args, &job.model)?;
     let (result, interrupted) = job.work("yields", |model, session, control| {
         let at = match &point {
