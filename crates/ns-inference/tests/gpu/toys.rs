@@ -15,8 +15,7 @@ pub fn prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> ToyPlan {
 
 /// Runs the first `n` toys of both hypotheses in batches of a size.
 pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: Option<u64>) -> Vec<ToyRow> {
-    let mut test = plan.attach(model, session);
-    let test = test.batch(batch);
+    let test = plan.attach(model, session).batch(batch);
     let ranges: Vec<_> = test.ranges().into_iter().map(|(which, range)| (which, range.start..n)).collect();
     let mut rows = Vec::new();
     let ended = test.run(&ranges, Control::default(), &mut rows).unwrap();

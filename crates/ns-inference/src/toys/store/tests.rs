@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::{Recording, StoreError, StoredRow, ToyDestination, ToySet};
+use super::{Recording, StoreError, ToyDestination, ToySet};
 use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Shard, ToyHeader, ToyOrigin, ToyRow, ToyStatus};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
