@@ -4,7 +4,7 @@ use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, Session
 
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
-use crate::eval::{Tangent, forward, hessian_vector, likelihood};
+use crate::eval::{forward, likelihood};
 use crate::optimise::Problem;
 use crate::task::{check_data, check_points, finite, length};
 
@@ -77,32 +77,6 @@ impl CpuSession {
                 out.expected.extend(self.expected_auxiliary(theta));
             }
         }
-        put(&self.workers, worker);
-        Ok(out)
-    }
-
-    /// Exact Hessian at `point` times `direction`, without forming a matrix.
-    ///
-    /// # Errors
-    /// If a length is wrong or a number is not finite.
-    pub fn hessian_vector(
-        &self,
-        data: &Data,
-        point: &[f64],
-        direction: &[f64],
-    ) -> Result<Vec<f64>, SessionError> {
-        let (plan, n) = (&self.plan, self.plan.n_parameters());
-        for (what, values) in [("point", point), ("direction", direction)] {
-            length(what, values.len(), n)?;
-            finite(what, values)?;
-        }
-        let own = self.dataset(data)?;
-        let data = own.as_ref().unwrap_or(&self.observed);
-        let mut worker = take(&self.workers, plan);
-        let (mut tangent, mut out) = (Tangent::new(plan), vec![0.0; n]);
-        forward(self.level, plan, point, &mut worker.scratch);
-        likelihood(self.level, plan, point, data, 0.0, &mut worker.scratch);
-        hessian_vector(plan, point, data, direction, &mut worker.scratch, &mut tangent, &mut out);
         put(&self.workers, worker);
         Ok(out)
     }

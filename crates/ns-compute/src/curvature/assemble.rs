@@ -147,7 +147,7 @@ fn first_order<M: MulAdd>(
     out.ranked[0][..n_slots].fill(0.0);
 
     // D g and N g, shared by all slots of the block.
-    let [base, scale, _] = &mut scratch.cells;
+    let [base, scale] = &mut scratch.cells;
     for lane in 0..block.n_lanes {
         let (cell, at) = (block.cell + lane * LANES, lane * LANES);
         let g = M::V4::load(&scratch.binwise[cell..]);
