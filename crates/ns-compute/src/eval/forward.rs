@@ -3,7 +3,7 @@
 use super::Scratch;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
-use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
+use crate::simd::{MulAdd, Vector, exp, isa_fn};
 use crate::terms::histosys;
 use crate::terms::normsys::{second, signed_rate, value_and_slope};
 
@@ -270,16 +270,12 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 
 /// First and second derivative of the normsys factor `kappa`, not relative to it: for factors too small to divide by.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
-    type V = <Separate as MulAdd>::V1;
-    let (first, second) = if plan.structure.normsys.is_polynomial(alpha) {
-        let c = plan.numbers.norm_coefficients.each_ref().map(|c| V::splat(c[term]));
-        (value_and_slope(V::splat(alpha), c).1, second(V::splat(alpha), c))
+    let normsys = plan.structure.normsys;
+    if normsys.is_polynomial(alpha) {
+        let c = plan.numbers.norm_coefficients.each_ref().map(|c| c[term]);
+        (value_and_slope(alpha, c).1, second(alpha, c))
     } else {
-        let (hi, lo) = (V::splat(plan.numbers.norm_rate_hi[term]), V::splat(plan.numbers.norm_rate_lo[term]));
-        plan.structure
-            .normsys
-            .beyond
-            .derivatives(signed_rate(V::splat(alpha).sign(), hi, lo), V::splat(kappa))
-    };
-    (first.sum(), second.sum())
+        let (hi, lo) = (plan.numbers.norm_rate_hi[term], plan.numbers.norm_rate_lo[term]);
+        normsys.beyond.derivatives(signed_rate(alpha.sign(), hi, lo), kappa)
+    }
 }
