@@ -117,12 +117,10 @@ impl CpuSession {
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
         let mut aux = vec![0.0; plan.n_aux()];
-        for (&p, &a) in plan.structure.gaussian.param.iter().zip(&plan.structure.gaussian.aux) {
+        for (p, a, _) in plan.gaussian() {
             aux[a] = theta[p];
         }
-        for ((&p, &a), &tau) in
-            plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
-        {
+        for (p, a, tau) in plan.poisson() {
             aux[a] = tau * theta[p];
         }
         aux

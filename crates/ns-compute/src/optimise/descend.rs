@@ -454,13 +454,8 @@ fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailu
     if let Some((_, failure)) = largest {
         return failure;
     }
-    let parameter = problem
-        .plan
-        .structure
-        .poisson
-        .param
-        .iter()
-        .copied()
+    let mut constrained = problem.plan.poisson().map(|(p, ..)| p);
+    let parameter = constrained
         .find(|&p| !(theta[p] > 0.0))
         .or_else(|| theta.iter().position(|x| !x.is_finite()))
         .unwrap_or(0);

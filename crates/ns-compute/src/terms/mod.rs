@@ -11,6 +11,9 @@
 //! | histosys | [`histosys::curved`]: `f`, `f'`, `f''` | `histosys.cuh` | an arm of both matches, and all three numbers |
 //! | normsys | [`normsys::normsys`]: polynomial and what is [beyond](normsys::Beyond), each with its derivatives | `normsys.cuh` | an arm of both matches, and every field of [`normsys::Normsys`] |
 
+pub(crate) mod gaussian;
 pub(crate) mod histosys;
 pub(crate) mod normsys;
+pub(crate) mod per_bin;
 pub(crate) mod poisson;
+pub(crate) mod scale;

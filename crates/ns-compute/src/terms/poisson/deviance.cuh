@@ -33,4 +33,7 @@ NS_DEVICE double poisson_term(double lambda, double n) {
     return lambda > 0.0 ? deviance(lambda, n) : infinity();
 }
 
+// Its slope by `lambda`.
+NS_DEVICE double poisson_slope(double lambda, double n) { return n > 0.0 ? (lambda - n) / lambda : 1.0; }
+
 }  // namespace ns
