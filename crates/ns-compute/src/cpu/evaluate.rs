@@ -19,16 +19,7 @@ impl CpuSession {
         self.check_results(check_points(plan, points)?, request)?;
         let own = self.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.observed);
-        let problem = Problem {
-            plan,
-            level: self.level,
-            data,
-            lower: Vec::new(),
-            upper: Vec::new(),
-            fixed: Vec::new(),
-            physical: false,
-            cancel: None,
-        };
+        let problem = Problem::without_box(plan, self.level, data);
         let mut worker = take(&self.workers, plan);
         let mut out = Evaluation::default();
         for theta in points.chunks_exact(n) {
