@@ -55,6 +55,13 @@ pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
+/// Adds `a b` to element `i` of all lanes.
+#[inline(always)]
+pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
+    let sum: V = at(to, i);
+    put(to, i, a.mul_add(b, sum));
+}
+
 /// normsys factors: products per block, and the relative derivative of each.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
@@ -132,9 +139,7 @@ fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], s
     eight_by_eight!(block, b => additive(plan, block, b, theta, scratch));
     for b in 0..block.n_bins {
         let yields = at::<M::V8>(&scratch.additive, block.cell + b).mul(scale);
-        let lambda: M::V8 = at(&scratch.lambda, block.bin + b);
-        let lambda = yields.mul_add(at(&scratch.binwise, block.cell + b), lambda);
-        put(&mut scratch.lambda, block.bin + b, lambda);
+        add_product(&mut scratch.lambda, block.bin + b, yields, at(&scratch.binwise, block.cell + b));
     }
 }
 
@@ -218,16 +223,14 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
         for (k, &first) in per_bin_factors.iter().enumerate() {
             let others = per_bin::product(yields, per_bin_factors, b, [k], factor);
             let p = first as usize + b;
-            let sum: M::V8 = at(&scratch.gradient, p);
-            put(&mut scratch.gradient, p, slope.mul_add(others, sum));
+            add_product(&mut scratch.gradient, p, slope, others);
             let sum: M::V8 = at(&scratch.reaction, p);
             put(&mut scratch.reaction, p, sum.add(others));
         }
     }
     for (k, &p) in factors.iter().enumerate() {
         let others = scale::product(norm, factors, [k], factor);
-        let sum: M::V8 = at(&scratch.gradient, p as usize);
-        put(&mut scratch.gradient, p as usize, others.mul_add(total, sum));
+        add_product(&mut scratch.gradient, p as usize, others, total);
     }
     eight_by_eight!(block, b => templates(plan, block, b, scale, scratch));
     put(&mut scratch.norm, index, scale.mul(total));

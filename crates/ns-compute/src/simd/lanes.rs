@@ -67,7 +67,10 @@ pub(crate) trait MulAdd: Copy {
     /// Eight numbers.
     type V8: Vector;
     /// `a * b + c`, rounded once where the instruction set can.
-    fn mul_add(a: f64, b: f64, c: f64) -> f64;
+    #[inline(always)]
+    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
+        Self::V1::splat(a).mul_add(Self::V1::splat(b), Self::V1::splat(c)).sum()
+    }
 }
 
 /// Separate rounding: `f64::mul_add` would call a library function there.
@@ -83,11 +86,6 @@ impl MulAdd for Separate {
     type V1 = f64;
     type V4 = Lanes<4, false>;
     type V8 = Lanes<8, false>;
-
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a * b + c
-    }
 }
 
 #[cfg(any(target_arch = "aarch64", test))]
@@ -95,11 +93,6 @@ impl MulAdd for Fused {
     type V1 = Lanes<1, true>;
     type V4 = Lanes<4, true>;
     type V8 = Lanes<8, true>;
-
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
 }
 
 /// The operations that treat every lane alike, from what one does.

@@ -27,22 +27,12 @@ impl MulAdd for Avx2 {
     type V1 = Lanes<1, true>;
     type V4 = V4;
     type V8 = V8Pair;
-
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
 }
 
 impl MulAdd for Avx512 {
     type V1 = Lanes<1, true>;
     type V4 = V4;
     type V8 = V8;
-
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
 }
 
 /// Four numbers in one register.
