@@ -10,6 +10,9 @@ use crate::shared_constants::BELOW_SATURATED;
 /// Iterations of a descent that is one of many.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
+/// Two minima whose values differ by less are the same one (`-ln L`).
+pub(super) const SAME_VALUE: f64 = 1e-6;
+
 /// The best of several descents, with totals over all of them.
 pub(in super::super) struct BestSoFar {
     pub(in super::super) best: Descent,
@@ -26,20 +29,21 @@ impl BestSoFar {
     }
 }
 
-/// Like `attempt`, but gives up early on what is slow and not lower.
+/// Like `attempt`, but gives up early on what is slow and not lower. Returns the end of a descent that was not lower.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
     found: &mut BestSoFar,
-) {
-    let Ok(other) = descend(worker, problem, start, SHORT) else { return };
+) -> Option<Descent> {
+    let other = descend(worker, problem, start, SHORT).ok()?;
     if other.status != FitStatus::Converged && other.value() < found.best.value() {
         found.iterations += other.iterations;
         attempt(worker, problem, &other.theta, found);
-    } else {
-        take(other, found);
+        return None;
     }
+    let end = other.clone();
+    (!take(other, found)).then_some(end)
 }
 
 /// Descends from `start` and keeps the result if it is lower.

@@ -7,7 +7,7 @@ use ns_core::Search;
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
-use super::attempt::{BestSoFar, SHORT, attempt_below, runaway};
+use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt_below, runaway};
 use super::combinations::{Effort, combinations};
 use super::scatter::scattered;
 use crate::shared_constants::BELOW_SATURATED;
@@ -33,9 +33,6 @@ impl Restarts {
         }
     }
 }
-
-/// Two minima whose values differ by less are the same one.
-const SAME_VALUE: f64 = 1e-6;
 
 /// Descends from points all over the box, and from combinations around each new minimum that is found.
 pub(super) fn restarts(

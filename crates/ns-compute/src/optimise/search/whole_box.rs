@@ -1,12 +1,18 @@
 //! Starts all over the box of small models.
 
-use super::super::descend::descend;
+use ns_core::FitStatus;
+
+use super::super::descend::{Descent, descend};
 use super::super::{Problem, Worker};
-use super::attempt::{BestSoFar, SHORT, attempt, short_attempt};
+use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt, runaway, short_attempt};
 use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 
 /// Free parameters of models so small that each is also held at its bounds.
 const TINY_MODEL: usize = 16;
+
+/// Other minima found there around which parameters are held again, and how far above the best they may lie (`-ln L`).
+const MOST_OTHERS: usize = 6;
+const MOST_RISE: f64 = 5.0;
 
 /// Iterations of all scattered descents, about.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
@@ -57,7 +63,17 @@ pub(super) fn search_whole_box(
             cross(worker, problem, p, found);
         }
     }
-    bounds(worker, problem, !neighbour && free <= TINY_MODEL, found);
+    let all = !neighbour && free <= TINY_MODEL;
+    let others = bounds(worker, problem, all, found);
+    // The lowest minimum may have two parameters at their bounds: one of them is there in another minimum, and stays there.
+    for other in others.into_iter().filter(|_| all) {
+        let mut held = problem.clone();
+        hold_at_bounds(&mut held, &other.theta);
+        let mut beside = BestSoFar::new(Descent { iterations: 0, ..other });
+        bounds(worker, &held, true, &mut beside);
+        found.iterations += beside.iterations;
+        short_attempt(worker, problem, &beside.best.theta, found);
+    }
     let most = found.iterations + MOST_SCATTERED_ITERATIONS;
     for index in 0..MOST_STARTS {
         if found.census.is_complete() || found.iterations > most || problem.is_cancelled() {
@@ -69,8 +85,10 @@ pub(super) fn search_whole_box(
 }
 
 /// Holds each free parameter at either bound: an unconstrained one has no scale on which another start would be far away, and
-/// a constrained one with an asymmetric effect may have a minimum out there. Larger models: only unconstrained ones that ended at a bound, at the other.
-fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) {
+/// a constrained one with an asymmetric effect may have a minimum out there. Larger models: only unconstrained ones that ended
+/// at a bound, at the other. Returns other minima, not far above the best.
+fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
+    let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
         let may_hide = !problem.plan.structure.constrained[p] || (all && problem.plan.policy.asymmetric[p]);
         if problem.fixed[p] || !may_hide {
@@ -82,10 +100,29 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
             continue;
         }
         for bound in [lower, upper] {
-            if bound.is_finite() && bound != found.best.theta[p] && !problem.is_cancelled() {
-                hold(worker, problem, p, bound, found);
+            if !bound.is_finite() || bound == found.best.theta[p] || problem.is_cancelled() {
+                continue;
+            }
+            let Some(end) = hold(worker, problem, p, bound, found) else { continue };
+            let rise = end.value() - found.best.value();
+            let new = |other: &Descent| (other.value() - end.value()).abs() > SAME_VALUE;
+            if end.status == FitStatus::Converged
+                && !runaway(&end)
+                && (SAME_VALUE..MOST_RISE).contains(&rise)
+                && others.len() < MOST_OTHERS
+                && others.iter().all(new)
+            {
+                others.push(end);
             }
         }
+    }
+    others
+}
+
+/// Marks the parameters at their bounds as fixed.
+fn hold_at_bounds(problem: &mut Problem<'_>, theta: &[f64]) {
+    for (p, value) in theta.iter().enumerate() {
+        problem.fixed[p] |= *value == problem.lower[p] || *value == problem.upper[p];
     }
 }
 
@@ -112,14 +149,19 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Holds one parameter at a value until the others have followed, then releases it.
-fn hold(worker: &mut Worker, problem: &Problem<'_>, p: usize, at: f64, found: &mut BestSoFar) {
+/// Holds one parameter at a value until the others have followed, then releases it. Returns where that ended.
+fn hold(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    p: usize,
+    at: f64,
+    found: &mut BestSoFar,
+) -> Option<Descent> {
     let mut held = problem.clone();
     held.fixed[p] = true;
     let mut trial = found.best.theta.clone();
     trial[p] = at.clamp(problem.lower[p], problem.upper[p]);
-    if let Ok(other) = descend(worker, &held, &trial, SHORT) {
-        found.iterations += other.iterations;
-        short_attempt(worker, problem, &other.theta, found);
-    }
+    let other = descend(worker, &held, &trial, SHORT).ok()?;
+    found.iterations += other.iterations;
+    short_attempt(worker, problem, &other.theta, found)
 }
