@@ -59,6 +59,16 @@ fn tiny_models_with_a_minimum_at_their_bounds_are_searched_there() {
 }
 
 #[test]
+fn two_parameters_at_their_bounds_at_once_are_found() {
+    hold_at(Depth::Part, "an analysis is not below the thorough fit", &[5594]);
+}
+
+#[test]
+fn sides_of_kinks_are_tried_around_the_last_minimum_too() {
+    hold_at(Depth::Part, "the free fit is not above the thorough one", &[16991]);
+}
+
+#[test]
 fn points_and_crossings_of_scans_are_those_of_single_fits() {
     hold("scan", &[5, 11, 39, 184, 436, 724, 868]);
 }

@@ -57,8 +57,10 @@ pub(super) fn look_around(
         false => (Along { all: kinks, ..FEW_LINES }, Effort::standard(problem)),
     };
     let mut elsewhere = !neighbour;
+    let mut flipped = found.improved;
     for _ in 0..MOST_ROUNDS {
         flips(worker, inside, found, effort);
+        flipped = found.improved;
         if !toy {
             lines(worker, inside, along, found);
         }
@@ -85,4 +87,8 @@ pub(super) fn look_around(
         }
     }
     search_whole_box(worker, if toy { problem } else { inside }, start, neighbour, found);
+    // The last minimum may have come after the flips of its round. Without kinks another side is rarely a minimum of its own.
+    if kinks && found.improved > flipped {
+        flips(worker, inside, found, effort);
+    }
 }

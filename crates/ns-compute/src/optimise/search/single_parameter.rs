@@ -86,7 +86,7 @@ impl<'a> LocalCurvature<'a> {
             if (value - here).abs() < LEAST_MOVE {
                 continue;
             }
-            let Some(rise) = self.follow(worker, problem, &[(p, value)], most) else { continue };
+            let Some(rise) = self.follow(worker, problem, &[(p, value)]) else { continue };
             let side = &mut best[usize::from(value > here)];
             if rise < most && side.as_ref().is_none_or(|known| rise < known.rise) {
                 *side = Some(Candidate { rise, theta: self.point.clone(), parameter: p });
@@ -101,7 +101,6 @@ impl<'a> LocalCurvature<'a> {
         worker: &mut Worker,
         problem: &Problem<'_>,
         moved: &[(usize, f64)],
-        _most: f64,
     ) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);
