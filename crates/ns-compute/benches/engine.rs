@@ -125,14 +125,6 @@ fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
             );
         });
     }
-    let zero = vec![0.0; init.len()];
-    group.bench_function("hessian_vector", |b| {
-        b.iter_batched_ref(
-            || (wiggle.shifted(init), wiggle.shifted(&zero)),
-            |(point, direction)| session.hessian_vector(&Data::observed(), point, direction).unwrap(),
-            BATCH,
-        );
-    });
 }
 
 fn fits(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, model: &Model, session: &CpuSession) {

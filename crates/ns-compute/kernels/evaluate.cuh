@@ -1,32 +1,13 @@
 // Value and gradient at one point.
 #pragma once
 #include "state.cuh"
+#include "terms/gaussian/gaussian.cuh"
 #include "terms/histosys/histosys.cuh"
 #include "terms/normsys/normsys.cuh"
+#include "terms/per_bin/per_bin.cuh"
 #include "terms/poisson/deviance.cuh"
 
 namespace ns {
-
-// Product of the scalar factors `from` to `to`, without that at `leave_out`.
-NS_DEVICE double factors(const Plan& plan, int from, int to, int leave_out, const double* theta, double product) {
-#pragma unroll 1
-    for (int k = from; k < to; k++) {
-        if (k != leave_out) product *= theta[plan.factor_param[k]];
-    }
-    return product;
-}
-
-// Product of the per-bin factors of a cell with several, without that at `leave_out`.
-NS_DEVICE double several(const Plan& plan, int cell, int leave_out, const double* theta) {
-    int block = plan.cell_block[cell], b = cell - plan.block[3 * block].z;
-    int4 lists = plan.block[3 * block + 1];
-    double product = 1.0;
-#pragma unroll 1
-    for (int k = lists.z; k < lists.w; k++) {
-        if (k != leave_out) product *= theta[plan.binwise_first[k] + b];
-    }
-    return product;
-}
 
 // What an evaluation finds, the same in all threads.
 struct Value {
@@ -64,7 +45,7 @@ NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, con
             for (int i = ranges.x; i < ranges.y; i++) product *= factor[i];
             least = fmin(least, fabs(product));
             norm[block] = product;
-            scale[block] = factors(plan, lists.x, lists.y, -1, theta, product);
+            scale[block] = factors(plan.factor_param, 0, lists.x, lists.y, -1, -1, theta, product);
         }
         return least;
     }
@@ -118,7 +99,7 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
             }
         }
         additive[cell] = sum + curve_sum;
-        product[cell] = only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
+        product[cell] = per_bin(plan, cell, only, theta);
     }
 }
 
@@ -133,7 +114,7 @@ NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& m
     main += term;
     noise += fabs(term) + fabs(lambda - n);
     state[LAMBDA][b] = lambda;
-    state[BIN_SLOPE][b] = n > 0.0 ? (lambda - n) / lambda : 1.0;
+    state[BIN_SLOPE][b] = poisson_slope(lambda, n);
     // Without a count a bin has no curvature, however little it expects.
     double positive = lambda > 0.0 ? (n > 0.0 ? lambda : fmax(lambda, FEWEST)) : 1.0;
     state[WEIGHT][b] = fmax(n, FEWEST) / (positive * positive);
@@ -180,17 +161,16 @@ NS_DEVICE void constraints(
         int2 kind = plan.constraint[p];
         double slope = 0.0, scale = plan.constraint_scale[p];
         if (kind.x == GAUSSIAN) {
-            double pull = (theta[p] - aux[kind.y]) * scale;
-            double term = 0.5 * pull * pull;
-            constraint += term;
-            noise += term;
-            slope = pull * scale;
+            Pair term = gaussian(theta[p], aux[kind.y], scale);
+            constraint += term.a;
+            noise += term.a;
+            slope = term.b;
         } else if (kind.x == POISSON) {
             double rate = theta[p] * scale, n = aux[kind.y];
             double term = poisson_term(rate, n);
             constraint += term;
             noise += fabs(term) + fabs(rate - n);
-            slope = n > 0.0 ? (rate - n) / rate * scale : scale;
+            slope = poisson_slope(rate, n) * scale;
         }
         gradient[p] = slope;
     }
@@ -217,7 +197,7 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
         total[block] = sum * scaled;
 #pragma unroll 1
         for (int k = lists.x; k < lists.y; k++) {
-            others[k] = factors(plan, lists.x, lists.y, k, theta, norm[block]) * sum;
+            others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
         }
     }
     // Short lists: a thread each.

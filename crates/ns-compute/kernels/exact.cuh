@@ -10,18 +10,10 @@
 #include "block.cuh"
 
 // A table that is read at an index known only when the program runs.
-#ifndef NS_TABLE
-#if defined(__CUDACC__)
+#ifdef __CUDACC__
 #define NS_TABLE static __device__ const
 #else
 #define NS_TABLE static const
-#endif
-#endif
-
-#ifdef __CUDACC__
-#define NS_MEMBER __device__ __forceinline__
-#else
-#define NS_MEMBER inline
 #endif
 
 namespace ns {
@@ -30,7 +22,7 @@ namespace ns {
 struct Exact {
     double value;
 
-    NS_MEMBER Exact(double value) : value(value) {}
+    NS_DEVICE Exact(double value) : value(value) {}
 };
 
 #if defined(__CUDA_ARCH__)

@@ -29,16 +29,6 @@ NS_DEVICE void of_triangle(int at, int& row, int& column) {
     column = at - (int)((int64_t)row * (row + 1) / 2);
 }
 
-// Product of the scalar factors of a block without two of them, or of the per-bin factors of bin `b` of a block.
-NS_DEVICE double without(const int* params, int b, int from, int to, int i, int j, const double* theta) {
-    double product = 1.0;
-#pragma unroll 1
-    for (int k = from; k < to; k++) {
-        if (k != i && k != j) product *= theta[params[k] + b];
-    }
-    return product;
-}
-
 // Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of its templates; `rank` says where they are in the row.
 // The whole team works on one row, cell after cell.
 NS_DEVICE void spread(
@@ -78,8 +68,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
         curvature[b] = count > 0.0 ? count / lambda / lambda : 0.0;
     }
     NS_EACH(cell, plan.n_cells) {
-        int only = plan.cell_factor[cell];
-        product[cell] = only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
+        product[cell] = per_bin(plan, cell, plan.cell_factor[cell], theta);
     }
     NS_EACH(i, plan.n_blocks * width) ratios[i] = rates[i] = tilts[i] = 0.0;
     NS_EACH(i, plan.n_bins * launch.row) jacobian[i] = 0.0;
@@ -96,7 +85,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
         bare[block] = sum;
 #pragma unroll 1
         for (int k = lists.x; k < lists.y; k++) {
-            left[k] = factors(plan, lists.x, lists.y, k, theta, state[NORM][block]);
+            left[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, state[NORM][block]);
             owner[k] = block;
         }
     }
@@ -144,7 +133,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
 #pragma unroll 2
         for (int k = list.x; k < list.y; k++) {
             int4 at = plan.binwise_cell[k];
-            double other = at.w >= 0 ? several(plan, at.x, at.w, theta) : 1.0;
+            double other = per_bin_slope(plan, at, theta);
             double* to = jacobian + at.z * launch.row + list.z;
             *to = fma(additive[at.x] * scale[at.y], other, *to);
         }
@@ -192,7 +181,7 @@ NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state,
                 if (p == q) {
                     int2 kind = plan.constraint[p];
                     double of = plan.constraint_scale[p], count = kind.x == POISSON ? state[AUX][kind.y] : 0.0;
-                    if (kind.x == GAUSSIAN) x = fma(of, of, x);
+                    if (kind.x == GAUSSIAN) x = gaussian_add_second(of, x);
                     if (count > 0.0) x += count / theta[p] / theta[p];
                 }
                 h[(size_t)p * n + q] = x;
@@ -231,7 +220,7 @@ NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const E
 #pragma unroll 1
         for (int g = lists.x; g < lists.y; g++) {
             if (g == k || plan.factor_param[g] != other) continue;
-            double both = without(plan.factor_param, 0, lists.x, lists.y, k, g, theta);
+            double both = factors(plan.factor_param, 0, lists.x, lists.y, k, g, theta, 1.0);
             sum = fma(bare[block] * state[NORM][block], both, sum);
         }
     }
@@ -260,7 +249,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
 #pragma unroll 2
         for (int k = list.x; k < list.y; k++) {
             int4 cell = plan.binwise_cell[k];
-            double other = cell.w >= 0 ? several(plan, cell.x, cell.w, theta) : 1.0;
+            double other = per_bin_slope(plan, cell, theta);
             sum = fma(slopes[cell.z] * other * additive[cell.x], rates[cell.y * width + a], sum);
         }
         h[(size_t)list.z * n + plan.reacting[2 * a + 1].z] += sum;
@@ -272,7 +261,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
         double* row = h + (size_t)list.z * n;
         for (int k = list.x; k < list.y; k++) {
             int4 cell = plan.binwise_cell[k];
-            double other = cell.w >= 0 ? several(plan, cell.x, cell.w, theta) : 1.0;
+            double other = per_bin_slope(plan, cell, theta);
             spread(plan, first, cell.x, slopes[cell.z] * other * scale[cell.y], nullptr, row);
             if (cell.w < 0 || member() != 0) continue;
             int4 lists = plan.block[3 * cell.y + 1];
@@ -281,7 +270,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
             for (int g = lists.z; g < lists.w; g++) {
                 int q = plan.binwise_first[g] + b;
                 if (g == cell.w || q >= list.z) continue;
-                double both = without(plan.binwise_first, b, lists.z, lists.w, g, cell.w, theta);
+                double both = factors(plan.binwise_first, b, lists.z, lists.w, g, cell.w, theta, 1.0);
                 row[q] += slopes[cell.z] * additive[cell.x] * scale[cell.y] * both;
             }
         }

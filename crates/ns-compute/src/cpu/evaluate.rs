@@ -4,7 +4,7 @@ use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, Session
 
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
-use crate::eval::{Tangent, forward, hessian_vector, likelihood};
+use crate::eval::{forward, likelihood};
 use crate::optimise::Problem;
 use crate::task::{check_data, check_points, finite, length};
 
@@ -19,16 +19,7 @@ impl CpuSession {
         self.check_results(check_points(plan, points)?, request)?;
         let own = self.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.observed);
-        let problem = Problem {
-            plan,
-            level: self.level,
-            data,
-            lower: Vec::new(),
-            upper: Vec::new(),
-            fixed: Vec::new(),
-            physical: false,
-            cancel: None,
-        };
+        let problem = Problem::without_box(plan, self.level, data);
         let mut worker = take(&self.workers, plan);
         let mut out = Evaluation::default();
         for theta in points.chunks_exact(n) {
@@ -81,32 +72,6 @@ impl CpuSession {
         Ok(out)
     }
 
-    /// Exact Hessian at `point` times `direction`, without forming a matrix.
-    ///
-    /// # Errors
-    /// If a length is wrong or a number is not finite.
-    pub fn hessian_vector(
-        &self,
-        data: &Data,
-        point: &[f64],
-        direction: &[f64],
-    ) -> Result<Vec<f64>, SessionError> {
-        let (plan, n) = (&self.plan, self.plan.n_parameters());
-        for (what, values) in [("point", point), ("direction", direction)] {
-            length(what, values.len(), n)?;
-            finite(what, values)?;
-        }
-        let own = self.dataset(data)?;
-        let data = own.as_ref().unwrap_or(&self.observed);
-        let mut worker = take(&self.workers, plan);
-        let (mut tangent, mut out) = (Tangent::new(plan), vec![0.0; n]);
-        forward(self.level, plan, point, &mut worker.scratch);
-        likelihood(self.level, plan, point, data, 0.0, &mut worker.scratch);
-        hessian_vector(plan, point, data, direction, &mut worker.scratch, &mut tangent, &mut out);
-        put(&self.workers, worker);
-        Ok(out)
-    }
-
     pub(super) fn variances_of(
         &self,
         data: &Data,
@@ -143,12 +108,10 @@ impl CpuSession {
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
         let mut aux = vec![0.0; plan.n_aux()];
-        for (&p, &a) in plan.structure.gaussian.param.iter().zip(&plan.structure.gaussian.aux) {
+        for (p, a, _) in plan.gaussian() {
             aux[a] = theta[p];
         }
-        for ((&p, &a), &tau) in
-            plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
-        {
+        for (p, a, tau) in plan.poisson() {
             aux[a] = tau * theta[p];
         }
         aux

@@ -38,7 +38,7 @@ impl CpuSession {
         // Every auxiliary datum has one constraint term; the plan lists them by kind.
         let mut auxiliary = Vec::with_capacity(aux.len());
         let mut sigma = vec![None; aux.len()];
-        for (&a, &w) in plan.structure.gaussian.aux.iter().zip(&plan.numbers.inverse_sigma) {
+        for (_, a, w) in plan.gaussian() {
             sigma[a] = Some(1.0 / w);
         }
         for (a, (&mean, sigma)) in aux.iter().zip(sigma).enumerate() {

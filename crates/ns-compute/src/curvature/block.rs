@@ -32,7 +32,7 @@ pub(super) fn scalar_derivatives(
         array[..n_slots].fill(0.0);
     }
     let factors = || {
-        plan.structure.factor_param[block.factor.0..block.factor.1]
+        plan.scale_factors(block)
             .iter()
             .zip(&plan.structure.factor_slot[block.factor.0..block.factor.1])
             .map(|(&p, &slot)| (p as usize, slot as usize))

@@ -8,6 +8,8 @@ mod block;
 mod combine;
 mod factor;
 mod invert;
+mod per_bin;
+mod scalars;
 mod solve;
 mod storage;
 

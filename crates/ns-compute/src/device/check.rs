@@ -12,7 +12,7 @@ use super::batch::{LaunchResults, Probe};
 use super::input::Input;
 use super::session::GpuSession;
 use crate::cpu::{put, take};
-use crate::eval::Dataset;
+use crate::eval::{Dataset, constraint_curvatures};
 use crate::lanes::jacobian;
 use crate::optimise::classify;
 use crate::plan::{EDM_TOLERANCE, Plan};
@@ -163,7 +163,7 @@ impl GpuSession {
         for p in (0..n).filter(|&p| !problem.fixed[p]) {
             let row = &rows[p * n_bins..(p + 1) * n_bins];
             let sum: f64 = row.iter().zip(&weight).map(|(j, weight)| j.abs() * weight).sum();
-            let width = plan.gaussian_width(p);
+            let width = plan.gaussian().find(|term| term.0 == p).map(|(_, _, w)| 1.0 / w);
             let pull = width.map_or(1.0 + theta[p].abs(), |width| 1.0 / width);
             check.gradient.add(
                 (gradient[p] - slopes[p]) * width.unwrap_or(1.0),
@@ -201,12 +201,7 @@ fn diagonal_edm(
     rests: &dyn Fn(usize) -> bool,
 ) -> f64 {
     let mut curvature = vec![0.0; theta.len()];
-    for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
-        curvature[p] = w * w;
-    }
-    for (&p, &a) in plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux) {
-        curvature[p] = data.aux[a] / (theta[p] * theta[p]);
-    }
+    constraint_curvatures(plan, theta, &data.aux, &mut curvature);
     let weight = |(&n, &lambda): (&f64, &f64)| {
         let near = if n > 0.0 { lambda } else { lambda.max(FEWEST) };
         if lambda > 0.0 { n.max(FEWEST) / (near * near) } else { 0.0 }

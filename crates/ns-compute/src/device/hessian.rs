@@ -82,12 +82,12 @@ fn is_regular(plan: &Plan) -> bool {
         sorted.windows(2).all(|pair| pair[0] != pair[1])
     };
     let regular = |block: &Block| {
-        let scalings = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
+        let scalings = plan.per_bin_factors(block);
         let mut scaling = scalings.iter().flat_map(|&first| first as usize..first as usize + block.n_bins);
         scaling.all(|p| !scalar[p])
             && once(scalings)
-            && once(&plan.structure.hist_param[block.hist.0..block.hist.1])
-            && once(&plan.structure.factor_param[block.factor.0..block.factor.1])
+            && once(plan.templates(block))
+            && once(plan.scale_factors(block))
             && once(&plan.structure.norm_slot[block.norm.0..block.norm.1])
     };
     plan.structure.blocks.iter().all(regular)

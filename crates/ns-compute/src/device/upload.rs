@@ -7,18 +7,10 @@
 use super::arena::Arena;
 use super::layout;
 use super::offset::Offset;
-use crate::plan::{Block, LANES, Plan};
+use crate::plan::{Plan, Template};
 use crate::shared_constants::{
     AT_A_TIME, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
 };
-
-/// One histosys in one cell.
-#[derive(Debug, Clone, Copy, Default)]
-struct Template {
-    param: usize,
-    slope: f64,
-    curve: f64,
-}
 
 /// The effects of one parameter on yields.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +84,7 @@ fn cells(
     let (mut factor_param, mut binwise_first) = (Vec::new(), Vec::new());
     for (index, block) in order.iter().map(|&b| &plan.structure.blocks[b]).enumerate() {
         let first = cell_block.len();
-        let scaling = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
+        let scaling = plan.per_bin_factors(block);
         for b in 0..block.n_bins {
             let cell = cell_block.len();
             cell_block.push(index);
@@ -108,14 +100,16 @@ fn cells(
                 let at = [cell as i32, index as i32, (block.bin + b) as i32, place];
                 reactions[first as usize + b].binwise.push(at);
             }
-            let of_cell = templates_of(plan, block, b);
+            // Those that are zero are left out.
+            let of_cell = plan.templates_in(block, b).filter(|t| t.slope != 0.0 || t.curve != 0.0);
+            let of_cell: Vec<Template> = of_cell.collect();
             for template in &of_cell {
                 reactions[template.param].hist.push((cell, template.slope, template.curve));
             }
             templates.push(of_cell);
         }
         let (scalars, scalings) = (factor_param.len(), binwise_first.len());
-        for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
+        for &p in plan.scale_factors(block) {
             reactions[p as usize].factor.push(factor_param.len());
             factor_param.push(p as usize);
         }
@@ -139,21 +133,6 @@ fn cells(
     out.bin_cell = arena.put(&bins.concat());
     slices(arena, &templates, out);
     all
-}
-
-/// Templates of one cell that are not zero.
-fn templates_of(plan: &Plan, block: &Block, b: usize) -> Vec<Template> {
-    let stride = block.n_lanes * LANES;
-    let of_term = |(i, &param): (usize, &u32)| {
-        let curved = block.hist.0 + i < block.hist_curved;
-        Template {
-            param: param as usize,
-            slope: plan.numbers.hist_slope[block.slope + i * stride + b],
-            curve: if curved { plan.numbers.hist_curve[block.curve + i * stride + b] } else { 0.0 },
-        }
-    };
-    let all = plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate().map(of_term);
-    all.filter(|template| template.slope != 0.0 || template.curve != 0.0).collect()
 }
 
 /// Templates by cell, in slices: term after term, a place per cell.
@@ -233,12 +212,10 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
     let mut kind = vec![[UNCONSTRAINED, 0]; n];
     let (mut scale, mut width) = (vec![0.0; n], vec![0.0; n]);
-    let gaussian = &plan.structure.gaussian;
-    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&plan.numbers.inverse_sigma) {
+    for (p, a, w) in plan.gaussian() {
         (kind[p], scale[p], width[p]) = ([GAUSSIAN, a as i32], w, 1.0 / w);
     }
-    let poisson = &plan.structure.poisson;
-    for ((&p, &a), &tau) in poisson.param.iter().zip(&poisson.aux).zip(&plan.numbers.tau) {
+    for (p, a, tau) in plan.poisson() {
         (kind[p], scale[p], width[p]) = ([POISSON, a as i32], tau, 1.0 / tau.sqrt());
     }
     let side = |pick: &dyn Fn(usize) -> f64| -> Vec<f64> {

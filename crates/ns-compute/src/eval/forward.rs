@@ -3,9 +3,9 @@
 use super::Scratch;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
-use crate::simd::{MulAdd, Separate, Vector, exp, isa_fn};
-use crate::terms::histosys;
+use crate::simd::{MulAdd, Vector, exp, isa_fn};
 use crate::terms::normsys::{second, signed_rate, value_and_slope};
+use crate::terms::{histosys, scale};
 
 isa_fn! {
     /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
@@ -28,10 +28,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        let mut scale = scratch.norm[index];
-        for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
-            scale *= theta[p as usize];
-        }
+        let scale = scale::product(scratch.norm[index], plan.scale_factors(block), [], |p| theta[p]);
         scratch.scale[index] = scale;
         binwise(plan, block, theta, scratch);
         let mut lane = 0;
@@ -132,8 +129,7 @@ fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch)
 /// Product of the per-bin factors of one block.
 #[inline(always)]
 fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
-    let factors = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
-    let Some((&first, others)) = factors.split_first() else { return };
+    let Some((&first, others)) = plan.per_bin_factors(block).split_first() else { return };
     let cells = &mut scratch.binwise[block.cell..block.cell + block.n_bins];
     let values = &theta[first as usize..first as usize + block.n_bins];
     match (&mut *cells, values) {
@@ -168,7 +164,7 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
         sum[0][v] = V::load(&plan.numbers.nominal[cell + v * width..]);
     }
     let curved = block.hist_curved - block.hist.0;
-    let params = &plan.structure.hist_param[block.hist.0..block.hist.1];
+    let params = plan.templates(block);
     let (slopes, curves, f) =
         (&plan.numbers.hist_slope[..], &plan.numbers.hist_curve[..], &scratch.curved[..]);
     // Bounds of all loads below, checked once.
@@ -270,16 +266,12 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 
 /// First and second derivative of the normsys factor `kappa`, not relative to it: for factors too small to divide by.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
-    type V = <Separate as MulAdd>::V1;
-    let (first, second) = if plan.structure.normsys.is_polynomial(alpha) {
-        let c = plan.numbers.norm_coefficients.each_ref().map(|c| V::splat(c[term]));
-        (value_and_slope(V::splat(alpha), c).1, second(V::splat(alpha), c))
+    let normsys = plan.structure.normsys;
+    if normsys.is_polynomial(alpha) {
+        let c = plan.numbers.norm_coefficients.each_ref().map(|c| c[term]);
+        (value_and_slope(alpha, c).1, second(alpha, c))
     } else {
-        let (hi, lo) = (V::splat(plan.numbers.norm_rate_hi[term]), V::splat(plan.numbers.norm_rate_lo[term]));
-        plan.structure
-            .normsys
-            .beyond
-            .derivatives(signed_rate(V::splat(alpha).sign(), hi, lo), V::splat(kappa))
-    };
-    (first.sum(), second.sum())
+        let (hi, lo) = (plan.numbers.norm_rate_hi[term], plan.numbers.norm_rate_lo[term]);
+        normsys.beyond.derivatives(signed_rate(alpha.sign(), hi, lo), kappa)
+    }
 }

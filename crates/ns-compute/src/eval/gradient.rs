@@ -5,6 +5,7 @@ use super::{Dataset, Scratch};
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::simd::{MulAdd, Vector, isa_fn};
 use crate::terms::normsys::signed_rate;
+use crate::terms::{gaussian, per_bin, scale};
 
 isa_fn! {
     /// Fills `scratch.gradient` at the point of the last `forward` and `likelihood`. Where a
@@ -60,38 +61,26 @@ fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     total.sum()
 }
 
-/// normfactor and lumi: the product without the factor itself, never a division.
+/// normfactor and lumi.
 #[inline(always)]
 fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
-    let list = &plan.structure.factor_param[block.factor.0..block.factor.1];
+    let list = plan.scale_factors(block);
     for (i, &p) in list.iter().enumerate() {
-        let mut others = scratch.norm[index] * total;
-        for (j, &q) in list.iter().enumerate() {
-            if i != j {
-                others *= theta[q as usize];
-            }
-        }
-        scratch.gradient[p as usize] += others;
+        scratch.gradient[p as usize] += scale::product(scratch.norm[index] * total, list, [i], |q| theta[q]);
     }
 }
 
-/// shapesys, staterror, shapefactor: bin by bin, again without the factor itself.
+/// shapesys, staterror, shapefactor: bin by bin.
 #[inline(always)]
 fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
-    let list = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
+    let list = plan.per_bin_factors(block);
     let scale = scratch.scale[index];
     let slopes = &scratch.slope[block.bin..block.bin + block.n_bins];
     let additive = &scratch.additive[block.cell..block.cell + block.n_bins];
     for (i, &first) in list.iter().enumerate() {
         let elements = &mut scratch.gradient[first as usize..first as usize + block.n_bins];
         for (b, ((element, slope), additive)) in elements.iter_mut().zip(slopes).zip(additive).enumerate() {
-            let mut others = slope * additive * scale;
-            for (j, &other) in list.iter().enumerate() {
-                if i != j {
-                    others *= theta[other as usize + b];
-                }
-            }
-            *element += others;
+            *element += per_bin::product(slope * additive * scale, list, b, [i], |q| theta[q]);
         }
     }
 }
@@ -114,7 +103,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
     for v in 0..N {
         weight[v] = V::load(&scratch.weight[block.cell + offset + v * width..]).mul(scale);
     }
-    let params = &plan.structure.hist_param[block.hist.0..block.hist.1];
+    let params = plan.templates(block);
     let (curved_params, linear_params) = params.split_at(block.hist_curved - block.hist.0);
     let (slopes, curves, first) =
         (&plan.numbers.hist_slope[..], &plan.numbers.hist_curve[..], &scratch.curved_first[..]);
@@ -217,19 +206,12 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 /// Some factor is (almost) zero: products without it, term by term.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
-    let mut total = vec_of_totals(plan, scratch);
+    let total = vec_of_totals(plan, scratch);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        for &p in &plan.structure.factor_param[block.factor.0..block.factor.1] {
-            total[index] *= theta[p as usize];
-        }
+        let total = scale::product(total[index], plan.scale_factors(block), [], |p| theta[p]);
         let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
         for (i, &term) in terms.iter().enumerate() {
-            let mut others = total[index];
-            for (j, &other) in terms.iter().enumerate() {
-                if i != j {
-                    others *= scratch.kappa[other as usize];
-                }
-            }
+            let others = scale::product(total, terms, [i], |other| scratch.kappa[other]);
             let p = plan.structure.block_params
                 [block.params.0 + plan.structure.norm_slot[block.norm.0 + i] as usize];
             let kappa = scratch.kappa[term as usize];
@@ -280,20 +262,22 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 /// Adds the constraint terms.
 #[inline(always)]
 fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64]) {
-    for ((&p, &a), &w) in plan
-        .structure
-        .gaussian
-        .param
-        .iter()
-        .zip(&plan.structure.gaussian.aux)
-        .zip(&plan.numbers.inverse_sigma)
-    {
-        gradient[p] += (theta[p] - data.aux[a]) * w * w;
+    for (p, a, w) in plan.gaussian() {
+        gradient[p] = gaussian::add_slope(gaussian::pull(theta[p], data.aux[a], w), w, gradient[p]);
     }
-    for ((&p, &a), &tau) in
-        plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
-    {
+    for (p, a, tau) in plan.poisson() {
         let n = data.aux[a];
         gradient[p] += if n > 0.0 { (tau * theta[p] - n) / theta[p] } else { tau };
+    }
+}
+
+/// Second derivatives of the constraint terms, 0 for parameters without.
+pub(crate) fn constraint_curvatures(plan: &Plan, theta: &[f64], aux: &[f64], to: &mut [f64]) {
+    to.fill(0.0);
+    for (p, _, w) in plan.gaussian() {
+        to[p] = gaussian::second(w);
+    }
+    for (p, a, _) in plan.poisson() {
+        to[p] = aux[a] / (theta[p] * theta[p]);
     }
 }

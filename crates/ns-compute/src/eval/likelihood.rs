@@ -3,6 +3,7 @@
 use super::Scratch;
 use crate::plan::Plan;
 use crate::simd::{MulAdd, isa_fn};
+use crate::terms::gaussian;
 use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 
 /// Data of one fit, with all constants that do not depend on parameters.
@@ -108,10 +109,8 @@ fn body<M: MulAdd>(
             scale += term.abs() + (lambda - n).abs();
         }
     }
-    let mut constraint = 0.5 * squared_pulls(plan, theta, data);
-    for ((&p, &a), &tau) in
-        plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux).zip(&plan.numbers.tau)
-    {
+    let mut constraint = gaussian_terms(plan, theta, data);
+    for (p, a, tau) in plan.poisson() {
         let (lambda, n) = (tau * theta[p], data.aux[a]);
         let term = term::<M>(lambda, n);
         forbidden |= term.is_impossible;
@@ -125,26 +124,23 @@ fn body<M: MulAdd>(
     Likelihood { main, constraint, scale }
 }
 
-/// Sum of the squared pulls of the Gaussian terms.
+/// Sum of the Gaussian terms.
 #[inline(always)]
-fn squared_pulls(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
+fn gaussian_terms(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
     let gaussian = &plan.structure.gaussian;
     let (params, aux, weights) = (&gaussian.param[..], &gaussian.aux[..], &plan.numbers.inverse_sigma[..]);
-    let square = |p: usize, a: usize, w: f64| {
-        let pull = (data.aux[a] - theta[p]) * w;
-        pull * pull
-    };
+    let term = |p: usize, a: usize, w: f64| gaussian::value(gaussian::pull(theta[p], data.aux[a], w));
     // Four sums: one would wait for each addition.
     let mut sums = [0.0; 4];
     let fours = params.chunks_exact(4).zip(aux.chunks_exact(4)).zip(weights.chunks_exact(4));
     for ((p, a), w) in fours {
         for k in 0..4 {
-            sums[k] += square(p[k], a[k], w[k]);
+            sums[k] += term(p[k], a[k], w[k]);
         }
     }
     let whole = params.len() / 4 * 4;
     for i in whole..params.len() {
-        sums[i - whole] += square(params[i], aux[i], weights[i]);
+        sums[i - whole] += term(params[i], aux[i], weights[i]);
     }
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }

@@ -45,7 +45,7 @@ pub(crate) struct Scratch {
     /// Per-slot scratch of one block.
     pub(crate) slot: [Vec<f64>; 4],
     /// Per-cell scratch of one block.
-    pub(crate) cells: [Vec<f64>; 3],
+    pub(crate) cells: [Vec<f64>; 2],
     /// Some normsys factor or product is too close to zero to be divided by.
     pub(crate) degenerate: bool,
     /// Gradient of the last point.

@@ -8,9 +8,9 @@ use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
-use crate::terms::histosys;
 use crate::terms::normsys::{signed_rate, value_and_slope};
-use crate::terms::poisson::term;
+use crate::terms::poisson::{deviance_derivatives, term};
+use crate::terms::{gaussian, histosys, per_bin, scale};
 
 isa_fn! {
     /// Fills `scratch` with value and gradient of every lane at `theta`, for the counts `main` and the
@@ -53,6 +53,13 @@ pub(super) fn at<V: Vector>(from: &[f64], i: usize) -> V {
 #[inline(always)]
 pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
+}
+
+/// Adds `a b` to element `i` of all lanes.
+#[inline(always)]
+pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
+    let sum: V = at(to, i);
+    put(to, i, a.mul_add(b, sum));
 }
 
 /// normsys factors: products per block, and the relative derivative of each.
@@ -101,47 +108,38 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     least.store(&mut scratch.least);
 }
 
-/// Product of the scalar factors of a block, without factor `leave_out`.
-#[inline(always)]
-fn factors<M: MulAdd>(plan: &Plan, block: &Block, leave_out: usize, theta: &[f64], from: M::V8) -> M::V8 {
-    let mut product = from;
-    for k in block.factor.0..block.factor.1 {
-        if k != leave_out {
-            product = product.mul(at(theta, plan.structure.factor_param[k] as usize));
+/// Calls a function of `N` bins for the bins of a block: for eight at a time, and for the rest.
+macro_rules! eight_by_eight {
+    ($block:ident, $b:ident => $of:ident($($arg:expr),*)) => {
+        let mut $b = 0;
+        while $b < $block.n_bins {
+            $b += match $block.n_bins - $b {
+                1 => $of::<M, 1>($($arg),*),
+                2 => $of::<M, 2>($($arg),*),
+                3 => $of::<M, 3>($($arg),*),
+                4 => $of::<M, 4>($($arg),*),
+                5 => $of::<M, 5>($($arg),*),
+                6 => $of::<M, 6>($($arg),*),
+                7 => $of::<M, 7>($($arg),*),
+                _ => $of::<M, 8>($($arg),*),
+            };
         }
-    }
-    product
+    };
 }
 
 /// Expected yields of one block.
 #[inline(always)]
 fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
-    let scale = factors::<M>(plan, block, usize::MAX, theta, at(&scratch.norm, index));
+    let factor = |p| at::<M::V8>(theta, p);
+    let scale = scale::product(at(&scratch.norm, index), plan.scale_factors(block), [], factor);
     for b in 0..block.n_bins {
-        let mut product = M::V8::splat(1.0);
-        for k in block.binwise.0..block.binwise.1 {
-            product = product.mul(at(theta, plan.structure.binwise_first[k] as usize + b));
-        }
+        let product = per_bin::product(M::V8::splat(1.0), plan.per_bin_factors(block), b, [], factor);
         put(&mut scratch.binwise, block.cell + b, product);
     }
-    let mut b = 0;
-    while b < block.n_bins {
-        b += match block.n_bins - b {
-            1 => additive::<M, 1>(plan, block, b, theta, scratch),
-            2 => additive::<M, 2>(plan, block, b, theta, scratch),
-            3 => additive::<M, 3>(plan, block, b, theta, scratch),
-            4 => additive::<M, 4>(plan, block, b, theta, scratch),
-            5 => additive::<M, 5>(plan, block, b, theta, scratch),
-            6 => additive::<M, 6>(plan, block, b, theta, scratch),
-            7 => additive::<M, 7>(plan, block, b, theta, scratch),
-            _ => additive::<M, 8>(plan, block, b, theta, scratch),
-        };
-    }
+    eight_by_eight!(block, b => additive(plan, block, b, theta, scratch));
     for b in 0..block.n_bins {
         let yields = at::<M::V8>(&scratch.additive, block.cell + b).mul(scale);
-        let lambda: M::V8 = at(&scratch.lambda, block.bin + b);
-        let lambda = yields.mul_add(at(&scratch.binwise, block.cell + b), lambda);
-        put(&mut scratch.lambda, block.bin + b, lambda);
+        add_product(&mut scratch.lambda, block.bin + b, yields, at(&scratch.binwise, block.cell + b));
     }
 }
 
@@ -159,7 +157,7 @@ fn additive<M: MulAdd, const N: usize>(
     for v in 0..N {
         sum[v] = M::V8::splat(plan.numbers.nominal[block.cell + b + v]);
     }
-    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+    for (i, &p) in plan.templates(block).iter().enumerate() {
         let alpha: M::V8 = at(theta, p as usize);
         let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
         for v in 0..N {
@@ -190,8 +188,8 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
         let (lambda, n) = (lambdas[i], main[i]);
         let term = term::<M>(lambda, n);
         terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
-        let inverse = 1.0 / term.lambda;
-        slopes[i] = if n > 0.0 { (term.lambda - term.n) * inverse } else { 1.0 };
+        let (slope, _) = deviance_derivatives(term.lambda, term.n);
+        slopes[i] = if n > 0.0 { slope } else { 1.0 };
         // Without a count a bin has no curvature, however little it expects.
         let near = if n > 0.0 || lambda > FEWEST { lambda } else { FEWEST };
         let (positive, few) = (if lambda > 0.0 { near } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
@@ -212,7 +210,9 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let norm: M::V8 = at(&scratch.norm, index);
-    let scale = factors::<M>(plan, block, usize::MAX, theta, norm);
+    let (factors, per_bin_factors) = (plan.scale_factors(block), plan.per_bin_factors(block));
+    let factor = |p| at::<M::V8>(theta, p);
+    let scale = scale::product(norm, factors, [], factor);
     let mut total = M::V8::splat(0.0);
     for b in 0..block.n_bins {
         let slope: M::V8 = at(&scratch.slope, block.bin + b);
@@ -220,39 +220,19 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
         let weight = slope.mul(at(&scratch.binwise, block.cell + b));
         total = weight.mul_add(additive, total);
         let yields = additive.mul(scale);
-        for k in block.binwise.0..block.binwise.1 {
-            let mut others = yields;
-            for j in block.binwise.0..block.binwise.1 {
-                if j != k {
-                    others = others.mul(at(theta, plan.structure.binwise_first[j] as usize + b));
-                }
-            }
-            let p = plan.structure.binwise_first[k] as usize + b;
-            let sum: M::V8 = at(&scratch.gradient, p);
-            put(&mut scratch.gradient, p, slope.mul_add(others, sum));
+        for (k, &first) in per_bin_factors.iter().enumerate() {
+            let others = per_bin::product(yields, per_bin_factors, b, [k], factor);
+            let p = first as usize + b;
+            add_product(&mut scratch.gradient, p, slope, others);
             let sum: M::V8 = at(&scratch.reaction, p);
             put(&mut scratch.reaction, p, sum.add(others));
         }
     }
-    for k in block.factor.0..block.factor.1 {
-        let p = plan.structure.factor_param[k] as usize;
-        let others = factors::<M>(plan, block, k, theta, norm);
-        let sum: M::V8 = at(&scratch.gradient, p);
-        put(&mut scratch.gradient, p, others.mul_add(total, sum));
+    for (k, &p) in factors.iter().enumerate() {
+        let others = scale::product(norm, factors, [k], factor);
+        add_product(&mut scratch.gradient, p as usize, others, total);
     }
-    let mut b = 0;
-    while b < block.n_bins {
-        b += match block.n_bins - b {
-            1 => templates::<M, 1>(plan, block, b, scale, scratch),
-            2 => templates::<M, 2>(plan, block, b, scale, scratch),
-            3 => templates::<M, 3>(plan, block, b, scale, scratch),
-            4 => templates::<M, 4>(plan, block, b, scale, scratch),
-            5 => templates::<M, 5>(plan, block, b, scale, scratch),
-            6 => templates::<M, 6>(plan, block, b, scale, scratch),
-            7 => templates::<M, 7>(plan, block, b, scale, scratch),
-            _ => templates::<M, 8>(plan, block, b, scale, scratch),
-        };
-    }
+    eight_by_eight!(block, b => templates(plan, block, b, scale, scratch));
     put(&mut scratch.norm, index, scale.mul(total));
 }
 
@@ -271,7 +251,7 @@ fn templates<M: MulAdd, const N: usize>(
         let slope: M::V8 = at(&scratch.slope, block.bin + b + v);
         weight[v] = slope.mul(at(&scratch.binwise, block.cell + b + v)).mul(scale);
     }
-    for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
+    for (i, &p) in plan.templates(block).iter().enumerate() {
         let mut sum: M::V8 = at(&scratch.gradient, p as usize);
         let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
         for v in 0..N {
@@ -307,22 +287,19 @@ fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
 /// Constraint terms: value, noise and gradient.
 #[inline(always)]
 fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
-    let half = M::V8::splat(0.5);
     let mut constraint = M::V8::splat(0.0);
-    let gaussian = &plan.structure.gaussian;
-    for ((&p, &a), &w) in gaussian.param.iter().zip(&gaussian.aux).zip(&plan.numbers.inverse_sigma) {
+    for (p, a, w) in plan.gaussian() {
         let w = M::V8::splat(w);
-        let pull = at::<M::V8>(theta, p).sub(at(aux, a)).mul(w);
-        constraint = pull.mul(pull).mul_add(half, constraint);
-        let sum: M::V8 = at(&scratch.gradient, p);
-        put(&mut scratch.gradient, p, pull.mul_add(w, sum));
+        let pull = gaussian::pull(at(theta, p), at(aux, a), w);
+        constraint = constraint.add(gaussian::value(pull));
+        let sum = gaussian::add_slope(pull, w, at(&scratch.gradient, p));
+        put(&mut scratch.gradient, p, sum);
     }
-    let poisson = &plan.structure.poisson;
-    for (i, ((&p, &a), &tau)) in poisson.param.iter().zip(&poisson.aux).zip(&plan.numbers.tau).enumerate() {
+    for (i, (p, a, tau)) in plan.poisson().enumerate() {
         put(&mut scratch.rate, i, at::<M::V8>(theta, p).mul(M::V8::splat(tau)));
         put(&mut scratch.count, i, at::<M::V8>(aux, a));
     }
-    let size = poisson.param.len() * WIDTH;
+    let size = plan.poisson().len() * WIDTH;
     let (rates, counts, terms) =
         (&scratch.rate[..size], &scratch.count[..size], &mut scratch.rate_term[..size]);
     for i in 0..size {
@@ -332,7 +309,7 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
     }
     let mut noise = M::V8::load(&scratch.noise);
     let zero = M::V8::splat(0.0);
-    for (i, (&p, &tau)) in poisson.param.iter().zip(&plan.numbers.tau).enumerate() {
+    for (i, (p, _, tau)) in plan.poisson().enumerate() {
         let (rate, count): (M::V8, M::V8) = (at(rates, i), at(counts, i));
         constraint = constraint.add(at(terms, i));
         noise = noise.add(rate.sub(count).abs());

@@ -1,7 +1,7 @@
 //! The state of eight simultaneous fits, and the steps that change it.
 
 use super::WIDTH;
-use super::evaluate::{at, put};
+use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
 use crate::plan::Plan;
 use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
@@ -205,8 +205,7 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
         weight.store(&mut group.weights[slot]);
         let minus = zero.sub(weight);
         for &p in free {
-            let from: M::V8 = at(&group.from, p);
-            put(&mut group.from, p, minus.mul_add(at(changes, p), from));
+            add_product(&mut group.from, p, minus, at(changes, p));
         }
     }
 }
@@ -229,8 +228,7 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
         let back = dot::<M>(free, changes, &group.to).mul(M::V8::load(&inverse));
         let weight = M::V8::load(&group.weights[slot]).sub(back);
         for &p in free {
-            let to: M::V8 = at(&group.to, p);
-            put(&mut group.to, p, weight.mul_add(at(steps, p), to));
+            add_product(&mut group.to, p, weight, at(steps, p));
         }
     }
     for &p in free {

@@ -1,8 +1,9 @@
 //! Derivatives of all expected yields at one point, as a dense matrix, for the metric of a batch.
 
 use crate::eval::{Scratch, forward, norm_ratios};
-use crate::plan::{LANES, Plan};
+use crate::plan::Plan;
 use crate::simd::{Level, Separate};
+use crate::terms::{per_bin, scale};
 
 /// `d lambda_b / d theta_p` at `theta`, parameter after parameter (`n_parameters x n_bins`).
 pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Vec<f64> {
@@ -12,17 +13,12 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     norm_ratios::<Separate>(plan, theta, |_| 0.0, scratch);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let scale = scratch.scale[index];
-        let stride = block.n_lanes * LANES;
         for b in 0..block.n_bins {
             let (additive, factor) = (scratch.additive[block.cell + b], scratch.binwise[block.cell + b]);
             let mut add = |p: usize, derivative: f64| rows[p * n_bins + block.bin + b] += derivative;
-            for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist.1].iter().enumerate() {
-                let p = p as usize;
-                let mut slope = plan.numbers.hist_slope[block.slope + i * stride + b];
-                if block.hist.0 + i < block.hist_curved {
-                    slope += scratch.curved_first[p] * plan.numbers.hist_curve[block.curve + i * stride + b];
-                }
-                add(p, slope * scale * factor);
+            for template in plan.templates_in(block, b) {
+                let slope = template.slope + scratch.curved_first[template.param] * template.curve;
+                add(template.param, slope * scale * factor);
             }
             for i in block.norm.0..block.norm.1 {
                 let p = plan.structure.block_params[block.params.0 + plan.structure.norm_slot[i] as usize]
@@ -30,16 +26,12 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
                 let ratio = scratch.ratio[plan.structure.norm_of_block[i] as usize];
                 add(p, additive * scale * factor * ratio);
             }
-            let factors = &plan.structure.factor_param[block.factor.0..block.factor.1];
-            for (k, &p) in factors.iter().enumerate() {
-                let others = factors.iter().enumerate().filter(|(j, _)| *j != k);
-                let others: f64 = others.map(|(_, &q)| theta[q as usize]).product();
+            for (k, &p) in plan.scale_factors(block).iter().enumerate() {
+                let others = scale::product(1.0, plan.scale_factors(block), [k], |q| theta[q]);
                 add(p as usize, additive * factor * scratch.norm[index] * others);
             }
-            let binwise = &plan.structure.binwise_first[block.binwise.0..block.binwise.1];
-            for (k, &first) in binwise.iter().enumerate() {
-                let others = binwise.iter().enumerate().filter(|(j, _)| *j != k);
-                let others: f64 = others.map(|(_, &q)| theta[q as usize + b]).product();
+            for (k, &first) in plan.per_bin_factors(block).iter().enumerate() {
+                let others = per_bin::product(1.0, plan.per_bin_factors(block), b, [k], |q| theta[q]);
                 add(first as usize + b, additive * scale * others);
             }
         }

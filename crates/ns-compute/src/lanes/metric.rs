@@ -16,6 +16,7 @@
 
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
+use crate::terms::gaussian;
 
 /// Multiplications per direction beyond which a batch in lanes does not pay.
 const MOST_WORK: usize = 400_000;
@@ -71,10 +72,10 @@ impl Metric {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let mut stiffness = vec![0.0; n];
         let mut count = vec![None; n];
-        for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
-            stiffness[p] = w * w;
+        for (p, _, w) in plan.gaussian() {
+            stiffness[p] = gaussian::second(w);
         }
-        for (&p, &a) in plan.structure.poisson.param.iter().zip(&plan.structure.poisson.aux) {
+        for (p, a, _) in plan.poisson() {
             stiffness[p] = aux[a].max(FEWEST) / (theta[p] * theta[p]).max(f64::MIN_POSITIVE);
             count[p] = Some(a);
         }
@@ -142,7 +143,7 @@ impl Metric {
 fn pure_factors(plan: &Plan) -> Vec<bool> {
     let mut factors = vec![false; plan.n_parameters()];
     for block in &plan.structure.blocks {
-        for &first in &plan.structure.binwise_first[block.binwise.0..block.binwise.1] {
+        for &first in plan.per_bin_factors(block) {
             factors[first as usize..first as usize + block.n_bins].fill(true);
         }
     }

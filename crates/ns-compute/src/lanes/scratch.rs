@@ -42,7 +42,7 @@ impl Scratch {
     /// Memory for any point of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
         let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
-        let rates = plan.structure.poisson.param.len() * WIDTH;
+        let rates = plan.poisson().len() * WIDTH;
         Self {
             curved: vec![0.0; n],
             curved_first: vec![0.0; n],

@@ -1,7 +1,7 @@
 //! The Gauss-Newton metric of eight fits: factored and applied, one fit per lane (see [`Metric`]).
 
 use super::WIDTH;
-use super::evaluate::{at, put};
+use super::evaluate::{add_product, at, put};
 use super::group::Group;
 use super::metric::Metric;
 use crate::shared_constants::FEWEST;
@@ -128,9 +128,7 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
         let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
         for j in 0..n_bins {
             for k in 0..=j {
-                let element: M::V8 = at(&solver.lower, row(j) + k);
-                let product = splat(reaction[j] * reaction[k]);
-                put(&mut solver.lower, row(j) + k, product.mul_add(taken, element));
+                add_product(&mut solver.lower, row(j) + k, splat(reaction[j] * reaction[k]), taken);
             }
         }
     }
@@ -201,17 +199,8 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
         }
         forward_substitute::<M>(n_bins, solver.diagonal, &solver.lower, column);
         for v in 0..=u {
-            let (mut even, mut odd) = (zero, zero);
-            let (a, c) = (u * n_bins, v * n_bins);
-            for b in (0..n_bins / 2 * 2).step_by(2) {
-                even = at::<M::V8>(&solver.columns, a + b).mul_add(at(&solver.columns, c + b), even);
-                odd = at::<M::V8>(&solver.columns, a + b + 1).mul_add(at(&solver.columns, c + b + 1), odd);
-            }
-            if n_bins % 2 == 1 {
-                let b = n_bins - 1;
-                even = at::<M::V8>(&solver.columns, a + b).mul_add(at(&solver.columns, c + b), even);
-            }
-            let mut element = even.add(odd);
+            let column = |u: usize| &solver.columns[u * n_bins * WIDTH..];
+            let mut element = dot::<M::V8>(n_bins, column(u), column(v));
             if u == v {
                 // 1 on the diagonal of what is held.
                 let stiffness = splat(metric.primal_stiffness.get(u).copied().unwrap_or(0.0));
@@ -221,6 +210,22 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
         }
     }
     cholesky::<M>(metric.primal.len(), &mut solver.inner);
+}
+
+/// `sum_k a_k b_k` of the first `n`, in two chains.
+#[inline(always)]
+fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
+    let (mut even, mut odd) = (V::splat(0.0), V::splat(0.0));
+    let mut k = 0;
+    while k + 1 < n {
+        even = at::<V>(a, k).mul_add(at(b, k), even);
+        odd = at::<V>(a, k + 1).mul_add(at(b, k + 1), odd);
+        k += 2;
+    }
+    if k < n {
+        even = at::<V>(a, k).mul_add(at(b, k), even);
+    }
+    even.add(odd)
 }
 
 /// `x := L^-1 x`.
@@ -233,18 +238,8 @@ fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mu
         return;
     }
     for i in 0..n {
-        let (mut even, mut odd) = (M::V8::splat(0.0), M::V8::splat(0.0));
-        let start = row(i);
-        let mut k = 0;
-        while k + 1 < i {
-            even = at::<M::V8>(lower, start + k).mul_add(at(x, k), even);
-            odd = at::<M::V8>(lower, start + k + 1).mul_add(at(x, k + 1), odd);
-            k += 2;
-        }
-        if k < i {
-            even = at::<M::V8>(lower, start + k).mul_add(at(x, k), even);
-        }
-        put(x, i, at::<M::V8>(x, i).sub(even.add(odd)).mul(at(lower, start + i)));
+        let sum: M::V8 = dot(i, &lower[row(i) * WIDTH..], x);
+        put(x, i, at::<M::V8>(x, i).sub(sum).mul(at(lower, row(i) + i)));
     }
 }
 
@@ -260,7 +255,7 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
         put(x, i, value);
         let minus = M::V8::splat(0.0).sub(value);
         for k in 0..i {
-            put(x, k, minus.mul_add(at(lower, row(i) + k), at(x, k)));
+            add_product(x, k, minus, at(lower, row(i) + k));
         }
     }
 }
@@ -283,16 +278,14 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
     for (i, local) in metric.locals.iter().enumerate() {
         let y = at::<M::V8>(from, local.param).mul(at(&solver.local, i));
         put(to, local.param, y);
-        let sum: M::V8 = at(&solver.bins, local.bin);
-        put(&mut solver.bins, local.bin, at::<M::V8>(&solver.reaction, i).mul_add(y, sum));
+        add_product(&mut solver.bins, local.bin, at(&solver.reaction, i), y);
     }
     for (i, &p) in metric.dual.iter().enumerate() {
         let y = at::<M::V8>(from, p).mul(at(&solver.dual, i));
         put(to, p, y);
         let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
         for (b, &reaction) in reaction.iter().enumerate() {
-            let sum: M::V8 = at(&solver.bins, b);
-            put(&mut solver.bins, b, splat(reaction).mul_add(y, sum));
+            add_product(&mut solver.bins, b, splat(reaction), y);
         }
     }
     for b in 0..n_bins {
@@ -315,9 +308,7 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
         let x: M::V8 = at(&solver.right, u);
         put(to, p, x);
         for b in 0..n_bins {
-            let sum: M::V8 = at(&solver.bins, b);
-            let sum = at::<M::V8>(&solver.columns, u * n_bins + b).mul_add(x, sum);
-            put(&mut solver.bins, b, sum);
+            add_product(&mut solver.bins, b, at(&solver.columns, u * n_bins + b), x);
         }
     }
     backward_substitute::<M>(n_bins, solver.diagonal, &solver.lower, &mut solver.bins);

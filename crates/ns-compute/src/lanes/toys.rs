@@ -88,16 +88,14 @@ impl ToyFitter {
         let metric = Metric::new(plan, point, aux, fixed, &rows)?;
         let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
-        for &p in &plan.structure.poisson.param {
-            barrier[p] = true;
-        }
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
         let nonlinear = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
-        for (&p, &w) in plan.structure.gaussian.param.iter().zip(&plan.numbers.inverse_sigma) {
+        for (p, _, w) in plan.gaussian() {
             width[p] = Some(1.0 / w);
         }
-        for (&p, &tau) in plan.structure.poisson.param.iter().zip(&plan.numbers.tau) {
+        for (p, _, tau) in plan.poisson() {
+            barrier[p] = true;
             width[p] = Some(1.0 / tau.sqrt());
         }
         let bounds = Bounds { lower, upper, barrier };

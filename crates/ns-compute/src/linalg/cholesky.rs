@@ -35,20 +35,6 @@ pub(crate) struct Pivots {
     pub(crate) negative: Option<usize>,
 }
 
-/// [`factor_until`] the end.
-#[cfg(test)]
-pub(crate) fn factor(
-    level: Level,
-    h: &mut [f64],
-    ld: usize,
-    n: usize,
-    rows: usize,
-    limits: &[(f64, f64)],
-    pivots: &mut Pivots,
-) {
-    factor_until(level, h, ld, n, rows, limits, pivots, Stop::default());
-}
-
 /// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading
 /// dimension `ld`, a multiple of 16, rows up to `n` present). With `rows < n` the trailing
 /// triangle becomes the Schur complement. `limits` holds the scale and the slack of each row's pivot. Once `stop` is asked,
@@ -78,43 +64,20 @@ pub(crate) fn factor_until(
         }
         if end < n {
             let (head, tail) = h.split_at_mut(end * ld);
-            let head = &head[k * ld..];
-            // Columns from the 16-aligned start of the trailing block; what lies left of the
-            // diagonal is never read.
-            let first = end / 16 * 16;
-            let shape = Shape { rows: (end, n), columns: (first, n), inner: (0, end - k), upper: true };
-            trailing(level, head, ld, tail, end, shape);
+            trailing(level, &head[k * ld..], ld, tail, (end, n), end - k);
         }
         k = end;
     }
 }
 
-/// `product` with `C` starting at row `first_row`.
-fn trailing(level: Level, head: &[f64], ld: usize, tail: &mut [f64], first_row: usize, shape: Shape) {
-    // Shift row indices: C row 0 is row `first_row` of the matrix, A keeps its columns.
-    let shifted = Shape { rows: (0, shape.rows.1 - first_row), ..shape };
-    upper_update(level, head, ld, tail, first_row, shifted);
-}
-
-fn upper_update(level: Level, rows: &[f64], ld: usize, c: &mut [f64], first_row: usize, shape: Shape) {
-    // A's column i + first_row pairs with C's row i: pass A from that column on.
-    let a = &rows[first_row..];
-    let mut i = 0;
-    while i < shape.rows.1 {
-        let last = (i + 16).min(shape.rows.1);
-        let from = shape.columns.0.max((first_row + i) / 16 * 16);
-        product(
-            level,
-            a,
-            ld,
-            rows,
-            ld,
-            c,
-            ld,
-            Shape { rows: (i, last), columns: (from, shape.columns.1), inner: shape.inner, upper: false },
-            -1.0,
-        );
-        i = last;
+/// Subtracts what the `inner` rows above have to do with the triangle `c` from row `first` to `n`. What lies left of the diagonal
+/// is never read.
+fn trailing(level: Level, rows: &[f64], ld: usize, c: &mut [f64], (first, n): (usize, usize), inner: usize) {
+    for i in (0..n - first).step_by(16) {
+        let columns = ((first + i) / 16 * 16, n);
+        let shape = Shape { rows: (i, (i + 16).min(n - first)), columns, inner: (0, inner), upper: false };
+        // A's column i + first pairs with C's row i: pass A from that column on.
+        product(level, &rows[first..], ld, rows, ld, c, ld, shape, -1.0);
     }
 }
 
@@ -254,6 +217,18 @@ fn substitute_body<M: MulAdd>(u: &[f64], ld: usize, rows: (usize, usize), w: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn factor(
+        level: Level,
+        h: &mut [f64],
+        ld: usize,
+        n: usize,
+        rows: usize,
+        limits: &[(f64, f64)],
+        pivots: &mut Pivots,
+    ) {
+        factor_until(level, h, ld, n, rows, limits, pivots, Stop::default());
+    }
 
     fn matrix(n: usize, ld: usize) -> Vec<f64> {
         // B^T B + diagonal: positive definite.

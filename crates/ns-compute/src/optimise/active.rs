@@ -46,7 +46,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     }
     // A Poisson constraint is a logarithmic barrier: after a step that nearly reaches zero it would take
     // dozens of doublings to come back.
-    for (&p, &a) in problem.plan.structure.poisson.param.iter().zip(&problem.plan.structure.poisson.aux) {
+    for (p, a, _) in problem.plan.poisson() {
         if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {
             worker.box_lower[p] = worker.box_lower[p].max(0.1 * theta[p]);
         }

@@ -46,6 +46,9 @@ const FORESEEABLE: f64 = 0.1;
 /// Fraction of the data below which the relaxed likelihood continues quadratically.
 const RELAXED_FLOOR: f64 = 0.1;
 
+/// How a descent ends that comes no further.
+const STUCK: FitStatus = FitStatus::NotConverged(Reason::NoProgress);
+
 /// Options of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
@@ -133,18 +136,17 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     } else {
         f64::NEG_INFINITY
     };
-    while iterations < mode.iterations {
+    'descent: while iterations < mode.iterations {
         iterations += 1;
         if problem.is_cancelled() {
-            status = FitStatus::NotConverged(Reason::NoProgress);
-            break;
-        }
-        if here.value() < least {
-            classify(worker, problem, &theta);
-            status = FitStatus::NotConverged(Reason::Unbounded);
+            status = STUCK;
             break;
         }
         classify(worker, problem, &theta);
+        if here.value() < least {
+            status = FitStatus::NotConverged(Reason::Unbounded);
+            break;
+        }
         let reusable = factored
             && exact
             && damping == 0.0
@@ -202,15 +204,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     }
                     // No damping makes a matrix positive that is not finite.
                     Factored::Indefinite if damping > MOST_DAMPING => {
-                        return Descent {
-                            theta,
-                            likelihood: here,
-                            edm: f64::INFINITY,
-                            status: FitStatus::NotConverged(Reason::NoProgress),
-                            iterations,
-                            indefinite,
-                            flat,
-                        };
+                        (edm, status) = (f64::INFINITY, STUCK);
+                        break 'descent;
                     }
                     Factored::Indefinite => damping = (damping * 10.0).max(1e-6),
                 }
@@ -224,7 +219,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         let pushed = push_flat(worker, problem, &theta, &flat);
         let beaten = |known: f64| here.value() - EDM_MARGIN * edm >= known - LOWER_BY;
         if exact && !pushed && edm <= FORESEEABLE && mode.beat.is_some_and(beaten) {
-            status = FitStatus::NotConverged(Reason::NoProgress);
+            status = STUCK;
             break;
         }
         if floor > 0.0
@@ -254,24 +249,16 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
             // Stationary, but not a minimum: leave along the most negative curvature.
             escapes += 1;
-            if escapes > 5 {
-                status = FitStatus::NotConverged(Reason::NoProgress);
+            let escaped = if escapes > 5 { None } else { escape(worker, problem, &theta, here) };
+            let Some((point, value)) = escaped else {
+                status = STUCK;
                 break;
-            }
-            match escape(worker, problem, &theta, here) {
-                Some((point, value)) => {
-                    theta = point;
-                    here = value;
-                    worker.evaluate(problem, &theta, floor);
-                    worker.gradient(problem, &theta);
-                    factored = false;
-                    continue;
-                }
-                None => {
-                    status = FitStatus::NotConverged(Reason::NoProgress);
-                    break;
-                }
-            }
+            };
+            (theta, here) = (point, value);
+            worker.evaluate(problem, &theta, floor);
+            worker.gradient(problem, &theta);
+            factored = false;
+            continue;
         }
         last_edm = edm;
         worker.last_slope.copy_from_slice(&worker.slope);
@@ -282,16 +269,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         let mut t = 1.0;
         let mut accepted = None;
         for attempt in 0..12 {
-            for p in 0..theta.len() {
-                worker.trial[p] = if worker.active[p] {
-                    (theta[p] + t * worker.step[p]).clamp(worker.box_lower[p], worker.box_upper[p])
-                } else {
-                    theta[p]
-                };
-            }
-            let trial = std::mem::take(&mut worker.trial);
-            let there = worker.evaluate(problem, &trial, floor);
-            worker.trial = trial;
+            let there = try_step(worker, problem, &theta, t, floor);
             let change = there.value() - here.value();
             let enough = 1e-4 * t * descent + noise;
             if there.value().is_finite() && change <= enough {
@@ -323,7 +301,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 if gain <= noise && edm < 1e3 * noise.max(EDM_TOLERANCE) {
                     stalled += 1;
                     if stalled > 6 {
-                        status = FitStatus::NotConverged(Reason::NoProgress);
+                        status = STUCK;
                         break;
                     }
                 } else {
@@ -336,7 +314,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 if fresh {
                     damping = (damping * 10.0).max(1e-4);
                     if damping > MOST_DAMPING {
-                        status = FitStatus::NotConverged(Reason::NoProgress);
+                        status = STUCK;
                         break;
                     }
                 }
@@ -348,6 +326,21 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
+/// Evaluates at so much of the current step from `theta`, within the box; that point is the trial point then.
+fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64, floor: f64) -> Likelihood {
+    let mut trial = std::mem::take(&mut worker.trial);
+    for p in 0..theta.len() {
+        trial[p] = if worker.active[p] {
+            (theta[p] + part * worker.step[p]).clamp(worker.box_lower[p], worker.box_upper[p])
+        } else {
+            theta[p]
+        };
+    }
+    let there = worker.evaluate(problem, &trial, floor);
+    worker.trial = trial;
+    there
+}
+
 /// Takes the current step and certifies with the same factor. If that does not come closer to the
 /// minimum, nothing changes.
 fn last_step(
@@ -357,15 +350,8 @@ fn last_step(
     here: &mut Likelihood,
     edm: &mut f64,
 ) {
-    for p in 0..theta.len() {
-        worker.trial[p] = if worker.active[p] {
-            (theta[p] + worker.step[p]).clamp(worker.box_lower[p], worker.box_upper[p])
-        } else {
-            theta[p]
-        };
-    }
+    let there = try_step(worker, problem, theta, 1.0, 0.0);
     let trial = std::mem::take(&mut worker.trial);
-    let there = worker.evaluate(problem, &trial, 0.0);
     if there.value() <= here.value() + 8.0 * f64::EPSILON * here.scale {
         worker.gradient(problem, &trial);
         classify(worker, problem, &trial);
@@ -454,13 +440,8 @@ fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailu
     if let Some((_, failure)) = largest {
         return failure;
     }
-    let parameter = problem
-        .plan
-        .structure
-        .poisson
-        .param
-        .iter()
-        .copied()
+    let mut constrained = problem.plan.poisson().map(|(p, ..)| p);
+    let parameter = constrained
         .find(|&p| !(theta[p] > 0.0))
         .or_else(|| theta.iter().position(|x| !x.is_finite()))
         .unwrap_or(0);

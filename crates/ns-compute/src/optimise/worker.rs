@@ -25,7 +25,13 @@ pub(crate) struct Problem<'a> {
     pub(crate) cancel: Option<&'a AtomicBool>,
 }
 
-impl Problem<'_> {
+impl<'a> Problem<'a> {
+    /// No minimisation: where points are only evaluated.
+    pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
+        let (lower, upper, fixed) = Default::default();
+        Self { plan, level, data, lower, upper, fixed, physical: false, cancel: None }
+    }
+
     /// True once the caller asked to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
@@ -99,16 +105,7 @@ impl Worker {
 
     /// Touches all memory that a fit will use. The numbers are thrown away.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
-        let problem = Problem {
-            plan,
-            level,
-            data,
-            lower: Vec::new(),
-            upper: Vec::new(),
-            fixed: Vec::new(),
-            physical: false,
-            cancel: None,
-        };
+        let problem = Problem::without_box(plan, level, data);
         let theta = &plan.structure.table.init;
         self.evaluate(&problem, theta, 0.0);
         self.gradient(&problem, theta);

@@ -26,8 +26,7 @@ impl Plan {
             count += of_a_bin * block.n_bins + 3 * terms(block.factor);
         }
         count += (ELEMENTARY + 8) * self.n_bins();
-        count +=
-            6 * self.structure.gaussian.param.len() + (ELEMENTARY + 8) * self.structure.poisson.param.len();
+        count += 6 * self.gaussian().len() + (ELEMENTARY + 8) * self.poisson().len();
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 }

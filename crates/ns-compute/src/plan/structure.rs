@@ -53,6 +53,13 @@ pub(crate) struct Constraints {
     pub(crate) aux: Vec<usize>,
 }
 
+impl Constraints {
+    /// Parameter, auxiliary datum and number of each term.
+    pub(super) fn with(&self, numbers: &[f64]) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
+        self.param.iter().zip(&self.aux).zip(numbers).map(|((&p, &a), &x)| (p, a, x))
+    }
+}
+
 /// The part of a compiled model that stays when its numbers are replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Structure {

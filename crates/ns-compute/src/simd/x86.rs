@@ -27,22 +27,12 @@ impl MulAdd for Avx2 {
     type V1 = Lanes<1, true>;
     type V4 = V4;
     type V8 = V8Pair;
-
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
 }
 
 impl MulAdd for Avx512 {
     type V1 = Lanes<1, true>;
     type V4 = V4;
     type V8 = V8;
-
-    #[inline(always)]
-    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
 }
 
 /// Four numbers in one register.
@@ -51,32 +41,64 @@ pub(crate) struct V4(__m256d);
 
 /// Eight numbers in two registers.
 #[derive(Clone, Copy)]
-pub(crate) struct V8Pair(__m256d, __m256d);
+pub(crate) struct V8Pair(V4, V4);
 
 /// Eight numbers in one register.
 #[derive(Clone, Copy)]
 pub(crate) struct V8(__m512d);
 
-#[inline(always)]
-fn sum4(x: __m256d) -> f64 {
-    // SAFETY: AVX2 is there (module comment).
-    unsafe {
-        let half = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x));
-        _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
-    }
+/// The operations on a register of `$n` numbers that are one instruction.
+macro_rules! instructions {
+    ($n:literal, $splat:ident, $load:ident, $store:ident, $($name:ident($($arg:ident),*) $instruction:ident),*) => {
+        #[inline(always)]
+        fn splat(x: f64) -> Self {
+            // SAFETY: the instruction set is there (module comment).
+            Self(unsafe { $splat(x) })
+        }
+
+        #[inline(always)]
+        fn load(from: &[f64]) -> Self {
+            let from = &from[..$n];
+            // SAFETY: as above; so many elements are readable, alignment is not required.
+            Self(unsafe { $load(from.as_ptr()) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_at(from: &[f64], at: usize) -> Self {
+            debug_assert!(at + $n <= from.len());
+            // SAFETY: as above; the caller vouches for the range.
+            Self(unsafe { $load(from.as_ptr().add(at)) })
+        }
+
+        #[inline(always)]
+        fn store(self, to: &mut [f64]) {
+            let to = &mut to[..$n];
+            // SAFETY: as above; so many elements are writable, alignment is not required.
+            unsafe { $store(to.as_mut_ptr(), self.0) }
+        }
+
+        $(#[inline(always)]
+        fn $name(self $(, $arg: Self)*) -> Self {
+            // SAFETY: as above.
+            Self(unsafe { $instruction(self.0 $(, $arg.0)*) })
+        })*
+    };
+}
+
+/// The operations on both halves of a pair.
+macro_rules! halves {
+    ($($name:ident($($arg:ident),*)),*) => {$(
+        #[inline(always)]
+        fn $name(self $(, $arg: Self)*) -> Self {
+            Self(self.0.$name($($arg.0),*), self.1.$name($($arg.1),*))
+        }
+    )*};
 }
 
 impl Vector for V4 {
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm256_sub_pd(self.0, b.0) })
-    }
-
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm256_div_pd(self.0, b.0) })
+    instructions! {
+        4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, add(b) _mm256_add_pd, sub(b) _mm256_sub_pd,
+        mul(b) _mm256_mul_pd, div(b) _mm256_div_pd, mul_add(b, c) _mm256_fmadd_pd, sqrt() _mm256_sqrt_pd
     }
 
     #[inline(always)]
@@ -89,180 +111,83 @@ impl Vector for V4 {
     }
 
     #[inline(always)]
-    fn sqrt(self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm256_sqrt_pd(self.0) })
-    }
-
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm256_add_pd(self.0, b.0) })
-    }
-
-    #[inline(always)]
-    fn sums([a, b, c, d]: [Self; 4], to: &mut [f64]) {
-        let to = &mut to[..4];
-        // SAFETY: AVX2 is there (module comment); four elements are writable.
-        unsafe {
-            let (ab, cd) = (_mm256_hadd_pd(a.0, b.0), _mm256_hadd_pd(c.0, d.0));
-            let sum =
-                _mm256_add_pd(_mm256_permute2f128_pd::<0x21>(ab, cd), _mm256_blend_pd::<0b1100>(ab, cd));
-            _mm256_storeu_pd(to.as_mut_ptr(), sum);
-        }
-    }
-
-    #[inline(always)]
     fn reciprocal(self) -> Self {
-        // SAFETY: AVX2 is there (module comment).
-        Self(unsafe { _mm256_div_pd(_mm256_set1_pd(1.0), self.0) })
-    }
-
-    #[inline(always)]
-    unsafe fn load_at(from: &[f64], at: usize) -> Self {
-        debug_assert!(at + 4 <= from.len());
-        // SAFETY: the caller vouches for the range; AVX2 is there.
-        Self(unsafe { _mm256_loadu_pd(from.as_ptr().add(at)) })
-    }
-
-    #[inline(always)]
-    fn splat(x: f64) -> Self {
-        // SAFETY: AVX2 is there (module comment).
-        Self(unsafe { _mm256_set1_pd(x) })
-    }
-
-    #[inline(always)]
-    fn load(from: &[f64]) -> Self {
-        let from = &from[..4];
-        // SAFETY: four elements are readable, alignment is not required; AVX2 is there.
-        Self(unsafe { _mm256_loadu_pd(from.as_ptr()) })
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [f64]) {
-        let to = &mut to[..4];
-        // SAFETY: four elements are writable, alignment is not required; AVX2 is there.
-        unsafe { _mm256_storeu_pd(to.as_mut_ptr(), self.0) }
-    }
-
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        // SAFETY: AVX2 is there (module comment).
-        Self(unsafe { _mm256_mul_pd(self.0, b.0) })
-    }
-
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: FMA is there (module comment).
-        Self(unsafe { _mm256_fmadd_pd(self.0, b.0, c.0) })
+        Self::splat(1.0).div(self)
     }
 
     #[inline(always)]
     fn sum(self) -> f64 {
-        sum4(self.0)
+        // SAFETY: the instruction set is there (module comment).
+        unsafe {
+            let half = _mm_add_pd(_mm256_castpd256_pd128(self.0), _mm256_extractf128_pd::<1>(self.0));
+            _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
+        }
+    }
+
+    #[inline(always)]
+    fn sums([a, b, c, d]: [Self; 4], to: &mut [f64]) {
+        // SAFETY: the instruction set is there (module comment).
+        let sums = unsafe {
+            let (ab, cd) = (_mm256_hadd_pd(a.0, b.0), _mm256_hadd_pd(c.0, d.0));
+            _mm256_add_pd(_mm256_permute2f128_pd::<0x21>(ab, cd), _mm256_blend_pd::<0b1100>(ab, cd))
+        };
+        Self(sums).store(to);
     }
 }
 
 impl Vector for V8Pair {
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        Self(V4(self.0).sub(V4(b.0)).0, V4(self.1).sub(V4(b.1)).0)
-    }
-
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        Self(V4(self.0).div(V4(b.0)).0, V4(self.1).div(V4(b.1)).0)
-    }
-
-    #[inline(always)]
-    fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
-        Self(
-            V4(self.0).below(V4(limit.0), V4(then.0), V4(otherwise.0)).0,
-            V4(self.1).below(V4(limit.1), V4(then.1), V4(otherwise.1)).0,
-        )
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Self(V4(self.0).sqrt().0, V4(self.1).sqrt().0)
-    }
-
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        unsafe { Self(_mm256_add_pd(self.0, b.0), _mm256_add_pd(self.1, b.1)) }
-    }
-
-    #[inline(always)]
-    fn sums(four: [Self; 4], to: &mut [f64]) {
-        // SAFETY: AVX2 is there (module comment).
-        V4::sums(four.map(|v| V4(unsafe { _mm256_add_pd(v.0, v.1) })), to);
-    }
-
-    #[inline(always)]
-    fn reciprocal(self) -> Self {
-        Self(V4(self.0).reciprocal().0, V4(self.1).reciprocal().0)
-    }
-
-    #[inline(always)]
-    unsafe fn load_at(from: &[f64], at: usize) -> Self {
-        // SAFETY: the caller vouches for the range.
-        unsafe { Self(V4::load_at(from, at).0, V4::load_at(from, at + 4).0) }
+    halves! {
+        add(b), sub(b), mul(b), div(b), mul_add(b, c), sqrt(), reciprocal(), below(limit, then, otherwise)
     }
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
-        // SAFETY: AVX2 is there (module comment).
-        unsafe { Self(_mm256_set1_pd(x), _mm256_set1_pd(x)) }
+        Self(V4::splat(x), V4::splat(x))
     }
 
     #[inline(always)]
     fn load(from: &[f64]) -> Self {
         let from = &from[..8];
-        // SAFETY: eight elements are readable, alignment is not required; AVX2 is there.
-        unsafe { Self(_mm256_loadu_pd(from.as_ptr()), _mm256_loadu_pd(from.as_ptr().add(4))) }
+        Self(V4::load(from), V4::load(&from[4..]))
+    }
+
+    #[inline(always)]
+    unsafe fn load_at(from: &[f64], at: usize) -> Self {
+        // SAFETY: the caller vouches for the range.
+        unsafe { Self(V4::load_at(from, at), V4::load_at(from, at + 4)) }
     }
 
     #[inline(always)]
     fn store(self, to: &mut [f64]) {
         let to = &mut to[..8];
-        // SAFETY: eight elements are writable, alignment is not required; AVX2 is there.
-        unsafe {
-            _mm256_storeu_pd(to.as_mut_ptr(), self.0);
-            _mm256_storeu_pd(to.as_mut_ptr().add(4), self.1);
-        }
-    }
-
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        // SAFETY: AVX2 is there (module comment).
-        unsafe { Self(_mm256_mul_pd(self.0, b.0), _mm256_mul_pd(self.1, b.1)) }
-    }
-
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: FMA is there (module comment).
-        unsafe { Self(_mm256_fmadd_pd(self.0, b.0, c.0), _mm256_fmadd_pd(self.1, b.1, c.1)) }
+        self.0.store(to);
+        self.1.store(&mut to[4..]);
     }
 
     #[inline(always)]
     fn sum(self) -> f64 {
-        // SAFETY: AVX2 is there (module comment).
-        sum4(unsafe { _mm256_add_pd(self.0, self.1) })
+        self.0.add(self.1).sum()
+    }
+
+    #[inline(always)]
+    fn sums(four: [Self; 4], to: &mut [f64]) {
+        V4::sums(four.map(|v| v.0.add(v.1)), to);
+    }
+}
+
+impl V8 {
+    /// The sum of both halves.
+    #[inline(always)]
+    fn folded(self) -> V4 {
+        // SAFETY: the instruction set is there (module comment).
+        V4(unsafe { _mm256_add_pd(_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) })
     }
 }
 
 impl Vector for V8 {
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm512_sub_pd(self.0, b.0) })
-    }
-
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm512_div_pd(self.0, b.0) })
+    instructions! {
+        8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, add(b) _mm512_add_pd, sub(b) _mm512_sub_pd,
+        mul(b) _mm512_mul_pd, div(b) _mm512_div_pd, mul_add(b, c) _mm512_fmadd_pd, sqrt() _mm512_sqrt_pd
     }
 
     #[inline(always)]
@@ -274,31 +199,10 @@ impl Vector for V8 {
         }
     }
 
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm512_sqrt_pd(self.0) })
-    }
-
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
-        Self(unsafe { _mm512_add_pd(self.0, b.0) })
-    }
-
-    #[inline(always)]
-    fn sums(four: [Self; 4], to: &mut [f64]) {
-        let halves = four.map(|v| {
-            // SAFETY: AVX-512 is there (module comment).
-            V4(unsafe { _mm256_add_pd(_mm512_castpd512_pd256(v.0), _mm512_extractf64x4_pd::<1>(v.0)) })
-        });
-        V4::sums(halves, to);
-    }
-
     /// An estimate of 14 bits and two Newton steps: a division takes four times as long.
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        // SAFETY: AVX-512 is there (module comment).
+        // SAFETY: the instruction set is there (module comment).
         unsafe {
             let one = _mm512_set1_pd(1.0);
             let mut x = _mm512_rcp14_pd(self.0);
@@ -309,47 +213,12 @@ impl Vector for V8 {
     }
 
     #[inline(always)]
-    unsafe fn load_at(from: &[f64], at: usize) -> Self {
-        debug_assert!(at + 8 <= from.len());
-        // SAFETY: the caller vouches for the range; AVX-512 is there.
-        Self(unsafe { _mm512_loadu_pd(from.as_ptr().add(at)) })
-    }
-
-    #[inline(always)]
-    fn splat(x: f64) -> Self {
-        // SAFETY: AVX-512 is there (module comment).
-        Self(unsafe { _mm512_set1_pd(x) })
-    }
-
-    #[inline(always)]
-    fn load(from: &[f64]) -> Self {
-        let from = &from[..8];
-        // SAFETY: eight elements are readable, alignment is not required; AVX-512 is there.
-        Self(unsafe { _mm512_loadu_pd(from.as_ptr()) })
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [f64]) {
-        let to = &mut to[..8];
-        // SAFETY: eight elements are writable, alignment is not required; AVX-512 is there.
-        unsafe { _mm512_storeu_pd(to.as_mut_ptr(), self.0) }
-    }
-
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        // SAFETY: AVX-512 is there (module comment).
-        Self(unsafe { _mm512_mul_pd(self.0, b.0) })
-    }
-
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: AVX-512 is there (module comment).
-        Self(unsafe { _mm512_fmadd_pd(self.0, b.0, c.0) })
-    }
-
-    #[inline(always)]
     fn sum(self) -> f64 {
-        // SAFETY: AVX-512 is there (module comment).
-        sum4(unsafe { _mm256_add_pd(_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) })
+        self.folded().sum()
+    }
+
+    #[inline(always)]
+    fn sums(four: [Self; 4], to: &mut [f64]) {
+        V4::sums(four.map(Self::folded), to);
     }
 }

@@ -10,7 +10,12 @@
 //! |---|---|---|---|
 //! | histosys | [`histosys::curved`]: `f`, `f'`, `f''` | `histosys.cuh` | an arm of both matches, and all three numbers |
 //! | normsys | [`normsys::normsys`]: polynomial and what is [beyond](normsys::Beyond), each with its derivatives | `normsys.cuh` | an arm of both matches, and every field of [`normsys::Normsys`] |
+//!
+//! Factors have no codes. A derivative of theirs is the product without one or two of them ([`scale::product`]).
 
+pub(crate) mod gaussian;
 pub(crate) mod histosys;
 pub(crate) mod normsys;
+pub(crate) mod per_bin;
 pub(crate) mod poisson;
+pub(crate) mod scale;

@@ -96,12 +96,7 @@ impl<'a> LocalCurvature<'a> {
     }
 
     /// Moves parameters to given values and lets the others follow; leaves the end in `self.point`. Returns the rise.
-    fn follow(
-        &mut self,
-        worker: &mut Worker,
-        problem: &Problem<'_>,
-        moved: &[(usize, f64)],
-    ) -> Option<f64> {
+    fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);
         for &(p, value) in moved {

@@ -12,17 +12,8 @@ NS_DEVICE double exponential(double x) {
     r = fma(k, -LN2_LOW, r);
     const double terms[12] = NS_EXP_TERMS;
     double s = terms[0];
-    s = fma(s, r, terms[1]);
-    s = fma(s, r, terms[2]);
-    s = fma(s, r, terms[3]);
-    s = fma(s, r, terms[4]);
-    s = fma(s, r, terms[5]);
-    s = fma(s, r, terms[6]);
-    s = fma(s, r, terms[7]);
-    s = fma(s, r, terms[8]);
-    s = fma(s, r, terms[9]);
-    s = fma(s, r, terms[10]);
-    s = fma(s, r, terms[11]);
+#pragma unroll
+    for (int i = 1; i < 12; i++) s = fma(s, r, terms[i]);
     double value = fma(r * r, s, r) + 1.0;
     return from_bits(bits(value) + (bits(shifted) << 52));
 }

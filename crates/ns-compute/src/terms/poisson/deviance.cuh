@@ -14,12 +14,8 @@ NS_DEVICE double deviance(double lambda, double n) {
     double s = f / (2.0 + f), s2 = s * s;
     const double terms[7] = NS_DEVIANCE_TERMS;
     double r = terms[6];
-    r = fma(r, s2, terms[5]);
-    r = fma(r, s2, terms[4]);
-    r = fma(r, s2, terms[3]);
-    r = fma(r, s2, terms[2]);
-    r = fma(r, s2, terms[1]);
-    r = fma(r, s2, terms[0]);
+#pragma unroll
+    for (int i = 5; i >= 0; i--) r = fma(r, s2, terms[i]);
     double half = 0.5 * f * f;
     double tail = s * fma(r, s2, half);
     double in_shared = half - tail;
@@ -32,5 +28,8 @@ NS_DEVICE double poisson_term(double lambda, double n) {
     if (!(n > 0.0)) return lambda;
     return lambda > 0.0 ? deviance(lambda, n) : infinity();
 }
+
+// Its slope by `lambda`.
+NS_DEVICE double poisson_slope(double lambda, double n) { return n > 0.0 ? (lambda - n) / lambda : 1.0; }
 
 }  // namespace ns

@@ -35,16 +35,12 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     n * if k == 0.0 { near } else { far }
 }
 
-/// First and second derivative of the Poisson term with respect to `lambda`:
-/// `1 - n/lambda` and `n/lambda^2` (`n = 0`: 1 and 0).
+/// First and second derivative of the Poisson term with respect to `lambda`, for `n > 0`:
+/// `1 - n/lambda` and `n/lambda^2`.
 #[inline(always)]
 pub(crate) fn deviance_derivatives(lambda: f64, n: f64) -> (f64, f64) {
-    if n == 0.0 {
-        (1.0, 0.0)
-    } else {
-        let inverse = 1.0 / lambda;
-        ((lambda - n) * inverse, n * inverse * inverse)
-    }
+    let inverse = 1.0 / lambda;
+    ((lambda - n) * inverse, n * inverse * inverse)
 }
 
 #[cfg(test)]

@@ -1,0 +1,132 @@
+//! Derivatives of one block's yields by its per-bin factors, and mixed with everything else in their bins.
+
+use super::Curvature;
+use super::assemble::Part;
+use crate::eval::Scratch;
+use crate::plan::CurvatureSlot;
+use crate::terms::per_bin;
+
+/// Adds `d nu_b / d gamma` of a block whose only per-bin factor is a local one.
+pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
+    let Part { layout, block, point, .. } = part;
+    for b in 0..block.n_bins {
+        if let (CurvatureSlot::Local { row, .. }, true) = (layout.place[first + b], point.active[first + b]) {
+            out.matrices[part.k].local_slope[row as usize] +=
+                scratch.additive[block.cell + b] * scratch.scale[part.index];
+        }
+    }
+}
+
+/// Mixed derivatives of a shared local factor with every column, from the Jacobian of the
+/// blocks that carry it.
+#[inline(always)]
+pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
+    let Part { component, block, point, first_bin, .. } = part;
+    let (bins, width) = (component.padded_bins(), component.width);
+    for b in 0..block.n_bins {
+        let p = first + b;
+        let CurvatureSlot::Local { row, .. } = part.layout.place[p] else { continue };
+        if !point.active[p] {
+            continue;
+        }
+        let factor = point.exactness * scratch.slope[block.bin + b] / point.theta[p];
+        let to = &mut out.matrices[part.k].local[row as usize * width..][..component.columns];
+        for (column, x) in to.iter_mut().enumerate() {
+            *x += factor * out.jacobian[column * bins + first_bin + b];
+        }
+    }
+}
+
+/// Rows of the per-bin parameters: their slopes, and their mixed second derivatives with
+/// the scalars of the block and with each other.
+#[inline(always)]
+pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvature) {
+    let Part { layout, k, component, block, point, .. } = part;
+    let (bins, width) = (component.padded_bins(), component.width);
+    let list = part.plan.per_bin_factors(block);
+    let theta = |p: usize| point.theta[p];
+    for (i, &first) in list.iter().enumerate() {
+        for b in 0..block.n_bins {
+            let p = first as usize + b;
+            if !point.active[p] {
+                continue;
+            }
+            let without = per_bin::product(1.0, list, b, [i], theta);
+            let (additive, n) = (scratch.additive[block.cell + b], scratch.scale[part.index]);
+            let weight = point.exactness * scratch.slope[block.bin + b];
+            let (slope, residual) = (additive * n * without, weight * without);
+            let m = &mut out.matrices[k];
+            if let CurvatureSlot::Local { row, .. } = layout.place[p] {
+                m.local_slope[row as usize] += slope;
+                let row = &mut m.local[row as usize * width..][..width];
+                mixed(part, b, residual, scratch, |column, value| row[column] += value);
+            } else if let Some(column) = layout.column(k, p) {
+                out.jacobian[column * bins + part.first_bin + b] += slope;
+                mixed(part, b, residual, scratch, |other, value| {
+                    let (lo, hi) = (column.min(other), column.max(other));
+                    m.h[lo * width + hi] += if lo == hi { 2.0 * value } else { value };
+                });
+            }
+            // Pairs of per-bin factors on this bin.
+            for (j, &other) in list.iter().enumerate().skip(i + 1) {
+                let q = other as usize + b;
+                if point.active[q] && point.exactness != 0.0 {
+                    let rest = per_bin::product(1.0, list, b, [i, j], theta);
+                    add_pair(part, b, (p, q), weight * additive * n * rest, out);
+                }
+            }
+        }
+    }
+}
+
+/// Mixed derivative of bin `b` by a per-bin factor and every scalar of the block:
+/// `residual (N dD/dp + D N_p)`.
+#[inline(always)]
+fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
+    let Part { plan, block, columns, rank, .. } = part;
+    if residual == 0.0 {
+        return;
+    }
+    let (additive, n) = (scratch.additive[block.cell + b], scratch.scale[part.index]);
+    for (slot, &place) in rank.iter().enumerate() {
+        let value = scratch.slot[0][slot];
+        if value != 0.0 {
+            add(columns[place as usize] as usize, residual * additive * value);
+        }
+    }
+    let slots = &plan.structure.hist_slot[block.hist.0..block.hist.1];
+    for (template, &slot) in plan.templates_in(block, b).zip(slots) {
+        if part.point.active[template.param] {
+            let slope = template.slope + scratch.curved_first[template.param] * template.curve;
+            add(columns[rank[slot as usize] as usize] as usize, residual * n * slope);
+        }
+    }
+}
+
+/// Adds a mixed second derivative of two per-bin parameters of bin `b`.
+fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
+    let Part { layout, k, component, .. } = part;
+    let m = &mut out.matrices[k];
+    // A local one comes first.
+    let (p, q) = if matches!(layout.place[q], CurvatureSlot::Local { .. }) { (q, p) } else { (p, q) };
+    match (layout.place[p], layout.place[q]) {
+        (CurvatureSlot::Local { row: a, .. }, CurvatureSlot::Local { row: c, .. }) => {
+            let bin = part.first_bin + b;
+            let start = component.local_start[bin];
+            let n = (component.local_start[bin + 1] - start) as usize;
+            let (a, c) = ((a - start) as usize, (c - start) as usize);
+            let block = &mut m.local_block[m.local_block_start[bin] as usize..];
+            block[a.max(c) * n + a.min(c)] += if a == c { 2.0 * value } else { value };
+        }
+        (CurvatureSlot::Local { row, .. }, _) => {
+            if let Some(column) = layout.column(k, q) {
+                m.local[row as usize * component.width + column] += value;
+            }
+        }
+        _ => {
+            if let (Some(a), Some(c)) = (layout.column(k, p), layout.column(k, q)) {
+                m.h[a.min(c) * component.width + a.max(c)] += if a == c { 2.0 * value } else { value };
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! shapesys, staterror and shapefactor: factors on the bins of a sample, each a parameter of its own per bin.
+
+use super::scale;
+use crate::simd::Vector;
+
+/// `product` times the factors of bin `b`, but for those at the places `without` ([`scale::product`]). The list has the parameters
+/// of the channel's first bin.
+#[inline(always)]
+pub(crate) fn product<V: Vector, const ORDER: usize>(
+    product: V,
+    list: &[u32],
+    b: usize,
+    without: [usize; ORDER],
+    factor: impl Fn(usize) -> V,
+) -> V {
+    scale::product(product, list, without, |first| factor(first + b))
+}
