@@ -1,4 +1,4 @@
-//! Why a fit has no result, no certificate or no uncertainty, in words with a remedy.
+//! Messages that explain why a fit has no result, no certificate or no uncertainty, each with a remedy.
 
 use ns_core::{
     Data, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session,
@@ -8,10 +8,10 @@ use ns_core::{
 use crate::InferenceError;
 use crate::present::significant;
 
-/// Longest list of names in one message.
+/// Largest number of names in a list within a message.
 const SHOWN: usize = 8;
 
-/// Names in one line, cut after [`SHOWN`].
+/// Joins names in one line; beyond the first [`SHOWN`] only their number is given.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let mut text = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
@@ -25,7 +25,8 @@ fn name(model: &Model, index: usize) -> &str {
     model.parameters.get(index).map_or("?", |p| p.name.as_str())
 }
 
-/// `channel 'SR' bin 2`, counted from 0 as in the workspace's arrays.
+/// Describes a bin of the model as in `bin 2 of channel 'SR'`, counted from 0 as in the arrays of the
+/// workspace.
 pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
     match model.bin_name(bin) {
         Some((channel, bin)) => format!("bin {bin} of channel '{channel}'"),
@@ -33,7 +34,7 @@ pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
     }
 }
 
-/// Why one fit of a batch has no result.
+/// Explains why one fit of a batch has no result.
 pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     match failure {
         FitFailure::NotFinite { bin, expected, observed } if *expected > 0.0 && expected.is_finite() => {
@@ -65,7 +66,8 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Why neither an Asimov set nor toys can be made at a point: where the model has a negative expected yield there.
+/// Builds the error for a point at which neither Asimov data nor toys can be generated; it gives the bin with
+/// the negative or infinite expected yield.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -76,7 +78,7 @@ pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionEr
     }
 }
 
-/// Samples of the channel that holds a bin.
+/// Lists the samples of the channel that contains a bin.
 fn samples_of(model: &Model, bin: usize) -> String {
     model
         .channels
@@ -85,7 +87,7 @@ fn samples_of(model: &Model, bin: usize) -> String {
         .map_or_else(String::new, |c| list(c.samples.iter().map(|s| s.name.as_str())))
 }
 
-/// One sentence on why the fit stopped.
+/// Explains in one sentence why the fit stopped.
 pub(crate) fn termination(outcome: &FitOutcome) -> String {
     let edm = match outcome.certificate.edm {
         edm if edm.is_finite() => format!("{edm:.1e}"),
@@ -105,7 +107,8 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
     }
 }
 
-/// Possible reasons why a fit stopped without a certificate, from the point where it stopped, with remedies.
+/// Lists possible reasons why a fit stopped without a certificate, with remedies, from the state at its last
+/// point.
 pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = empty_bins(model, outcome);
@@ -137,12 +140,12 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
     notes
 }
 
-/// Names of the inactive parameters of a kind.
+/// Lists the names of the inactive parameters for whose reason `kind` returns true.
 fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
     list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
 }
 
-/// The bins without expected events, or `None`.
+/// Lists the bins whose expected yield is zero or less; `None` if there are none.
 pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> {
     if outcome.empty_bins.is_empty() {
         return None;
@@ -151,10 +154,10 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
-/// An expected yield below this is negative by more than rounding.
+/// Threshold below which an expected yield is negative by more than rounding.
 const NEGATIVE: f64 = -1e-6;
 
-/// The bins in which a minimum expects a negative number of events, and the number.
+/// Returns the bins with a negative expected yield at a minimum, each with that yield.
 fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Vec<(usize, f64)> {
     if outcome.empty_bins.is_empty() {
         return Vec::new();
@@ -166,13 +169,15 @@ fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Ve
     yields.filter(|(_, events)| *events < NEGATIVE).collect()
 }
 
-/// Whether a minimum expects a negative number of events in some bin. Where none are observed there, the likelihood grows
-/// as the expectation falls, and its lowest point is in a corner of the bounds.
+/// Returns whether some bin has a negative expected yield at a minimum. If no events are observed in such a
+/// bin, the likelihood grows as the expected yield falls, and the minimum of `-ln L` lies in a corner of the
+/// bounds.
 pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
     !negative_bins(session, data, outcome).is_empty()
 }
 
-/// The warning for a minimum at which bins have an expected yield of zero or less.
+/// Builds the warning for a minimum at which bins have an expected yield of zero or less; `None` if there are
+/// no such bins.
 pub(crate) fn without_events(
     model: &Model,
     session: &dyn Session,
@@ -194,7 +199,7 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Says for every flat parameter whether it has no effect at all, or only effects that other parameters can
+/// Reports which flat parameters have no effect at all, and which have only effects that other parameters can
 /// compensate.
 pub(crate) fn flat_directions(
     model: &Model,
@@ -210,7 +215,7 @@ pub(crate) fn flat_directions(
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
     let n = outcome.parameters.len();
     let hessian = session.evaluate(data, &outcome.parameters, request).map(|e| e.hessian).unwrap_or_default();
-    // No effect above rounding over the whole range of the bounds.
+    // The curvature is below rounding even over the whole width of the bounds.
     let no_effect = |i: usize| {
         let width = model.parameters.get(i).map_or(1.0, |p| p.bounds.1 - p.bounds.0);
         hessian.get(i * (n + 1)).is_some_and(|curvature| curvature.abs() * width * width < 1e-12)
@@ -232,8 +237,8 @@ pub(crate) fn flat_directions(
     notes
 }
 
-/// Names the parameters whose uncertainty exceeds the width of their bounds, so that the parabola behind it
-/// is not valid.
+/// Warns of parameters whose uncertainty exceeds the width of their bounds, so that the parabolic
+/// approximation behind it is not valid.
 pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<String> {
     let wide = |(p, sigma): &(&ns_core::Parameter, &Option<f64>)| {
         sigma.is_some_and(|sigma| sigma > p.bounds.1 - p.bounds.0)
@@ -253,15 +258,17 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
     ))
 }
 
-/// Distance from a bound, in uncertainties, from which a minimum counts as touching it.
+/// Largest distance from a bound, in units of the uncertainty, at which a minimum counts as lying on the
+/// bound.
 const TOUCHING: f64 = 0.01;
 
-/// If at least this part of a variance comes from the correlation with one other parameter, the profile rises at least twice as
-/// fast once that parameter cannot move.
+/// Fraction of a variance above which it counts as due to the correlation with one other parameter. If that
+/// parameter cannot move, the profile then rises at least twice as fast.
 const THROUGH: f64 = 0.5;
 
-/// Names the parameters whose uncertainty comes from the correlation with a parameter that lies on its bound with a slope of 0.
-/// That parameter cannot move beyond the bound, so on that side the profile rises faster than the uncertainty says.
+/// Warns of parameters whose uncertainty comes from the correlation with a parameter that lies on its bound
+/// with a slope of 0. That parameter cannot move beyond the bound, so on that side the profile rises faster
+/// than the uncertainty implies.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);

@@ -1,21 +1,22 @@
-//! Errors of analyses. Their messages name the parameter and the remedy.
+//! Errors of analyses. Their messages give the parameter and the remedy.
 
 use ns_core::SessionError;
 use thiserror::Error;
 
-/// Why an analysis has no result.
+/// The reason why an analysis has no result.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum InferenceError {
-    /// The session refused: wrong lengths, no such device, too large.
+    /// The session returned an error, such as wrong lengths, an unavailable device or a model that is too
+    /// large.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// A parameter name that the model does not have.
+    /// The model has no parameter of the given name.
     #[error("the model has no parameter '{name}'; {hint}")]
     UnknownParameter {
-        /// The name asked for.
+        /// The name that was given.
         name: String,
-        /// Similar names, or some of those that there are.
+        /// Similar names of parameters of the model, or some of its names.
         hint: String,
     },
     /// The analysis needs a parameter of interest and the model has none.
@@ -24,41 +25,41 @@ pub enum InferenceError {
          name one in its \"config\": {{\"poi\": ...}}"
     )]
     NoPoi {
-        /// What was asked for.
+        /// The analysis that was asked for.
         analysis: &'static str,
-        /// The measurement.
+        /// Name of the measurement.
         measurement: String,
     },
-    /// The analysis varies the parameter of interest, and the fit holds it.
+    /// The analysis varies the parameter of interest, which is fixed in the fit.
     #[error(
         "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \
          (\"fixed\": false in the measurement's \"parameters\", or without fixing it here)"
     )]
     PoiFixed {
-        /// What was asked for.
+        /// The analysis that was asked for.
         analysis: &'static str,
-        /// The parameter of interest.
+        /// Name of the parameter of interest.
         name: String,
     },
-    /// A goodness of fit of data that have no saturated model.
+    /// A goodness of fit was asked for, but the data have no saturated model.
     #[error(
         "a goodness of fit compares counts in bins with their expectations; these data are single events"
     )]
     NoSaturatedModel,
-    /// A confidence level outside the allowed range.
+    /// The confidence level lies outside the allowed range.
     #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
     ConfidenceLevel {
-        /// What was asked for.
+        /// The confidence level that was given.
         value: f64,
     },
-    /// A statistic that the analysis cannot use.
+    /// The analysis cannot use the given test statistic.
     #[error(
         "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"
     )]
     WrongStatistic {
-        /// What was asked for.
+        /// The analysis that was asked for.
         analysis: &'static str,
-        /// The statistic.
+        /// Name of the test statistic.
         statistic: &'static str,
     },
     /// A value given for a parameter lies outside its bounds.
@@ -67,23 +68,23 @@ pub enum InferenceError {
          choose a value inside, or widen the bounds in the measurement's \"parameters\""
     )]
     OutOfBounds {
-        /// Start value or fixed value.
+        /// Kind of the value, such as start value or fixed value.
         what: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// The value.
+        /// The value that was given.
         value: f64,
         /// Lower bound.
         lower: f64,
         /// Upper bound.
         upper: f64,
     },
-    /// A lower bound above the upper one.
+    /// A parameter has a lower bound above its upper bound.
     #[error(
         "the bounds of parameter '{name}' are [{lower}, {upper}]; give a lower bound that is not above the upper one"
     )]
     BadBounds {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
         /// Lower bound.
         lower: f64,
@@ -93,102 +94,103 @@ pub enum InferenceError {
     /// A value given for a parameter is NaN or infinite.
     #[error("{what} of parameter '{name}' is {value}; give a finite number")]
     NotFinite {
-        /// Start value or fixed value.
+        /// Kind of the value, such as start value or fixed value.
         what: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// The value.
+        /// The value that was given.
         value: f64,
     },
-    /// An interval was asked for a parameter that the fit holds fixed.
+    /// A MINOS interval was asked for, but its parameter is fixed in the fit.
     #[error(
         "parameter '{name}' is fixed in this fit, so it has no MINOS interval; release it or leave it out"
     )]
     FixedParameter {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// Neither an Asimov set nor toys can be made where the model has a negative expected yield.
+    /// Neither Asimov data nor toys can be generated at a point where a bin has a negative or infinite
+    /// expected yield.
     #[error(
         "{purpose}: {place} expects {} events, and an expectation cannot be negative or infinite; check for negative \
          yields or factors there, or bounds that allow them",
         crate::present::significant(*value)
     )]
     Expectation {
-        /// What was asked for.
+        /// The purpose for which the data were to be generated.
         purpose: &'static str,
-        /// Bin and channel.
+        /// The bin and its channel.
         place: String,
-        /// The expectation.
+        /// Expected yield of the bin.
         value: f64,
     },
-    /// A group of parameters with an invalid member.
+    /// A group of parameters has an invalid member.
     #[error("group '{group}': {reason}")]
     Group {
         /// Name of the group.
         group: String,
-        /// Which member is wrong, and the remedy.
+        /// The wrong member, and the remedy.
         reason: String,
-        /// Whether a member is not the name of a parameter.
+        /// True if a member is not the name of a parameter.
         unknown_name: bool,
     },
-    /// The points are not valid for a scan.
+    /// The points of a scan are not valid.
     #[error("cannot scan parameter '{name}': {problem}; {remedy}")]
     BadScan {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// An invalid part of a run.
+    /// A text does not describe a valid shard of a run of toys.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
-    /// A run with no toys, or more than there are random numbers for.
+    /// The number of toys is 0, or larger than the number of independent streams of random numbers.
     #[error("{n_toys} toys cannot be run; ask for 1 to {most}")]
     NumberOfToys {
-        /// What was asked for.
+        /// The number that was asked for.
         n_toys: u64,
-        /// The largest number.
+        /// The largest possible number.
         most: u64,
     },
-    /// A study of a parameter that is fixed in the fits.
+    /// A study of the fits of toys was asked for a parameter that is fixed in these fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]
     NothingToStudy {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// Toys of different runs cannot be combined.
+    /// Toys cannot be combined because they belong to different runs.
     #[error(
         "these toys do not belong to one run: {what} is {ours} in one and {theirs} in the other; run them again with the \
          same model, data, options, seed and version"
     )]
     ForeignToys {
-        /// What differs.
+        /// The setting that differs between the two runs.
         what: String,
-        /// Its value on this side.
+        /// Its value in the first run.
         ours: String,
-        /// Its value on the other side.
+        /// Its value in the other run.
         theirs: String,
     },
-    /// A file of toys that cannot be read or written.
+    /// A file of toys cannot be read or written.
     #[error("toy file '{path}': {problem}")]
     ToyFile {
-        /// Where it is.
+        /// Path of the file.
         path: String,
-        /// What is wrong, and the remedy.
+        /// The problem and the remedy.
         problem: String,
     },
-    /// The fit could not even start.
+    /// A fit or an Asimov set without which there is no result cannot be made.
     #[error("{reason}")]
     FitFailed {
-        /// Where the likelihood is not finite, and what to do.
+        /// The whole message: what cannot be made, why, and the remedy.
         reason: String,
     },
     /// The caller asked to stop before there was a result.
@@ -197,7 +199,8 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Whether the message should refer to the list of the model's parameters; command line and Python get it in different ways.
+    /// Returns whether the message should refer to the list of the model's parameters, which users of the
+    /// command line and of Python obtain in different ways.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })
