@@ -1,5 +1,5 @@
-//! The common part of all analyses: the model, the session, the data, and the base fit that their fits vary. It runs
-//! batches of such fits with progress and cancelling.
+//! The common part of all analyses: the model, the session, the data, and the base fit that their other fits
+//! vary. It runs batches of such fits with progress and cancellation.
 
 use std::sync::Arc;
 
@@ -12,16 +12,19 @@ use crate::InferenceError;
 use crate::diagnosis;
 use crate::options::FitOptions;
 
-/// Up to this many free parameters every intermediate fit makes a search, which takes microseconds to a millisecond.
+/// Largest number of free parameters for which every intermediate fit makes a search. Such a search takes
+/// microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Up to this many free parameters reported fits make a thorough search, and every step towards a crossing makes a search.
+/// Largest number of free parameters for which reported fits make a thorough search and every step towards a
+/// crossing makes a search.
 const SMALL: usize = 48;
 
-/// Up to this many free parameters conditional fits make the same search as the free fit, which takes a few milliseconds.
+/// Largest number of free parameters for which conditional fits make the same search as the free fit. Such a
+/// search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// Fits whose covariance is wanted.
+/// The parts of an outcome that are computed for a fit whose covariance is needed.
 pub(crate) const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// The result of one fit of a batch.
@@ -31,15 +34,16 @@ pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
 pub(crate) struct Analysis<'a> {
     pub(crate) model: &'a Model,
     pub(crate) session: &'a dyn Session,
-    /// The data that every fit uses unless it says otherwise.
+    /// The data of every fit that is given no other data.
     pub(crate) data: Data,
-    /// The fit that all others vary: start, fixed parameters, search.
+    /// The request that all other fits vary: start, fixed parameters and search.
     pub(crate) base: FitRequest,
     control: Control<'a>,
-    /// Covariance of the last fit that has one; similar fits start with it.
+    /// Covariance of the last fit that computed one; similar fits start with it.
     metric: Option<Arc<Covariance>>,
-    /// Fits done so far, and fits that the whole analysis will take as far as known.
+    /// Number of fits finished so far.
     done: usize,
+    /// Number of fits that the whole analysis takes, as far as known.
     total: usize,
 }
 
@@ -59,7 +63,8 @@ impl<'a> Analysis<'a> {
         Ok(Self { model, session, data, base, control, metric: None, done: 0, total: 0 })
     }
 
-    /// Index of the parameter of interest.
+    /// Returns the index of the parameter of interest. `analysis` is the name of the analysis in the error
+    /// message.
     ///
     /// # Errors
     /// [`InferenceError::NoPoi`] if the model has none.
@@ -69,58 +74,59 @@ impl<'a> Analysis<'a> {
             .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
     }
 
-    /// Whether the base fit holds a parameter.
+    /// Returns whether a parameter is fixed in the base fit.
     pub(crate) fn is_fixed(&self, index: usize) -> bool {
         self.base.fixed.iter().any(|(i, _)| *i == index)
             || (self.model.parameters.get(index).is_some_and(|p| p.fixed)
                 && !self.base.released.contains(&index))
     }
 
-    /// Whether a search is so cheap that every intermediate fit makes one.
+    /// Returns whether a search is so cheap that every intermediate fit makes one.
     pub(crate) fn is_tiny(&self) -> bool {
         self.has_at_most(TINY)
     }
 
-    /// Whether reported fits make a thorough search from more than one start, and are compared with their
-    /// neighbours.
+    /// Returns whether reported fits make a thorough search from more than one start, and are compared with
+    /// the fits at neighbouring values.
     pub(crate) fn is_small(&self) -> bool {
         self.has_at_most(SMALL)
     }
 
-    /// Whether conditional fits make the same search as the free fit.
+    /// Returns whether conditional fits make the same search as the free fit.
     pub(crate) fn is_middling(&self) -> bool {
         self.has_at_most(MIDDLING)
     }
 
-    /// Whether the base fit makes a search and has at most so many free parameters.
+    /// Returns whether the base fit makes a search and has at most `most` free parameters.
     fn has_at_most(&self, most: usize) -> bool {
         let free = |(i, p): &(usize, &Parameter)| !self.is_fixed(*i) && p.bounds.0 < p.bounds.1;
         let n_free = self.model.parameters.iter().enumerate().filter(free).count();
         self.base.search != Search::Local && n_free <= most
     }
 
-    /// The search of the fits of a scan or a ranking. In models of medium size it is that of the free fit, because a descent from
-    /// a neighbour's point may end in a higher valley; otherwise it is [`Self::nearby_search`].
+    /// Returns the search effort of the fits of a scan or a ranking. In models of medium size it is that of
+    /// the free fit, because a descent from a neighbour's minimum may end in a higher local minimum.
+    /// Otherwise it is [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
         if self.is_middling() { self.base.search } else { self.nearby_search() }
     }
 
-    /// True once the caller asked to stop.
+    /// Returns true once the caller has asked to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.control.is_cancelled()
     }
 
-    /// The caller's control without the observer, for fits whose number is not known in advance.
+    /// Returns the caller's control without the observer, for fits whose number is not known in advance.
     pub(crate) fn silent(&self) -> Control<'a> {
         Control { observer: None, cancel: self.control.cancel }
     }
 
-    /// Sets how many fits are still to come, for progress.
+    /// Sets the number of fits that are still to come, for progress.
     pub(crate) fn expect(&mut self, further: usize) {
         self.total = self.done + further;
     }
 
-    /// One fit without which the analysis fails.
+    /// Makes one fit without which the analysis fails.
     ///
     /// # Errors
     /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
@@ -133,7 +139,7 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
     }
 
-    /// The same for a task of one request.
+    /// Makes the fit of a task that has one request, as [`Self::fit`] does.
     ///
     /// # Errors
     /// As [`Self::fit`].
@@ -156,8 +162,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Independent fits, in order: one entry per request of every task. What was not started when the
-    /// caller stopped the work is [`FitFailure::Cancelled`].
+    /// Makes independent fits and returns them in order: one entry per request of every task. Fits that were
+    /// not started when the caller stopped the work are [`FitFailure::Cancelled`].
     ///
     /// # Errors
     /// If a task does not fit the model or the device fails.
@@ -179,13 +185,15 @@ impl<'a> Analysis<'a> {
         Ok(fits)
     }
 
-    /// The search of fits close to a known minimum. With piecewise interpolation every orthant between kinks may
-    /// have a minimum of its own, so these fits search as the base fit does.
+    /// Returns the search effort of fits close to a known minimum. It is one descent, unless the
+    /// interpolation has kinks: then every orthant between the kinks may have a minimum of its own, and the
+    /// effort is that of the base fit.
     pub(crate) fn nearby_search(&self) -> Search {
         if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
 
-    /// The base fit with parameters held at values, started where a neighbouring fit predicts the minimum.
+    /// Builds the base fit with the parameters in `held` fixed at the given values, started at a point where
+    /// a neighbouring fit predicts the minimum.
     pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
         let mut request = FitRequest {
             start: Start::At(Arc::from(start)),
@@ -200,16 +208,17 @@ impl<'a> Analysis<'a> {
         request
     }
 
-    /// Where the minimum is expected once parameters are held at values near the minimum of `parent`:
-    /// all others follow along the covariance, clipped to their bounds. A function of the parent alone.
+    /// Predicts the minimum of a fit in which the parameters in `held` are fixed at values near the minimum
+    /// of `parent`. All other parameters follow along the covariance of `parent` and are clipped to their
+    /// bounds. No other fit enters the prediction.
     pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
         let mut point = parent.parameters.clone();
         follow(parent, held, &mut point);
         self.admit(parent, held, point)
     }
 
-    /// Turns a guess into a start point: inside the bounds, with fixed parameters at the values of `parent` and held ones
-    /// at their values.
+    /// Turns a guess into a start point: clips it to the bounds, and sets fixed parameters to their values in
+    /// `parent` and the parameters in `held` to the given values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {
@@ -227,8 +236,9 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Moves `point` along the covariance: `C_:h C_hh^-1 (value - best)`, for one or two held parameters
-/// (more are followed one after another, which is good enough for a start point).
+/// Moves `point` along the covariance by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
+/// `held`. Correlations among them are taken into account for two parameters only; for more the result is
+/// still good enough for a start point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(c) = &parent.covariance else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -256,7 +266,7 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// Adds the fits of earlier batches of the same analysis.
+/// Observer that adds the fits of earlier batches of the same analysis to the progress of the current batch.
 struct Shifted<'a> {
     inner: Option<&'a dyn Observer>,
     done: usize,

@@ -1,10 +1,10 @@
 //! Saturated goodness of fit.
 //!
-//! Twice the difference between `-ln L` at the best fit and in the saturated model, which has one
-//! free expectation per bin and its constraints at their maxima, is about chi2-distributed with as
-//! many degrees of freedom as there are bins less free parameters without a constraint
-//! (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using saturated
-//! models"; the counting is cabinetry's).
+//! Twice the difference between `-ln L` at the best fit and `-ln L` of the saturated model is approximately
+//! chi2-distributed. The saturated model has one free expected yield per bin and its constraints at their
+//! maxima. The number of degrees of freedom is the number of bins less the number of free parameters without
+//! a constraint (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using
+//! saturated models"; the counting is cabinetry's).
 
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
@@ -20,22 +20,22 @@ use crate::{FitOptions, InferenceError};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessResult {
-    /// Twice the difference of `-ln L` to the saturated model.
+    /// Twice the difference between `-ln L` at the best fit and `-ln L` of the saturated model.
     pub chi2: f64,
-    /// Bins less free unconstrained parameters.
+    /// Degrees of freedom: number of bins less number of free unconstrained parameters.
     pub ndof: i64,
-    /// Probability of a `chi2` at least as large; `None` without degrees of freedom.
+    /// Probability of a `chi2` at least as large as this one; `None` without degrees of freedom.
     pub p_value: Option<f64>,
-    /// The same from toys: the fraction with a `chi2` at least as large; `None` unless asked for.
+    /// Fraction of toys with a `chi2` at least as large as this one; `None` unless toys were asked for.
     pub p_value_toys: Option<f64>,
-    /// Its binomial error; where no toy reaches `chi2`, the upper end of the Clopper-Pearson interval of one
-    /// standard deviation.
+    /// Binomial error of `p_value_toys`. If no toy reaches `chi2`, it is the upper end of the Clopper-Pearson
+    /// interval of one standard deviation.
     pub p_value_toys_error: Option<f64>,
-    /// How the toys went; `None` unless asked for.
+    /// Counts of the toys by outcome; `None` unless toys were asked for.
     pub toys: Option<GoodnessToys>,
     /// Number of bins in the test.
     pub n_bins: usize,
-    /// Free parameters without a constraint.
+    /// Number of free parameters without a constraint.
     pub n_unconstrained: usize,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
@@ -62,12 +62,13 @@ pub fn goodness_of_fit(
     compare(&mut analysis).map(|(result, _)| result)
 }
 
-/// The same, and the fraction of toys with a chi2 at least as large. The toys are drawn at the best fit and
-/// fitted freely, and their chi2 counts from their own saturated models.
+/// Compares the best fit with the saturated model, and computes the fraction of toys with a chi2 at least as
+/// large. The toys are drawn at the best fit. Each is fitted with all free parameters and compared with its
+/// own saturated model.
 ///
 /// # Errors
-/// As [`goodness_of_fit`]; for a number of toys that cannot be run; if toys cannot be drawn since a bin
-/// has a negative expected yield.
+/// As [`goodness_of_fit`]; for a number of toys that cannot be run; if toys cannot be drawn because a bin has
+/// a negative expected yield.
 pub fn goodness_of_fit_toys(
     model: &Model,
     session: &dyn Session,
@@ -102,7 +103,7 @@ pub fn goodness_of_fit_toys(
     Ok(result)
 }
 
-/// The comparison and the best fit.
+/// Compares the best fit with the saturated model. Returns the comparison and the parameters of the best fit.
 fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), InferenceError> {
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
@@ -146,7 +147,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     Ok((result, fit.parameters))
 }
 
-/// Probability above `chi2`.
+/// Computes the probability of a value above `chi2` for `ndof` degrees of freedom.
 fn chi2_tail(chi2: f64, ndof: f64) -> f64 {
     if chi2 <= 0.0 {
         return 1.0;

@@ -1,5 +1,5 @@
-//! Statistical analyses of NextStat, written on [`ns_core::Session`] alone: no analysis knows
-//! which device runs it.
+//! Statistical analyses of NextStat. They use [`ns_core::Session`] alone, so no analysis depends on the
+//! device that runs it.
 //!
 //! A fit in ten lines:
 //!
@@ -24,10 +24,10 @@
 //! # }
 //! ```
 //!
-//! With the feature `pictures` the module `picture` turns results into the pictures of `ns-viz`.
+//! With the feature `pictures` the module `picture` converts results to the plots of `ns-viz`.
 //!
-//! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `None`
-//! there, and one of [`FitResult::warnings`] says why.
+//! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `null` there, and
+//! one of [`FitResult::warnings`] gives the reason.
 
 mod analysis;
 pub mod device;
