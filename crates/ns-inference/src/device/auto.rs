@@ -1,7 +1,7 @@
-//! `--device auto`: the CPU or a GPU, by predicted time.
+//! `--device auto`: chooses the CPU or a GPU by predicted time.
 //!
-//! A prediction is good to a factor of two or so, which is enough: where both take about as long, it
-//! does not matter which one is taken. The choice does not change the results beyond the parity contract.
+//! A prediction is accurate to a factor of about two. That is enough: if both take about as long, the choice
+//! does not matter. The choice does not change the results by more than the parity contract allows.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
 use super::work::{Load, Work};
 use crate::present::duration;
 
-/// What the time of a fit depends on.
+/// The properties of a model on which the time of a fit depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ModelSize {
-    /// All parameters.
+    /// Number of parameters.
     pub n_parameters: usize,
-    /// Parameters that fits move.
+    /// Number of parameters that vary in fits.
     pub n_free: usize,
-    /// Main bins.
+    /// Number of main bins.
     pub n_bins: usize,
-    /// Floating-point operations of one value of the likelihood with its gradient.
+    /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
 }
 
 impl ModelSize {
-    /// Measures a compiled model.
+    /// Returns the size of a compiled model.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         Self {
@@ -39,12 +39,12 @@ impl ModelSize {
     }
 }
 
-/// A GPU that could be taken.
+/// A GPU that `auto` can choose.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GpuCandidate {
     pub(super) device: Device,
     pub(super) name: String,
-    /// f64 multiply-adds per clock of all its multiprocessors.
+    /// Number of f64 multiply-adds per clock of all its multiprocessors together.
     pub(super) lanes: f64,
     /// Whether this process already has a CUDA context.
     pub(super) warm: bool,
@@ -63,20 +63,20 @@ impl GpuCandidate {
     }
 }
 
-/// The device for a piece of work, and why.
+/// The device for some work, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// The work in words.
+    /// Description of the work.
     pub job: String,
     /// The device: `cpu` or `cuda:I`.
     #[serde(serialize_with = "as_text")]
     pub device: Device,
-    /// Predicted seconds on the CPU.
+    /// Predicted time on the CPU, in seconds.
     pub cpu_s: f64,
-    /// Predicted seconds on the GPU, its start included if it has not been used by this process; `None`
-    /// without one, or if it was not looked for.
+    /// Predicted time on the GPU, in seconds. It includes the start of the GPU if this process has not used
+    /// one yet. `None` if there is no GPU or if none was looked for.
     pub gpu_s: Option<f64>,
-    /// The reason in words.
+    /// Reason for the choice.
     pub reason: String,
 }
 
@@ -84,24 +84,25 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Seconds of the fits that the CPU makes one after another, whatever the device.
+/// Predicts the seconds of the fits that the CPU makes one after another, whichever device makes the others.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
-/// Seconds on this number of threads of the CPU.
+/// Predicts the seconds of `work` on `threads` threads of the CPU.
 fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
-    // Fits of one batch run in parallel.
+    // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
     let others = load.near * costs.near.seconds(operations) + load.toys * costs.toy.seconds(operations);
     let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
     first + others / share(load.near + load.toys)
 }
 
-/// Seconds on a GPU. For a fit of another kind the ratio to a toy's fit is taken from the CPU.
+/// Predicts the seconds of `work` on a GPU. The length of a fit relative to that of a toy's fit is taken from
+/// the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
@@ -116,8 +117,8 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
-/// Chooses a device. `look` finds a GPU, or says why there is none. It is called only if a GPU could save more time than its
-/// start takes, because looking for one takes the driver a good part of a second.
+/// Chooses a device. `look` finds a GPU, or says why there is none. It is called only if a GPU could save
+/// more time than its start takes, because the driver takes a good part of a second to list GPUs.
 pub(super) fn choose(
     size: &ModelSize,
     work: Work,
@@ -132,7 +133,7 @@ pub(super) fn choose(
     choice(size, work, threads, None, &why)
 }
 
-/// Chooses between the CPU and the GPU that is there, if any.
+/// Chooses between the CPU and the GPU in `found`, if there is one.
 pub(super) fn weigh(
     size: &ModelSize,
     work: Work,
@@ -157,7 +158,7 @@ fn choice(size: &ModelSize, work: Work, threads: usize, gpu: Option<(Device, f64
     Choice { job: work.to_string(), device, cpu_s, gpu_s: gpu.map(|(_, gpu_s)| gpu_s), reason }
 }
 
-/// A number of threads.
+/// A number of threads, for messages.
 struct Threads(usize);
 
 impl fmt::Display for Threads {
@@ -220,7 +221,7 @@ mod tests {
         let choice = choose(&size(100_000), Work::Fit, 1, false, never);
         assert_eq!((choice.device, choice.gpu_s), (Device::Cpu, None));
         assert!(choice.reason.starts_with("one fit: about ") && choice.reason.contains("to start"));
-        // For one fit the CPU is faster than even a GPU that is already started.
+        // For one fit the CPU is faster even than a GPU that has already been started.
         assert_eq!(choose(&size(100_000), Work::Fit, 1, true, || Ok(h200(true))).device, Device::Cpu);
     }
 
@@ -231,7 +232,7 @@ mod tests {
             on_gpu(&COSTS, &size(300_000), TOYS(0), &h200(true)),
         );
         assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0));
-        // One more launch.
+        // The GPU adds the launch of one batch.
         assert!(cpu < gpu && gpu < cpu + COSTS.gpu_launch + 1e-3, "{cpu} {gpu}");
     }
 

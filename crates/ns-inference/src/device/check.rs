@@ -1,35 +1,37 @@
-//! The check of a GPU run, as part of results.
+//! The check of a GPU run against the CPU, as it appears in results.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
 
-/// How far the fits of a GPU are from what the CPU finds at the same points: the key `gpu_check` of
-/// results. The fits are those of the session so far.
+/// Largest differences between the fits of a GPU and what the CPU finds at the same points; the key
+/// `gpu_check` of results. It covers all fits that the session has made so far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GpuCheck {
-    /// Fits that the GPU made.
+    /// Number of fits that the GPU made.
     pub n_fits: u64,
-    /// Fits that the CPU evaluated again.
+    /// Number of these fits that the CPU evaluated again.
     pub n_checked: u64,
-    /// `-ln L`.
+    /// Difference of `-ln L`; `None` if it was not compared.
     pub nll: Option<Compared>,
-    /// Gradient elements times the widths of Gaussian constraints.
+    /// Difference of gradient elements, each times the width of its constraint if that is Gaussian; `None` if
+    /// it was not compared.
     pub gradient: Option<Compared>,
-    /// How far `-ln L` still falls if the CPU continues from the point.
+    /// Amount by which `-ln L` still falls if the CPU continues the fit from the point; `None` if it was not
+    /// compared.
     pub edm: Option<Compared>,
 }
 
-/// The largest difference, and what the parity contract allows there.
+/// The largest difference of a quantity, and the tolerance of the parity contract for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Absolute difference.
+    /// Largest absolute difference.
     pub difference: f64,
-    /// What is allowed.
+    /// Largest difference that the parity contract allows.
     pub tolerance: f64,
 }
 
 impl GpuCheck {
-    /// The check of a session, where a GPU made its fits.
+    /// Returns the check of a session; `None` if the CPU made its fits.
     #[must_use]
     pub fn of(session: &dyn Session) -> Option<Self> {
         session.check().map(Self::from)

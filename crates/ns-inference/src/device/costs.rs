@@ -1,4 +1,4 @@
-//! The constants of the cost model that chooses a device, from measured times.
+//! The measured constants of the cost model that chooses a device.
 //!
 //! How to measure them again:
 //!
@@ -11,49 +11,50 @@
 //! * `gpu_latency`: the time of one toy's fit in a warm session, over its operations.
 //! * `gpu_fit`, `gpu_operation`: time per fit of 100 000 toys in a warm session, against operations: offset and slope.
 
-/// Seconds of one fit on one thread of the CPU.
+/// Time of one fit on one thread of the CPU, as a line in the number of operations of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
-    /// The part that does not depend on the model.
+    /// Seconds that do not depend on the model.
     pub(super) least: f64,
-    /// For each operation of one evaluation (`Plan::operations`: a value with its gradient).
+    /// Seconds for each operation of one evaluation (`Plan::operations`: the likelihood with its gradient).
     pub(super) operation: f64,
 }
 
 impl Fit {
-    /// Seconds for a model.
+    /// Returns the seconds for a model with this number of operations.
     pub(super) fn seconds(self, operations: f64) -> f64 {
         self.least + self.operation * operations
     }
 }
 
-/// Times in seconds.
+/// Constants of the cost model. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Costs {
-    /// From the model's start values, with uncertainties.
+    /// Time of a fit from the model's start values, with uncertainties.
     pub(super) first: Fit,
-    /// From a neighbour's minimum.
+    /// Time of a fit that starts at the minimum of a neighbouring fit.
     pub(super) near: Fit,
-    /// Of a toy, fitted together with others.
+    /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
-    /// The gain from one more thread, as a fraction of the speed of the first: threads share memory and clock.
+    /// Speed gained by each further thread, as a fraction of the speed of the first. It is below 1 because
+    /// threads share memory bandwidth and clock.
     pub(super) thread_efficiency: f64,
-    /// Making a CUDA context and loading code, once per process.
+    /// Time to create a CUDA context and load the kernels, once per process.
     pub(super) gpu_start: f64,
-    /// Handing over a batch and fetching its outcomes.
+    /// Time to hand a batch to the GPU and fetch its outcomes.
     pub(super) gpu_launch: f64,
-    /// The fit of a toy on an otherwise idle GPU, for each operation of one evaluation.
+    /// Time of a toy's fit on an otherwise idle GPU, for each operation of one evaluation.
     pub(super) gpu_latency: f64,
-    /// The fit of a toy on a busy GPU, whatever the model.
+    /// The part of the time of a toy's fit on a busy GPU that does not depend on the model.
     pub(super) gpu_fit: f64,
-    /// The same for each operation of one evaluation.
+    /// Time of a toy's fit on a busy GPU for each operation of one evaluation, beyond `gpu_fit`.
     pub(super) gpu_operation: f64,
-    /// f64 multiply-adds per clock of the GPU that these belong to.
+    /// Number of f64 multiply-adds per clock of the GPU on which `gpu_fit` and `gpu_operation` were measured.
     pub(super) gpu_lanes: f64,
 }
 
-/// CPU: measured on a core of an AMD EPYC (Zen 5, AVX-512) with models of 3 to 249 parameters. Device:
-/// measured on an NVIDIA H200 (132 multiprocessors).
+/// The constants as measured. CPU: a core of an AMD EPYC (Zen 5, AVX-512) with models of 3 to 249 parameters.
+/// GPU: an NVIDIA H200 (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
     near: Fit { least: 8e-6, operation: 0.6e-9 },
@@ -67,8 +68,9 @@ pub(super) const COSTS: Costs = Costs {
     gpu_lanes: 132.0 * 64.0,
 };
 
-/// f64 multiply-adds per clock and multiprocessor, by compute capability (CUDA programming guide,
-/// "arithmetic instructions"): a GPU made for graphics has 1/32 or 1/64 of what a data centre's has.
+/// Returns the number of f64 multiply-adds per clock of one multiprocessor, by compute capability (CUDA
+/// programming guide, "arithmetic instructions"). GPUs made for graphics have far fewer than those made for
+/// data centres.
 pub(super) fn lanes_per_multiprocessor(capability: (u32, u32)) -> f64 {
     match capability {
         (6, 0) | (7, 0 | 2) | (8, 0) => 32.0,

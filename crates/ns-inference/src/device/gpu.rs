@@ -1,11 +1,11 @@
-//! Opens sessions on GPUs of each kind, and lists the GPUs of this machine.
+//! Opens sessions on each kind of GPU, and lists the GPUs of this machine.
 //!
-//! A build without the feature of a kind, and a machine without such a device, give the same typed error: it
-//! says what is missing and what to do.
+//! A build without the feature for a kind of GPU and a machine without such a GPU give the same typed error.
+//! Its message says what is missing and what to do.
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-/// What always works.
+/// The remedy that works in every build and on every machine.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// A GPU as the driver describes it.
@@ -15,16 +15,17 @@ pub(super) struct GpuDescription {
     pub(super) name: String,
     pub(super) memory: u64,
     pub(super) capability: (u32, u32),
-    /// 13000 for CUDA 13.0.
+    /// The newest CUDA version that the driver supports: 13000 for CUDA 13.0.
     pub(super) driver: u32,
     pub(super) multiprocessors: usize,
 }
 
-/// A session on an NVIDIA GPU: the GPU that `execution` names, all of the kind of the first, or the first.
+/// Opens a session on NVIDIA GPUs: on the one that `execution` gives, on all GPUs of the same model as the
+/// first if it asks for all, and on the first one otherwise.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or this machine no driver or GPU
-/// that it can use; [`SessionError::TooLarge`] if the model does not fit the GPU's memory.
+/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or if this machine has no usable
+/// driver or GPU; [`SessionError::TooLarge`] if the model does not fit the GPU's memory.
 pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     let device = match execution.device {
         device @ (Device::Cuda(_) | Device::CudaAll) => device,
@@ -33,10 +34,10 @@ pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<d
     cuda::open(model, &Execution { device, ..execution.clone() })
 }
 
-/// A session on an Apple GPU.
+/// Would open a session on an Apple GPU.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`]: no build has a Metal backend yet.
+/// Always [`SessionError::DeviceUnavailable`], because no build has a Metal backend yet.
 pub(super) fn metal_session(
     _model: &Model,
     _execution: &Execution,
@@ -44,20 +45,20 @@ pub(super) fn metal_session(
     Err(no_metal())
 }
 
-/// The CUDA GPUs that a session can be opened on; at least one.
+/// Lists the CUDA GPUs on which a session can be opened; there is at least one.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] says why there is none.
+/// A [`SessionError`] that says why there is no such GPU.
 pub(super) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
     cuda::gpus()
 }
 
-/// Whether this process has used a GPU before.
+/// Returns whether this process has used a GPU before.
 pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
-/// The GPU that `auto` considers, or why there is none.
+/// Returns the GPU that `auto` considers, or the reason why there is none.
 pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     match cuda_gpus() {
         Ok(gpus) => match gpus.first() {
@@ -74,12 +75,12 @@ pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     }
 }
 
-/// What is wrong with a device, and what to do about it.
+/// Splits the error of a device into the reason why it is not available and the remedy.
 pub(super) fn reason_and_remedy(error: &SessionError) -> (String, String) {
     if let SessionError::DeviceUnavailable { reason, remedy, .. } = error {
         return (reason.clone(), remedy.clone());
     }
-    // The first sentence says what is wrong, the others what to do.
+    // The first sentence of the message gives the reason, the others give the remedy.
     let text = error.to_string();
     match text.split_once(". ") {
         Some((reason, remedy)) => (reason.to_owned(), remedy.to_owned()),
@@ -138,7 +139,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! What a build without CUDA says.
+    //! Stand-ins for a build without CUDA: they return the error that says so.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

@@ -1,28 +1,29 @@
-//! Which devices this build and this machine have.
+//! Lists the devices of this build and this machine.
 
 use ns_core::SessionError;
 use serde::Serialize;
 
 use super::gpu;
 
-/// One place where a session could run.
+/// A device on which a session could run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceInfo {
     /// The name that `--device` takes.
     pub name: String,
     /// Whether a session can be opened on it.
     pub available: bool,
-    /// What it is: cores and instruction set of a CPU, model of a GPU.
+    /// Cores and instruction set of a CPU, or model and memory of a GPU; `None` if the device is not
+    /// available.
     pub description: Option<String>,
     /// Memory of a GPU, in bytes.
     pub memory: Option<u64>,
     /// Compute capability of an NVIDIA GPU, such as 9.0.
     pub capability: Option<String>,
-    /// The newest CUDA version that the driver knows, such as 13.0.
+    /// The newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0.
     pub driver: Option<String>,
-    /// Why it is not available.
+    /// The reason why the device is not available; `None` if it is.
     pub reason: Option<String>,
-    /// What to do about that.
+    /// The remedy for that reason; `None` if the device is available.
     pub remedy: Option<String>,
 }
 
@@ -55,7 +56,7 @@ impl DeviceInfo {
     }
 }
 
-/// Every kind of device that NextStat knows, available here or not, and each NVIDIA GPU.
+/// Lists the CPU, each NVIDIA GPU, and the kinds of devices that are not available here.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];
@@ -73,7 +74,7 @@ pub fn devices() -> Vec<DeviceInfo> {
     list
 }
 
-/// A GPU in one line.
+/// Describes a GPU in one line.
 fn describe_gpu(gpu: &gpu::GpuDescription) -> String {
     format!(
         "{}, {:.0} GiB, compute capability {}.{}, driver for CUDA {}.{}, f64",
@@ -86,14 +87,14 @@ fn describe_gpu(gpu: &gpu::GpuDescription) -> String {
     )
 }
 
-/// Cores and instruction set in one line.
+/// Describes cores and instruction set of the CPU in one line.
 fn describe_cpu() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plural = if cores == 1 { "" } else { "s" };
     format!("{} ({}), {cores} core{plural}, f64", std::env::consts::ARCH, simd_level())
 }
 
-/// The widest vector instructions of this CPU that the kernels can use.
+/// Returns the widest vector instruction set of this CPU that the kernels can use.
 fn simd_level() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {

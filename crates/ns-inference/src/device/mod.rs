@@ -20,20 +20,20 @@ pub use work::Work;
 
 use gpu::{cuda_session, metal_session};
 
-/// A session, and why its device was chosen.
+/// A session, and the reason why its device was chosen.
 pub struct Opened {
     /// The session.
     pub session: Box<dyn Session>,
-    /// If `auto` chose: the work, the predicted times, and the reason.
+    /// The work, the predicted times and the reason for the choice; `None` unless `auto` chose the device.
     pub reason: Option<String>,
 }
 
-/// Compiles `model` for the device that `execution` names. `auto` takes the CPU here;
-/// [`open_session_for`] chooses.
+/// Compiles `model` for the device that `execution` gives. `auto` always means the CPU here;
+/// [`open_session_for`] makes the choice.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] with reason and remedy for a device that this build or
-/// machine does not have; [`SessionError::MemoryLimit`] if the model does not fit the memory limit.
+/// [`SessionError::DeviceUnavailable`] with reason and remedy for a device that this build or machine does
+/// not have; [`SessionError::MemoryLimit`] if the model needs more than the memory limit.
 pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     match execution.device {
         Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
@@ -44,8 +44,8 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
     }
 }
 
-/// As [`open_session`], but `auto` takes the device that is predicted to finish `work` first. A GPU
-/// that cannot be used is no error then: the reason says so, and the CPU does the work.
+/// Opens a session as [`open_session`] does, but `auto` takes the device that is predicted to finish `work`
+/// first. A GPU that cannot be used is then no error: the CPU does the work, and the reason says why.
 ///
 /// # Errors
 /// As [`open_session`].
@@ -60,7 +60,8 @@ pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Res
     Ok(Opened { session: gpu.unwrap_or_else(|| Box::new(cpu)), reason: Some(reason) })
 }
 
-/// Opens a GPU session if `auto` takes one for `work`; `None` is for the CPU. The text says why.
+/// Opens a GPU session if `auto` takes a GPU for `work`; returns `None` for the CPU. The text gives the
+/// reason.
 pub fn resolve<S>(
     cpu: &CpuSession,
     execution: &Execution,
@@ -77,15 +78,15 @@ pub fn resolve<S>(
     }
 }
 
-/// The device that `auto` takes for `work`, and why, without opening a session there.
+/// Returns the device that `auto` takes for `work`, with the reason, without opening a session on it.
 #[must_use]
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
     let size = ModelSize::of(cpu.plan());
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
-/// What `auto` takes for each piece of work in a new process, with predictions for a GPU even where its
-/// start would take too long.
+/// Returns the device that `auto` takes for each job in a new process. Times on a GPU are predicted even for
+/// jobs that take less time than the GPU takes to start.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu.plan());
@@ -94,8 +95,8 @@ pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) ->
     jobs.iter().map(weigh).collect()
 }
 
-/// As [`open_session`], but sessions of one model on the CPU share what was
-/// compiled: `compiled` keeps it, and is filled by the first call.
+/// Opens a session as [`open_session`] does, but sessions of one model on the CPU share the compiled model.
+/// `compiled` stores it and is filled by the first call.
 ///
 /// # Errors
 /// As [`open_session`].
@@ -110,7 +111,7 @@ pub fn open_session_sharing(
     Ok(Arc::new(compiled_session(model, compiled)?.sharing(execution)?))
 }
 
-/// The model compiled for the CPU, once.
+/// Compiles the model for the CPU on the first call, and returns that session from `compiled` on later ones.
 ///
 /// # Errors
 /// As [`CpuSession::open`].

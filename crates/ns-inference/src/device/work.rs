@@ -1,8 +1,8 @@
-//! The work of a session: how many fits, of which kind, in how many batches.
+//! The work of a session: the number of fits of each kind, and the number of batches.
 
 use std::fmt;
 
-/// The work that a session is opened for. Only the choice of `auto` depends on it.
+/// The work for which a session is opened. Only the choice of `auto` depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
@@ -10,75 +10,78 @@ pub enum Work {
     Fit,
     /// A profile likelihood scan with this number of points.
     Scan {
-        /// Tested values.
+        /// Number of tested values.
         points: u64,
     },
     /// A ranking by refits.
     Ranking {
-        /// 2 after the fit, 4 with impacts before it too, fewer for other definitions.
+        /// Number of refits for each free parameter: 2 for the post-fit impacts of each definition that needs
+        /// refits, 4 with the pre-fit impacts.
         per_parameter: u64,
     },
     /// An asymptotic test, a significance or a goodness of fit.
     Test,
-    /// Asymptotic limits: some tested values, one after another.
+    /// Asymptotic limits, for which several values are tested one after another.
     Limit,
-    /// Toys, each drawn and fitted.
+    /// Toys, each of which is drawn and fitted.
     Toys {
-        /// Toys of all hypotheses together.
+        /// Number of toys of all hypotheses together.
         toys: u64,
-        /// 2 for a test (free and conditional), 1 for a study.
+        /// Number of fits per toy: 2 for a test (free and conditional), 1 for a study.
         fits: u64,
     },
     /// Fits of given data sets from the model's start values.
     Batch {
-        /// Data sets.
+        /// Number of data sets.
         fits: u64,
     },
 }
 
-/// The same as numbers of fits.
+/// Some work as numbers of fits of each kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// The same as `first`, on the CPU even if the others are made on a GPU.
+    /// Number of fits that are like those of `first` but made by the CPU, even if a GPU makes the others.
     pub(super) before: f64,
-    /// Fits from the model's start values, with uncertainties.
+    /// Number of fits from the model's start values, with uncertainties.
     pub(super) first: f64,
-    /// Fits that start from the minimum of a neighbour.
+    /// Number of fits that start from the minimum of a neighbouring fit.
     pub(super) near: f64,
-    /// Fits of toys.
+    /// Number of fits of toys.
     pub(super) toys: f64,
     /// Number of batches that run one after another.
     pub(super) batches: f64,
 }
 
 impl Load {
-    /// Fits that a GPU would make.
+    /// Returns the number of fits that a GPU would make.
     pub(super) fn fits(self) -> f64 {
         self.first + self.near + self.toys
     }
 }
 
-/// Fits that a test starts with: free, conditional, and those of the Asimov set.
+/// Number of fits with which a test starts: the free fit, the conditional fits, and those of the Asimov set.
 const FITS_OF_A_TEST: f64 = 4.0;
 
-/// Further fits of the search for a limit, observed and expected, and the rounds that they come in.
+/// Number of further fits in the search for the observed and the expected limits.
 const FITS_OF_A_LIMIT: f64 = 60.0;
+/// Number of batches in which these further fits are made.
 const ROUNDS_OF_A_LIMIT: f64 = 8.0;
 
-/// Rounds of a scan: chunks of points that start from the points before them.
+/// Largest number of batches of a scan. A batch is a chunk of points that start from the minima at earlier
+/// points.
 const ROUNDS_OF_A_SCAN: f64 = 8.0;
 
-/// Values that a limit with toys tests.
+/// Number of values that a limit with toys tests.
 const VALUES_OF_A_TOY_LIMIT: u64 = 10;
 
 impl Work {
-    /// A limit with this number of toys of each hypothesis at every tested value.
+    /// Returns the work of a limit with `n_toys` toys of each hypothesis at every tested value.
     #[must_use]
     pub const fn toys_of_limit(n_toys: u64) -> Self {
         Self::Toys { toys: n_toys.saturating_mul(2 * VALUES_OF_A_TOY_LIMIT), fits: 2 }
     }
 
-    /// The numbers of fits for a model with `n_free` free parameters.
+    /// Returns the numbers of fits of this work for a model with `n_free` free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
         let load = |first, near, toys, batches| Load { before: 0.0, first, near, toys, batches };
         match self {
