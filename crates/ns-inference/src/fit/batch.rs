@@ -8,35 +8,35 @@ use ns_core::{
 use super::FitOptions;
 use crate::{InferenceError, diagnosis};
 
-/// Fits of many data sets, in their order.
+/// The fits of many data sets, in the order of the data sets.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BatchFit {
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// One entry per data set: a fit (which may not have converged), or why there is none.
+    /// One entry per data set: a fit, which may not have converged, or the reason why there is none.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
-    /// True if the caller stopped the batch; `fits` holds what had finished, the rest are
+    /// True if the caller stopped the batch. `fits` then has the fits that had finished; all others are
     /// [`FitFailure::Cancelled`].
     pub interrupted: bool,
 }
 
 impl BatchFit {
-    /// Why fit `index` has no result, in words; `None` if it has one.
+    /// Returns the reason why fit `index` has no result; `None` if it has one.
     #[must_use]
     pub fn failure(&self, model: &Model, index: usize) -> Option<String> {
         self.fits.get(index)?.as_ref().err().map(|failure| diagnosis::failure(model, failure))
     }
 
-    /// How many fits have a result with a certificate.
+    /// Returns the number of fits that converged.
     #[must_use]
     pub fn n_converged(&self) -> usize {
         self.fits.iter().flatten().filter(|fit| fit.converged()).count()
     }
 }
 
-/// Fits every data set with the same options. `options.data`, `minos` and `crossings` are
-/// ignored; uncertainties and covariance are computed if asked for.
+/// Fits every data set with the same options. `options.data`, `minos` and `crossings` are ignored;
+/// uncertainties and covariance are computed if asked for.
 ///
 /// A data set that cannot be fitted is an entry of the result and does not end the batch.
 ///
@@ -52,9 +52,9 @@ pub fn fit_batch(
     fit_batch_within(model, session, datasets, &[], options, control)
 }
 
-/// The same within other bounds than the model's: a list of one pair for each parameter, in the model's order. One
-/// list holds for all fits; otherwise there is one for each data set. Without a start point in the options a fit
-/// starts at the initial parameters, moved inside its bounds.
+/// Fits every data set within given bounds that replace those of the model. `bounds` has one list for all
+/// fits or one list per data set; each list has a pair for every parameter, in the model's order. Without a
+/// start point in the options a fit starts at the initial parameters, moved inside its bounds.
 ///
 /// # Errors
 /// As [`fit_batch`]; for a wrong number of lists or pairs, a lower bound above the upper one, or a start point

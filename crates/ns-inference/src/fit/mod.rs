@@ -18,12 +18,11 @@ use crate::{InferenceError, diagnosis, parameter_index};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
-/// One task on `session`; then, where asked for or where a parameter has no symmetric
-/// uncertainty, the points at which twice_nll rises by 1. A lower minimum met during that search
-/// restarts the fit from there, so the result is the lowest point seen.
+/// The free fit is one task on `session`. Then MINOS intervals, the points at which twice_nll rises by 1, are
+/// searched for the requested parameters and those without a symmetric uncertainty. If that search finds a
+/// lower minimum, the fit is restarted there, so the result is the lowest minimum found.
 ///
-/// A fit that does not converge is a result with `converged = false` and a diagnosis in
-/// `warnings`.
+/// A fit that does not converge is a result with `converged = false`, and `warnings` gives possible reasons.
 ///
 /// # Errors
 /// For options that do not fit the model, a likelihood that is not finite at any start point,
@@ -68,7 +67,7 @@ pub fn fit(
     Ok(name_result(&analysis, options, lowest.fit, &minos, intervals, notes))
 }
 
-/// Indices of the parameters whose MINOS intervals were asked for.
+/// Returns the indices of the parameters whose MINOS intervals were asked for.
 fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec<usize>, InferenceError> {
     let mut indices: Vec<usize> = Vec::with_capacity(options.minos.len());
     for name in &options.minos {
@@ -83,7 +82,8 @@ fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec
     Ok(indices)
 }
 
-/// All parameters that need an interval: requested ones, and those without a symmetric uncertainty.
+/// Returns all parameters that need an interval: the requested ones, and those without a symmetric
+/// uncertainty.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -94,7 +94,7 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
     parameters
 }
 
-/// Attaches parameter names to the results, and reasons to missing ones.
+/// Builds the result of a fit, with the names of the parameters and the reasons for missing numbers.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &FitOptions,
@@ -148,7 +148,7 @@ fn name_result(
             asked.push(interval);
         }
     }
-    // In the order of the request, not of the parameters.
+    // MINOS intervals are listed in the order of the request, not of the parameters.
     asked.sort_by_key(|interval| options.minos.iter().position(|name| *name == interval.parameter));
     if interrupted {
         warnings.push("interrupted after the minimum was found: what is missing was not computed".to_owned());
@@ -181,14 +181,14 @@ fn name_result(
     }
 }
 
-/// One uncertainty per parameter; values that are not finite become `None`.
+/// Returns one uncertainty per parameter; missing ones and those that are not finite are `None`.
 fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
     let mut padded: Vec<Option<f64>> = uncertainties.iter().map(|u| u.filter(|x| x.is_finite())).collect();
     padded.resize(n, None);
     padded
 }
 
-/// A flat direction has no variance: its rows become NaN, which JSON shows as null.
+/// Sets the rows and columns of flat parameters, which have no variance, to NaN, which JSON shows as null.
 fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::Covariance {
     let n = matrix.n;
     let flat = |i: usize| outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
@@ -200,7 +200,8 @@ fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::
     matrix
 }
 
-/// `(value - auxiliary datum) / pre-fit width` of free, constrained parameters.
+/// Computes `(value - auxiliary datum) / pre-fit width` for each parameter; `None` for fixed parameters and
+/// those without a constraint. The datum of a Poisson constraint is divided by its `tau` first.
 pub(crate) fn pulls(
     model: &Model,
     data: &Data,
@@ -220,7 +221,7 @@ pub(crate) fn pulls(
     model.parameters.iter().zip(values).enumerate().map(pull).collect()
 }
 
-/// One line for each reason why uncertainties are missing.
+/// Returns one warning for each reason why uncertainties are missing.
 fn missing_uncertainties(
     fixed: &[String],
     at_bound: &[String],
