@@ -1,4 +1,4 @@
-//! The Asimov set of a test: what the model expects at the conditional fit of the observed data.
+//! Generates the Asimov set of a test: the expected data at the conditional fit to the observed data.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
 
-/// Up to this many fits of tested values, computing a covariance for the Asimov set takes more time than it saves.
+/// Largest number of further fits for which computing a covariance for the Asimov set takes more time than it
+/// saves.
 const FEW: usize = 2;
 
-/// Uncertainties of all parameters, and their covariance.
+/// Uncertainties of all parameters, and their covariance matrix.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
 
-/// A relative difference of expected data that is larger than rounding.
+/// Smallest relative difference of expected data that is larger than rounding.
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
-    /// Makes the Asimov set, from the conditional fit of the observed data that is known or else done here. What was
-    /// known of an earlier set is forgotten.
+    /// Generates the Asimov set from the conditional fit to the observed data, which is made here if it is
+    /// not known. All fits to an earlier Asimov set are removed.
     pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
         let value = self.statistic.asimov_value();
         match self.try_asimov(value) {
@@ -40,7 +41,7 @@ impl Tester<'_> {
                 if self.statistic != TestStatistic::Q0 {
                     return Err(InferenceError::FitFailed { reason });
                 }
-                // The observed answer does not need it.
+                // The observed result of q0 does not need the Asimov set.
                 self.without_asimov = Some(reason);
                 self.asimov = Profile::new(self.observed.data.clone(), self.poi, self.observed.best.clone());
                 Ok(())
@@ -72,7 +73,8 @@ impl Tester<'_> {
         self.made_at = conditional.nll;
         let made = make(&mut self.analysis, &self.observed, &conditional, value, self.further);
         let Err(InferenceError::FitFailed { reason }) = made else { return made };
-        // The lowest minimum may have a negative expected yield in a bin without observed events; other minima may not.
+        // The lowest minimum may have a negative expected yield in a bin without observed events; other
+        // minima may not.
         for other in other_minima(&mut self.analysis, &self.observed, value)? {
             let Ok(asimov) = make(&mut self.analysis, &self.observed, &other, value, self.further) else {
                 continue;
@@ -91,7 +93,7 @@ impl Tester<'_> {
         Err(InferenceError::FitFailed { reason })
     }
 
-    /// Makes the Asimov set again if the fit that it was made at has become lower.
+    /// Generates the Asimov set again if its conditional fit now has a lower minimum.
     pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
         let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
         if 2.0 * (self.made_at - known.fit.nll) > lowest::tolerance(known.fit.nll) {
@@ -102,11 +104,12 @@ impl Tester<'_> {
     }
 }
 
-/// Makes the Asimov set at `value` from the conditional fit of the observed data there, and its free fit, which has
-/// the bounds of the model.
+/// Generates the Asimov set at `value` from the conditional fit to the observed data there. Returns it with
+/// its free fit, which keeps the parameters within the bounds of the model.
 ///
 /// # Errors
-/// [`InferenceError::FitFailed`] if the set or its free fit has no finite likelihood; as [`Analysis::fit`].
+/// [`InferenceError::FitFailed`] if the set cannot be generated or the likelihood of its free fit is not
+/// finite; otherwise as [`Analysis::fit`].
 fn make(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -128,15 +131,15 @@ fn make(
         other => other.into(),
     })?;
 
-    // The minimum of the Asimov set is the point where it was made. This holds within the
-    // bounds of the parameter, and as long as no bin is empty: an empty bin has a lower `-ln L` where its expected
-    // yield is negative.
+    // The free fit of the Asimov set ends at the point at which it was generated. This holds if the parameter
+    // lies within its bounds there and no bin is empty: an empty bin has a lower `-ln L` at negative expected
+    // yields.
     let inside = bounds.0 <= value && value <= bounds.1;
     let best = if inside && conditional.empty_bins.is_empty() {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let nll = analysis.session.evaluate(&data, &point, request)?.nll.first().copied().unwrap_or(f64::NAN);
         let (uncertainties, covariance) = if further <= FEW {
-            // Exact enough for start points.
+            // The covariance of the observed data is accurate enough for start points.
             (Vec::new(), observed.best.covariance.clone())
         } else {
             curvature(analysis, observed, &data, &point, value, nll, bounds)?
@@ -152,7 +155,8 @@ fn make(
     } else {
         let mut request = FitRequest { start: Start::At(point), ..analysis.base.clone() };
         if inside {
-            // Far away an empty bin may have a negative expected yield, as if that were likely: no measure of the signal.
+            // A search could end far away at a negative expected yield of an empty bin, which says nothing
+            // about the signal.
             request.search = Search::Local;
         }
         analysis.fit(&data, request, WITH_COVARIANCE)?
@@ -160,8 +164,9 @@ fn make(
     Ok(Profile::new(data, poi, best))
 }
 
-/// Uncertainties and covariance of the Asimov set where it was made. At a bound the parameter would have none, so
-/// the bound is moved away for this fit. If the fit then leaves the point, it is of no use.
+/// Computes uncertainties and covariance of the Asimov set at the point at which it was generated. A
+/// parameter of interest at a bound would have none, so this fit moves its bounds away. If the fit then finds
+/// a lower minimum elsewhere, the covariance of the observed data is returned instead.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -186,8 +191,9 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance))
 }
 
-/// Minima of the observed data at `value` to which single descents lead, ascending in `-ln L`: from the start point of
-/// the analysis, from the free fit, and from the model's own start values.
+/// Returns minima of the observed data at `value` in ascending order of `-ln L`. They come from single
+/// descents that start at the start point of the analysis, at the free fit, and at the model's own start
+/// values.
 ///
 /// # Errors
 /// As [`Analysis::run`].
@@ -210,8 +216,8 @@ fn other_minima(
     Ok(minima)
 }
 
-/// Whether the conditional fit does not determine the Asimov set. Returns the names of the parameters with other values that
-/// fit the observed data equally well but lead to other expected data.
+/// Returns the names of flat parameters that can take other values at which the observed data have the same
+/// likelihood but the expected data differ; `None` if the conditional fit determines the Asimov set.
 ///
 /// # Errors
 /// As [`Analysis::run`].

@@ -5,12 +5,12 @@ use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
 
-/// Standard deviations of the background-only distribution of the statistic (of its root, which grows towards less signal)
-/// at which expected values are given, in the order of rising CLs: from an outcome that looks least like signal to the
-/// opposite.
+/// Numbers of standard deviations at which expected values are given, in ascending order of CLs. They refer
+/// to the background-only distribution of the root of the statistic, and a larger root means an outcome with
+/// less signal. So the first outcome looks least like signal and the last looks most like it.
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
-/// p-values of one outcome. `None` where a number does not exist.
+/// p-values of one outcome. A number that does not exist is `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PValues {
     pub(crate) clsb: Option<f64>,
@@ -18,7 +18,7 @@ pub(crate) struct PValues {
     pub(crate) cls: Option<f64>,
 }
 
-/// p-values of an observed statistic `q`, given that of the Asimov set, `q_asimov`.
+/// Computes the p-values of an observed statistic `q`, given the statistic `q_asimov` of the Asimov set.
 pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValues {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     let value = match statistic {
@@ -27,14 +27,14 @@ pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValu
     };
     let p = at(value, spread);
     match statistic {
-        // Whatever the Asimov set says, also without one.
+        // The p-value of q0 does not depend on the Asimov set, which may not exist.
         TestStatistic::Q0 => PValues { clsb: Some(upper_tail(root)).filter(|p| p.is_finite()), ..p },
         _ => p,
     }
 }
 
-/// Logarithm of the observed CLs. Where the Asimov statistic is 0 this is its limit from above, which
-/// exists for every `q`.
+/// Computes the logarithm of the observed CLs. For an Asimov statistic of 0 it returns the limit from above,
+/// which exists for every `q`.
 pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     match statistic {
@@ -44,26 +44,26 @@ pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     }
 }
 
-/// Logarithm of the ratio of both p-values.
+/// Computes the logarithm of CLs: of the p-value of signal and background over that of background alone.
 fn ln_ratio(value: f64, spread: f64) -> f64 {
     ln_upper_tail(value + spread) - ln_upper_tail(value)
 }
 
-/// p-values of the outcome at `n_sigma` of the background-only distribution.
+/// Computes the p-values of the outcome at `n_sigma` standard deviations of the background-only distribution.
 pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// The background-only distribution is a unit normal; that of signal and background sits `spread`
-/// lower.
+/// Computes the p-values of an outcome at `value`. The background-only distribution is a unit normal at 0;
+/// that of signal and background is a unit normal at `-spread`.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
-    // The ratio from logarithms: it exists where both tails have underflowed.
+    // The ratio is computed from logarithms, so it exists even if both tails underflow.
     let cls = ln_ratio(value, spread).exp();
     PValues { clsb: exists(upper_tail(value + spread)), clb: exists(upper_tail(value)), cls: exists(cls) }
 }
 
-/// The root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
+/// Computes the root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
 pub(crate) fn expected_root(n_sigma: f64, alpha: f64) -> f64 {
     quantile(alpha * upper_tail(n_sigma)) - n_sigma
 }

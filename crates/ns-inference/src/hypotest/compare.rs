@@ -1,8 +1,9 @@
-//! Compares fits at neighbouring values of the parameter of interest.
+//! Compares fits at neighbouring values of the parameter of interest, to find fits that ended in a higher
+//! local minimum.
 //!
-//! The profile likelihood is continuous: it is the lowest of many continuous functions. So the minimum of a
-//! neighbour, moved to another value of the parameter and followed downhill from there, is a bound from above; a
-//! fit that lies above it was caught in a higher valley.
+//! A descent at one value that starts from the minimum at a neighbouring value gives an upper bound on the
+//! profile of `-ln L` there. It is close, because the profile likelihood is continuous. A fit above this
+//! bound ended in a higher local minimum.
 
 use ns_core::OutcomeParts;
 
@@ -10,15 +11,15 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, lowest};
 
-/// Values closer to each other than this, relative to the distance from the best fit, do not determine a slope.
+/// Smallest distance between two values, relative to the distance from the best fit, that determines a slope.
 const CLOSE: f64 = 1e-3;
 
-/// A ratio of neighbouring slopes that is too large for a smooth profile.
+/// Ratio of neighbouring slopes above which a profile is not smooth.
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {
-    /// Follows every known minimum to the values next to it, up and down, for both data sets. True if anything lower
-    /// was found than what was known before.
+    /// For both data sets, makes descents from every known minimum at the next value above and below. Returns
+    /// true if a descent ended lower than what was known there.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -41,8 +42,9 @@ impl Tester<'_> {
         Ok(self.n_lowered > before)
     }
 
-    /// Whether a profile looks as if its fits lay in different valleys: away from the best fit it falls, or its root,
-    /// which is nearly a straight line except at a best fit that a bound holds, bends sharply. A look at numbers that are known; it costs no fit.
+    /// Returns whether the known fits of a profile seem to lie in different local minima. Signs of that are
+    /// that the profile falls with the distance above the best fit, or that its root, which is nearly a
+    /// straight line, bends sharply. Makes no fits.
     pub(crate) fn is_broken(&self) -> bool {
         let broken = |profile: &Profile| {
             let best = profile.best_value();
@@ -61,7 +63,8 @@ impl Tester<'_> {
         broken(&self.observed) || (self.without_asimov.is_none() && broken(&self.asimov))
     }
 
-    /// One pass along the values. Each fit starts from the minimum of the one before.
+    /// Makes one pass along the known values of one profile. Each fit starts from the minimum at the value
+    /// before it.
     fn sweep(&mut self, is_asimov: bool, ascending: bool) -> Result<(), InferenceError> {
         let profile = if is_asimov { &self.asimov } else { &self.observed };
         let best = profile.best_value();

@@ -1,7 +1,8 @@
-//! Searches from the other bound of parameters that a fit left at one.
+//! Makes further fits that start at the opposite bound of parameters that ended at a bound.
 //!
-//! A parameter without a constraint has no scale on which another start point would be far away. Where it ends at a bound,
-//! a second valley may begin near the other one, and no step from the first valley leads there.
+//! A parameter without a constraint has no length scale for the choice of other start points. If it ends at a
+//! bound, another local minimum may lie near the opposite bound, and no descent from the first minimum leads
+//! to it.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::profile::{Effort, Profile};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 
-/// The same fit from the other bound of each such parameter but the one of interest, one at a time.
+/// Builds one request for each unconstrained parameter of `fit` at a bound, other than the one of interest.
+/// It repeats the fit from the same point with that parameter moved to its opposite bound.
 pub(super) fn from_other_ends(
     analysis: &Analysis<'_>,
     poi: usize,
@@ -43,7 +45,8 @@ pub(super) fn from_other_ends(
 }
 
 impl Profile {
-    /// Looks for a lower conditional minimum at `value` from the other bounds, and adds what it finds to the profile.
+    /// In a small model, searches for a lower conditional minimum at `value` from the opposite bounds, and
+    /// adds the results to the profile.
     ///
     /// # Errors
     /// As [`Analysis::run`].

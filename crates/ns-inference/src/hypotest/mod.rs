@@ -1,7 +1,7 @@
 //! Asymptotic tests of a value of the parameter of interest.
 //!
-//! Definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`): the profile
-//! likelihood ratio with one-sided statistics, the Asimov set made at the conditional fit of the
+//! The definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`): the profile
+//! likelihood ratio with one-sided statistics, and an Asimov set generated at the conditional fit to the
 //! observed data.
 
 mod asimov;
@@ -25,17 +25,17 @@ use tester::{Tested, Tester};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestStatistic {
-    /// For upper limits where the signal cannot be negative (equation 16 of arXiv:1007.1727).
+    /// The statistic for upper limits if the signal cannot be negative (equation 16 of arXiv:1007.1727).
     #[default]
     Qtilde,
-    /// For upper limits (equation 14).
+    /// The statistic for upper limits (equation 14).
     Q,
-    /// For discovery: tests the absence of a signal (equation 12).
+    /// The statistic for discovery, which tests the absence of a signal (equation 12).
     Q0,
 }
 
 impl TestStatistic {
-    /// The value of the parameter of interest at which the Asimov set is made.
+    /// Returns the value of the parameter of interest at which the Asimov set is generated.
     #[must_use]
     pub fn asimov_value(self) -> f64 {
         match self {
@@ -44,7 +44,7 @@ impl TestStatistic {
         }
     }
 
-    /// Its name on the command line and in results.
+    /// Returns the name of the statistic on the command line and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,9 +69,9 @@ impl std::str::FromStr for TestStatistic {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestOptions {
-    /// Data, fixed parameters, start and search of all fits.
+    /// Data, fixed parameters, start point and search effort of all fits.
     pub fit: FitOptions,
-    /// The statistic.
+    /// The test statistic.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
 }
@@ -80,8 +80,8 @@ options::setters! { HypotestOptions {
     fit: FitOptions, statistic: TestStatistic
 } }
 
-/// The order of the five values of an expected band: standard deviations of the outcome towards more signal.
-/// Serialises to `[-2, -1, 0, 1, 2]`, beside every band.
+/// The numbers of standard deviations of the five values of an expected band, counted towards outcomes with
+/// more signal. Serialises to `[-2, -1, 0, 1, 2]` beside every band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NsigmaOrder([i8; 5]);
 
@@ -92,29 +92,29 @@ impl Default for NsigmaOrder {
 }
 
 impl NsigmaOrder {
-    /// The numbers of standard deviations.
+    /// Returns the numbers of standard deviations.
     #[must_use]
     pub fn values(self) -> [i8; 5] {
         self.0
     }
 }
 
-/// p-values expected for background alone, for outcomes that lie -2, -1, 0, +1 and +2 standard deviations towards
-/// more signal (in ascending order of CLs).
+/// p-values expected under the background-only hypothesis, for outcomes that lie -2, -1, 0, +1 and +2
+/// standard deviations towards more signal (in ascending order of CLs).
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ExpectedSet {
-    /// CLs.
+    /// Expected CLs.
     pub cls: Vec<Option<f64>>,
-    /// p-value of signal and background.
+    /// Expected p-values of the hypothesis of signal and background.
     pub clsb: Vec<Option<f64>>,
-    /// p-value of background alone.
+    /// Expected p-values of the background-only hypothesis.
     pub clb: Vec<Option<f64>>,
-    /// Standard deviations that the five values of each list belong to.
+    /// Numbers of standard deviations to which the five values of each list belong.
     pub nsigma_order: NsigmaOrder,
 }
 
-/// The result of one test. Serialises to the JSON of `nextstat hypotest`.
+/// The result of one hypothesis test. Serialises to the JSON of `nextstat hypotest`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct HypotestResult {
@@ -122,25 +122,26 @@ pub struct HypotestResult {
     pub param: String,
     /// The tested value.
     pub mu_test: f64,
-    /// Name of the statistic.
+    /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// CLs of the observed data. It has no meaning for q0, whose result is `clsb`.
+    /// CLs of the observed data; `None` for q0, for which CLs has no meaning, and if CLs does not exist.
     pub cls: Option<f64>,
-    /// p-value of signal and background; for q0, that of the background-only hypothesis (p0).
+    /// p-value of the hypothesis of signal and background; for q0, that of the background-only hypothesis
+    /// (p0).
     pub clsb: Option<f64>,
-    /// p-value of background alone.
+    /// p-value of the background-only hypothesis.
     pub clb: Option<f64>,
-    /// The observed statistic.
+    /// The test statistic of the observed data.
     pub q_obs: f64,
-    /// The statistic of the Asimov set.
+    /// The test statistic of the Asimov set.
     pub q_asimov: f64,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// `twice_nll` of the free and of the conditional fit.
+    /// `twice_nll` of the free fit.
     pub twice_nll_free: f64,
-    /// `twice_nll` of the conditional fit.
+    /// `twice_nll` of the conditional fit at `mu_test`.
     pub twice_nll_conditional: Option<f64>,
-    /// Expected p-values.
+    /// p-values expected under the background-only hypothesis.
     pub expected_set: ExpectedSet,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
@@ -150,12 +151,13 @@ pub struct HypotestResult {
 
 /// Tests the hypothesis that the parameter of interest is `mu`.
 ///
-/// Takes five fits: free and conditional ones of the observed data, conditional at the Asimov value,
-/// and those of the Asimov set. For q0 the tested value is 0 whatever `mu` says.
+/// Makes at least these fits: to the observed data the free fit and the conditional fits at `mu` and at the
+/// Asimov value, and to the Asimov set the conditional fit at `mu`. For q0 the tested value is 0, whatever
+/// `mu` is.
 ///
 /// # Errors
-/// If the model has no parameter of interest or holds it fixed, if a fit has no finite likelihood
-/// anywhere, if the device fails, or if the caller stopped the work.
+/// If the model has no parameter of interest or fixes it, if `mu` is not finite, if the likelihood of a fit
+/// is not finite anywhere, if the device fails, or if the caller stopped the work.
 pub fn hypotest(
     model: &Model,
     session: &dyn Session,
@@ -204,7 +206,7 @@ pub fn hypotest(
     })
 }
 
-/// Makes the fits of a test of `mu` (of 0 for q0) for the analysis `what`.
+/// Makes the fits of a test of `mu` (of 0 for q0) for the analysis that `what` describes in error messages.
 ///
 /// # Errors
 /// As [`hypotest`].

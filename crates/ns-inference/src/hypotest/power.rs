@@ -1,4 +1,4 @@
-//! Finds tests that cannot distinguish their two hypotheses, and says why.
+//! Detects tests that cannot distinguish their two hypotheses, and explains why.
 
 use ns_core::EvaluationRequest;
 
@@ -6,27 +6,27 @@ use super::TestStatistic;
 use super::tester::{Tested, Tester};
 use crate::present::significant;
 
-/// A test without power.
+/// Description of a test without power.
 pub(crate) struct Powerless {
-    /// The warning; nothing where a lack of power is expected.
+    /// The warning; `None` if a lack of power is expected.
     pub(crate) note: Option<String>,
-    /// Whether CLs does not exist. It is 1 otherwise.
+    /// True if CLs does not exist. Otherwise CLs is 1.
     pub(crate) undefined: bool,
 }
 
-/// A difference of `2 nll` up to this is rounding.
+/// Returns the largest difference of `2 nll` that can be due to rounding.
 pub(super) fn rounding(nll: f64) -> f64 {
     1e-13 + 16.0 * f64::EPSILON * nll.abs()
 }
 
-/// Two fits of the same minimum may differ by up to this in `2 nll`.
+/// Returns the largest difference of `2 nll` between two fits that end in the same minimum.
 pub(super) fn indistinct(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }
 
 impl Tester<'_> {
-    /// Whether the parameter of interest changes what is expected, from the Asimov value to `value`, as long as all
-    /// other parameters stay.
+    /// Returns whether any expected yield changes if the parameter of interest moves from the Asimov value to
+    /// `value` while all other parameters keep their values.
     pub(crate) fn has_effect(&self, value: f64) -> bool {
         let best = &self.asimov.best.parameters;
         let mut points = best.clone();
@@ -44,14 +44,14 @@ impl Tester<'_> {
         }
     }
 
-    /// The result for a test whose Asimov statistic is 0; `None` for any other.
+    /// Describes a test whose Asimov statistic is 0; returns `None` for any other test.
     pub(crate) fn powerless(&self, tested: &Tested) -> Option<Powerless> {
         let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
         let (lower, upper) = self.bounds();
         if self.statistic == TestStatistic::Q0 || tested.q_asimov > 0.0 {
             return None;
         }
-        // The p-values of q are equal then; those of qtilde are divided by the Asimov statistic.
+        // At an Asimov statistic of 0 both p-values of q are equal. Those of qtilde divide by it.
         let undefined = tested.q > 0.0 && self.statistic == TestStatistic::Qtilde;
         if value == asimov {
             let note = undefined.then(|| {

@@ -1,5 +1,5 @@
-//! Conditional fits of one data set at many values of one parameter. Every fit starts where the earlier ones predict
-//! its minimum.
+//! Conditional fits to one data set at many values of one parameter. Every fit starts at the minimum that
+//! earlier fits predict.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::analysis::{Analysis, Fitted};
 /// The effort with which a conditional fit searches for the lowest minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
-    /// One descent from where the neighbours predict the minimum, for intermediate fits.
+    /// One descent from the point that neighbouring fits predict, for intermediate fits.
     Follow,
-    /// A search like that of a single fit, from the same point.
+    /// A search like that of a single fit, from the predicted point.
     Search,
-    /// For reported fits: in a small model also the search of a single fit from its own start point, which does not use the
-    /// neighbours; in an even smaller model a thorough one.
+    /// For reported fits. In models of medium size it adds the search of a single fit from its own start
+    /// point, which does not depend on the neighbours. In small models this second search is thorough.
     Report,
 }
 
-/// A conditional minimum.
+/// The minimum with the parameter fixed at `value`, and the effort with which it was searched.
 #[derive(Debug, Clone)]
 pub(crate) struct ConditionalMinimum {
     pub(crate) value: f64,
@@ -27,13 +27,13 @@ pub(crate) struct ConditionalMinimum {
     effort: Effort,
 }
 
-/// The part of the profile likelihood of one data set that is known so far.
+/// The known conditional fits to one data set, which are points on its profile likelihood.
 pub(crate) struct Profile {
     pub(crate) data: Data,
     pub(crate) parameter: usize,
     /// The free fit, with its covariance.
     pub(crate) best: FitOutcome,
-    /// Conditional fits so far, in the order in which they were done.
+    /// Conditional fits made so far, in the order in which they were made.
     known: Vec<ConditionalMinimum>,
 }
 
@@ -42,30 +42,30 @@ impl Profile {
         Self { data, parameter, best, known: Vec::new() }
     }
 
-    /// Value of the parameter in the free fit.
+    /// Returns the value of the parameter in the free fit.
     pub(crate) fn best_value(&self) -> f64 {
         self.best.parameters.get(self.parameter).copied().unwrap_or(f64::NAN)
     }
 
-    /// The conditional fit at exactly this value, if it has been done.
+    /// Returns the conditional fit at exactly this value, if it has been made.
     pub(crate) fn at(&self, value: f64) -> Option<&ConditionalMinimum> {
         self.known.iter().find(|k| k.value == value)
     }
 
-    /// Every value with a conditional fit, ascending.
+    /// Returns every value with a conditional fit, in ascending order.
     pub(crate) fn values(&self) -> Vec<f64> {
         let mut values: Vec<f64> = self.known.iter().map(|k| k.value).collect();
         values.sort_by(f64::total_cmp);
         values
     }
 
-    /// Whether the conditional fit at `value` has been done with this effort.
+    /// Returns whether the conditional fit at `value` has been made with at least this effort.
     pub(crate) fn has(&self, value: f64, effort: Effort) -> bool {
         self.at(value).is_some_and(|known| known.effort >= effort)
     }
 
-    /// The conditional fit at `value` as tasks, of which the lowest result counts. It starts where an earlier one
-    /// of less effort ended.
+    /// Builds the tasks of the conditional fit at `value`; the lowest of their results counts. The first task
+    /// starts at the minimum already known at `value`, or else at the predicted point.
     pub(crate) fn tasks(&self, analysis: &Analysis<'_>, value: f64, effort: Effort) -> Vec<FitTask> {
         let start = match self.at(value) {
             Some(known) => known.fit.parameters.clone(),
@@ -75,12 +75,13 @@ impl Profile {
         let searched = effort == Effort::Report && analysis.is_middling();
         let mut request = self.request(analysis, value, start, search);
         if searched {
-            // Within all bounds, not as a neighbour of a known fit.
+            // Without the covariance of the free fit, because the search is not limited to its neighbourhood.
             request.metric = None;
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
         if searched {
-            // As a single fit would. A thorough search is never above the default one, with which it begins.
+            // The search of a single fit. A thorough search begins with the default one, so it never ends
+            // higher.
             let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
             let mut alone = FitRequest { search, ..analysis.base.clone() };
             alone.fixed.retain(|(i, _)| *i != self.parameter);
@@ -90,7 +91,7 @@ impl Profile {
         tasks
     }
 
-    /// The conditional fit at `value` from the minimum of a neighbour, as a task.
+    /// Builds the task of a conditional fit at `value` that descends from the minimum of a neighbour.
     pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
@@ -105,26 +106,27 @@ impl Profile {
         }
     }
 
-    /// The free fit from the conditional one at `value`, as a request.
+    /// Builds the request of a free fit that starts at the conditional minimum at `value`; `None` if that is
+    /// not known.
     pub(crate) fn release(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitRequest> {
         let start = Start::At(Arc::from(self.at(value)?.fit.parameters.as_slice()));
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
     }
 
-    /// Removes every conditional fit but those at the given values.
+    /// Removes every conditional fit except those at the given values.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional fit
-    /// below the free one shows a lower minimum; the caller decides what to do about it.
+    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional
+    /// fit below the free fit shows that a lower minimum exists; the caller handles that.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
             None => self.known.push(ConditionalMinimum { value, fit: fit.clone(), effort }),
             Some(known) => {
                 known.effort = known.effort.max(effort);
-                // Of two equal minima the one with a certificate.
+                // Of two equal minima, the one with a certificate is kept.
                 let lower = fit.nll < known.fit.nll && (fit.converged() || !known.fit.converged());
                 let certified =
                     fit.converged() && !known.fit.converged() && fit.nll <= known.fit.nll + CERTIFIED;
@@ -132,7 +134,8 @@ impl Profile {
                 if lower || certified || deeper {
                     known.fit = fit.clone();
                 } else {
-                    // Not every way to a minimum looks at directions in which it is flat.
+                    // Only some fits to the same minimum examine its flat directions; what they found is
+                    // added.
                     let flat = fit.inactive.iter().filter(|entry| entry.1 == Inactive::Flat);
                     let new = flat.filter(|entry| known.fit.inactive.iter().all(|old| old.0 != entry.0));
                     let new: Vec<(usize, Inactive)> = new.copied().collect();
@@ -142,18 +145,19 @@ impl Profile {
         }
     }
 
-    /// Twice the rise of `-ln L` above the free fit at a value already known; never negative.
+    /// Returns twice the rise of `-ln L` above the free fit at a value with a known fit; never negative.
     pub(crate) fn rise(&self, value: f64) -> Option<f64> {
         self.at(value).map(|k| (2.0 * (k.fit.nll - self.best.nll)).max(0.0))
     }
 
-    /// A start point: along the parabola, line or covariance through the nearest known fits.
+    /// Predicts the minimum at `value`: on the parabola or line through the nearest known fits, or else along
+    /// the covariance of the free fit.
     fn predict(&self, analysis: &Analysis<'_>, value: f64) -> Vec<f64> {
         let mut near: Vec<Node<'_>> =
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
         near.push((self.best_value(), &self.best.parameters));
         near.sort_by(|a, b| (a.0 - value).abs().total_cmp(&(b.0 - value).abs()));
-        // Points that nearly coincide do not determine the direction between them.
+        // Points that nearly coincide do not determine the slope between them.
         let mut apart: Vec<Node<'_>> = Vec::with_capacity(NODES);
         for node in near {
             let reach = SPACING * (node.0 - value).abs();
@@ -162,7 +166,8 @@ impl Profile {
             }
         }
         let near = apart;
-        // The covariance gives the slope at the best fit, which is better than two points far away.
+        // The covariance gives the slope at the best fit, which is more accurate than that through two
+        // distant points.
         let covariance = self.best.covariance.is_some();
         let enough = if covariance { near.len() >= 3 } else { near.len() >= 2 };
         let Some(nodes) = enough.then(|| nodes(&near, value)).flatten() else {
@@ -181,20 +186,22 @@ impl Profile {
     }
 }
 
-/// How much higher, in `-ln L`, a minimum with a certificate may lie than a point without one.
+/// Largest amount in `-ln L` by which a minimum with a certificate may lie above a point without one and
+/// still replace it.
 const CERTIFIED: f64 = 1e-8;
 
-/// A point of the profile with its value of the parameter, or with its weight in an interpolation.
+/// The parameters of a fit, with its value of the profiled parameter or with its weight in an interpolation.
 type Node<'a> = (f64, &'a [f64]);
 
-/// Points of an interpolation.
+/// Largest number of points of an interpolation.
 const NODES: usize = 3;
 
-/// How far apart two of them must be, relative to the distance to the farther one.
+/// Smallest distance between two points of an interpolation, relative to the distance between the farther one
+/// and the value of interest.
 const SPACING: f64 = 0.05;
 
-/// Lagrange weights of the three (or two) nearest points; `None` where they lie too far away to be
-/// extrapolated.
+/// Computes the Lagrange weights of the nearest two or three points; `None` if `value` lies too far outside
+/// them to extrapolate.
 fn nodes<'a>(near: &[Node<'a>], value: f64) -> Option<Vec<Node<'a>>> {
     let chosen: Vec<&Node<'_>> = near.iter().take(NODES).collect();
     let (low, high) =

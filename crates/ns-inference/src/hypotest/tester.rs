@@ -1,5 +1,6 @@
-//! The fits behind every test of a hypothesis: the free fit, the background-only fit and the Asimov
-//! set are made once; each tested value then takes one conditional fit of either data set.
+//! The fits behind every hypothesis test. The free fit, the conditional fit at the Asimov value and the
+//! Asimov set are made once. Each tested value then takes one conditional fit to the observed data and one to
+//! the Asimov set.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -10,48 +11,50 @@ use crate::analysis::{Analysis, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::{InferenceError, lowest};
 
-/// Everything that does not depend on the tested value.
+/// The fits of an analysis that tests one or many values of the parameter of interest, with the warnings
+/// about them.
 pub(crate) struct Tester<'a> {
     pub(crate) analysis: Analysis<'a>,
     pub(crate) statistic: TestStatistic,
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
-    /// Why there is no Asimov set; `asimov` is not used then.
+    /// The reason why there is no Asimov set; `asimov` is not used then.
     pub(super) without_asimov: Option<String>,
-    /// `-ln L` of the conditional fit at which the Asimov set was made.
+    /// `-ln L` of the lowest fit at the Asimov value when the Asimov set was generated.
     pub(super) made_at: f64,
-    /// Fits still to come when the tester was made, about.
+    /// Estimated number of fits to come after [`Self::new`].
     pub(super) further: usize,
     /// Warnings about the result.
     pub(crate) notes: Vec<String>,
     /// Whether every fit that the results depend on reached its certificate.
     pub(crate) converged: bool,
-    /// Different values tested so far.
+    /// Number of different values tested so far, counted by the fits to the Asimov set.
     pub(crate) n_evaluations: usize,
-    /// How often a minimum lower than a known one was found; other results may then have changed.
+    /// Number of times that a fit found a minimum lower than a known one. Results from before may then be
+    /// outdated.
     pub(crate) n_lowered: usize,
 }
 
-/// The test statistics at one value.
+/// The test statistics of the observed data (`q`) and of the Asimov set at one tested value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tested {
     pub(crate) value: f64,
     pub(crate) q: f64,
     pub(crate) q_asimov: f64,
-    /// Both conditional fits reached their certificates.
+    /// True if the conditional fits behind these numbers converged.
     pub(crate) converged: bool,
 }
 
-/// How often a lower minimum may restart a comparison.
+/// Largest number of times that a test is repeated because a fit found a lower minimum.
 const MOST_RENEWALS: usize = 3;
 
 impl<'a> Tester<'a> {
-    /// Makes the free fit, the fit at the Asimov value (0; 1 for q0) and the Asimov set from it.
+    /// Makes the free fit, the conditional fit at the Asimov value (0; 1 for q0) and from it the Asimov set.
     ///
     /// # Errors
-    /// If the model has no parameter of interest or holds it fixed, if a fit has no finite
-    /// likelihood anywhere, if the device fails, or if the caller stopped the work.
+    /// If the model has no parameter of interest or fixes it, if the likelihood of a fit is not finite
+    /// anywhere, if the device fails, or if the caller stopped the work.
     pub(crate) fn new(
         mut analysis: Analysis<'a>,
         statistic: TestStatistic,
@@ -124,23 +127,23 @@ impl<'a> Tester<'a> {
         Ok(tester)
     }
 
-    /// Name of the parameter of interest.
+    /// Returns the name of the parameter of interest.
     pub(crate) fn name(&self) -> &str {
         self.analysis.model.parameters.get(self.poi).map_or("the parameter of interest", |p| p.name.as_str())
     }
 
-    /// Bounds of the parameter of interest.
+    /// Returns the bounds of the parameter of interest.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         self.analysis.model.parameters.get(self.poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds)
     }
 
-    /// Best-fit value of the parameter of interest.
+    /// Returns the best-fit value of the parameter of interest.
     pub(crate) fn best_value(&self) -> f64 {
         self.observed.best_value()
     }
 
-    /// Tests several values in one batch. The Asimov fits alone where `observed` is false. `Err` per value
-    /// where a fit has no finite likelihood, with the reason.
+    /// Tests several values in one batch. If `observed` is false, only the fits to the Asimov set are made.
+    /// An entry is `Err` with the reason if the likelihood of a fit at that value is not finite anywhere.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -151,7 +154,7 @@ impl<'a> Tester<'a> {
         effort: Effort,
     ) -> Result<Vec<Result<Tested, String>>, InferenceError> {
         let mut failures: Vec<(f64, String)> = Vec::new();
-        // A lower minimum of the observed data at the Asimov value changes the Asimov set.
+        // If the fit to the observed data at the Asimov value finds a lower minimum, the Asimov set changes.
         for _ in 0..MOST_RENEWALS {
             let made_at = self.made_at;
             failures = self.fit_values(values, observed, effort)?;
@@ -174,10 +177,11 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Tests one value for a result that is reported: its fits make searches, and are compared with their neighbours.
+    /// Tests one value for a result that is reported. Its fits make searches and, in small models, are
+    /// compared with the fits at neighbouring values.
     ///
     /// # Errors
-    /// As [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
+    /// As [`Self::test`]; [`InferenceError::FitFailed`] if the likelihood of a fit is not finite anywhere.
     pub(crate) fn report(&mut self, value: f64) -> Result<Tested, InferenceError> {
         let mut tested = self.test(&[value], true, Effort::Report)?.pop();
         if self.analysis.is_small() {
@@ -195,7 +199,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Does the fits at `values` that have not been done with as much effort; why some have no result.
+    /// Makes the fits at `values` that have not been made with at least this effort. Returns the values
+    /// without a result, each with the reason.
     fn fit_values(
         &mut self,
         values: &[f64],
@@ -203,7 +208,8 @@ impl<'a> Tester<'a> {
         effort: Effort,
     ) -> Result<Vec<(f64, String)>, InferenceError> {
         let mut tasks: Vec<FitTask> = Vec::new();
-        // Whether it is a fit of the Asimov set, its value, and `-ln L` so far.
+        // For each task: whether it fits the Asimov set, the tested value, and the lowest `-ln L` known
+        // before.
         let mut places: Vec<(bool, f64, Option<f64>)> = Vec::new();
         for &value in values {
             for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
@@ -256,7 +262,8 @@ impl<'a> Tester<'a> {
         Ok(failures)
     }
 
-    /// Why a value has no result, or a note if it is not needed for one.
+    /// Returns the value with the reason why it has no result. For q0 a failed fit to the Asimov set only
+    /// adds a warning, because the observed result does not need that fit.
     fn failed(&mut self, is_asimov: bool, value: f64, failure: &FitFailure) -> Option<(f64, String)> {
         let why = diagnosis::failure(self.analysis.model, failure);
         let name = self.name().to_owned();
@@ -277,14 +284,15 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Removes fits at other values than these, because they made no search.
+    /// Removes all conditional fits except those at `values` and at the Asimov value, because they made no
+    /// search.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
         self.asimov.keep(&kept);
     }
 
-    /// The statistics at a value that has been tested.
+    /// Returns the statistics at a value that has been tested; `None` if it has not.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;
         if observed {
@@ -293,7 +301,7 @@ impl<'a> Tester<'a> {
         Some(self.tested(value, observed))
     }
 
-    /// The statistics at a value whose fits are known.
+    /// Computes the statistics at a value whose fits are known.
     fn tested(&self, value: f64, observed: bool) -> Tested {
         let converged = [(&self.asimov, self.statistic != TestStatistic::Q0), (&self.observed, observed)]
             .iter()
@@ -301,8 +309,8 @@ impl<'a> Tester<'a> {
         let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
-        // The difference of two equal likelihoods is rounding, which an Asimov statistic of 0 would turn into the p-values of a
-        // signal.
+        // The difference of two equal likelihoods is rounding. With an Asimov statistic of 0 it would give
+        // p-values that indicate a signal.
         if q_asimov <= power::rounding(self.asimov.best.nll) {
             q_asimov = 0.0;
             if q <= power::indistinct(self.observed.best.nll) {
@@ -312,19 +320,21 @@ impl<'a> Tester<'a> {
         Tested { value, q, q_asimov, converged }
     }
 
-    /// The one-sided statistic: 0 where the best fit lies on the other side of the tested value, or on it.
+    /// Computes the one-sided statistic. It is 0 if the best fit equals the tested value or lies above it
+    /// (below it for q0).
     fn one_sided(&self, profile: &Profile, value: f64) -> f64 {
         let best = profile.best_value();
         let zero = match self.statistic {
             TestStatistic::Q0 => best < value,
             TestStatistic::Q | TestStatistic::Qtilde => best > value,
         };
-        // Where the best fit is the tested value (both at a bound) the two fits are one, and the difference of
-        // their likelihoods is rounding, which the p-values of an Asimov statistic of 0 would take for a signal.
+        // If the best fit equals the tested value (both at a bound), the two fits are the same and the
+        // difference of their likelihoods is rounding. With an Asimov statistic of 0 it would give p-values
+        // that indicate a signal.
         if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
-    /// Warns that a value lies outside the bounds of the parameter of interest.
+    /// Adds a warning if a value lies outside the bounds of the parameter of interest.
     pub(crate) fn note_outside(&mut self, value: f64) {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -335,7 +345,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Restarts the free fit where a conditional one inside the bounds fell below it.
+    /// Restarts the free fit from the conditional fit at `value` if that lies below the free fit, inside the
+    /// bounds.
     pub(super) fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -363,7 +374,8 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether a fit that the results depend on converged, and adds a warning if it did not.
+    /// Records whether a fit on which the results depend converged. Adds a warning if it did not, or if it
+    /// leaves bins without expected events.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;
@@ -376,7 +388,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Records whether both conditional fits at a value converged.
+    /// Records whether both conditional fits at a value converged, with warnings as in [`Self::judge`].
     pub(crate) fn judge_at(&mut self, value: f64) {
         let name = self.name().to_owned();
         let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());
@@ -389,7 +401,8 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// The free fit. In a small model it also makes a thorough search.
+/// Makes the free fit. In a small model it also makes a thorough search, and searches from the opposite
+/// bounds.
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
@@ -410,7 +423,8 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
     Ok(best)
 }
 
-/// The lower of two minima of the same fit; of two equal ones the first, unless only the other has a certificate.
+/// Returns the lower of two minima of the same fit. Of two equal ones it returns the first, unless only the
+/// second has a certificate.
 fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
     let lower = 2.0 * (fit.nll - other.nll) > lowest::tolerance(fit.nll) || !fit.converged();
     if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit }
