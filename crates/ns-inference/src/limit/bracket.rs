@@ -1,63 +1,66 @@
 //! Finds a root of a decreasing function, one value at a time.
 //!
-//! The caller evaluates the function, so that many searches can share one batch of fits. The method is Chandrupatla's
-//! (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation where the last three points
-//! allow it, bisection elsewhere. Finding a first bracket is part of the search, and a value that
-//! cannot be evaluated closes it from above; there is no input on which the search fails to end.
+//! The caller evaluates the function, so that many searches can share one batch of fits. The method is
+//! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points
+//! allow it, bisection otherwise. The search also finds its first bracket. A point at which the function
+//! cannot be evaluated closes the bracket from above. The search ends for every input.
 
-/// Evaluations before the search gives up.
+/// Largest number of evaluations of one search.
 const MOST_EVALUATIONS: usize = 100;
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum End {
-    /// The root.
+    /// The search found the root, at this point.
     Found(f64),
     /// The function is still positive at the upper end of the range.
     NotCrossed {
-        /// The upper end.
+        /// Upper end of the range.
         upper: f64,
     },
-    /// The function is not positive anywhere in the range.
+    /// The function is not positive at the lower end of the range, so it is nowhere positive.
     Below {
-        /// The lower end.
+        /// Lower end of the range.
         low: f64,
     },
-    /// The evaluations ran out; the function is positive up to here.
+    /// The search used up its evaluations; the function is positive up to `below`.
     Exhausted {
-        /// The largest value evaluated.
+        /// Largest point at which the function was evaluated.
         below: f64,
     },
-    /// The function is positive up to here, and cannot be evaluated beyond.
+    /// The function is positive up to `below`, and cannot be evaluated beyond that point.
     Wall {
-        /// The largest value that could be evaluated.
+        /// Largest point at which the function could be evaluated.
         below: f64,
     },
 }
 
-/// One search. `Some(f)` values are finite; `None` stands for a point that cannot be evaluated.
+/// The state of one search. Function values `Some(f)` are finite; `None` stands for a point at which the
+/// function cannot be evaluated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bracket {
-    /// Positive side: the largest point known to lie below the root, and its value.
+    /// Largest point known to lie below the root, and the positive value there.
     low: (f64, f64),
-    /// The smallest point known to lie above the root; its value, unless it cannot be evaluated.
+    /// Smallest point known to lie above the root, and the value there; `None` for a value that cannot be
+    /// evaluated.
     high: Option<(f64, Option<f64>)>,
-    /// The point that left the bracket last.
+    /// The end of the bracket that the last evaluated point replaced, and the value there.
     third: Option<(f64, f64)>,
-    /// Where the search began.
+    /// Lower end of the range, where the search began.
     start: f64,
     upper: f64,
-    /// The length scale, which is also the first step.
+    /// Length scale of the search: the distance from `start` to the guess of the root, or 1 without a guess.
     scale: f64,
     next: f64,
-    /// Largest accepted `|f|`.
+    /// Largest `|f|` at which a point counts as the root.
     tolerance: f64,
     evaluations: usize,
     end: Option<End>,
 }
 
 impl Bracket {
-    /// A search above `low`, where the function is known to be `value`, and not beyond `upper`.
+    /// Starts a search for a root above `low`, where the function is `value`, and not above `upper`. It
+    /// begins at `guess` if that is finite and above `low`.
     pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
         let mut search = Self {
             low: (low, value),
@@ -81,25 +84,25 @@ impl Bracket {
         search
     }
 
-    /// The point to evaluate next, while the search goes on.
+    /// Returns the point to evaluate next; `None` once the search has ended.
     pub(crate) fn next(&self) -> Option<f64> {
         self.end.is_none().then_some(self.next)
     }
 
-    /// Where it began.
+    /// Returns the lower end of the range, where the search began.
     pub(crate) fn start(&self) -> f64 {
         self.start
     }
 
-    /// How it ended.
+    /// Returns how the search ended; `None` while it goes on.
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// A step beyond the largest point known to lie below the root.
+    /// Proposes a point above the largest point known to lie below the root.
     fn further(&self) -> f64 {
         let step = match self.third {
-            // Along the secant, and a little beyond it.
+            // The root of the secant, and a little beyond it.
             Some((x, f)) if f > self.low.1 && x < self.low.0 => {
                 let slope = (self.low.1 - f) / (self.low.0 - x);
                 (-1.05 * self.low.1 / slope).min(8.0 * (self.low.0 - x))
@@ -111,7 +114,7 @@ impl Bracket {
         if next.is_finite() && next > self.low.0 { next.min(self.upper) } else { self.upper.min(f64::MAX) }
     }
 
-    /// Takes the value at [`Self::next`].
+    /// Takes the value of the function at [`Self::next`], or `None` if it cannot be evaluated there.
     pub(crate) fn accept(&mut self, value: Option<f64>) {
         let x = self.next;
         self.evaluations += 1;
@@ -146,7 +149,8 @@ impl Bracket {
                 let narrow = high - low <= 4.0 * f64::EPSILON * (low.abs() + high.abs());
                 match value {
                     Some(_) if narrow || self.evaluations >= MOST_EVALUATIONS => {
-                        // The function jumps here, or is as exact as numbers are.
+                        // The function jumps here, or the bracket is as narrow as floating-point numbers
+                        // allow.
                         Some(End::Found(low))
                     }
                     None if high - low <= 1e-6 * (low.abs() + high.abs()).max(self.scale)

@@ -1,9 +1,10 @@
 //! CLs upper limit on the parameter of interest, observed and expected.
 //!
-//! An expected limit needs no CLs at all: the Asimov statistic at which the CLs of an n-sigma outcome
-//! equals `1 - cl` has a closed form, so all five are crossings of one nearly straight function, the
-//! root of the Asimov statistic. The observed limit is a crossing of CLs itself. All six are searched
-//! together, each round one batch of fits.
+//! An expected limit needs no computation of CLs: the Asimov statistic at which the CLs of an n-sigma outcome
+//! equals `1 - cl` has a closed form. So the five expected limits are points at which the root of the Asimov
+//! statistic, a nearly linear function, reaches known levels. The observed limit is the point at which CLs
+//! itself reaches its level. All six searches run together, and each round is one batch of fits for the
+//! observed limit and one for the expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -25,25 +26,26 @@ use crate::hypotest::tester::{Tested, Tester};
 use bracket::{Bracket, End};
 use result::{jump, name_result};
 
-/// Largest accepted difference of a search function from its level: CLs is then exact to 1e-9.
+/// Largest difference from 0 at which a search function counts as 0. CLs is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
-/// Most runs of all searches. They are repeated if a lower minimum was found, then with a search in every fit.
+/// Largest number of times that all searches are run. They are repeated if a fit found a lower minimum.
 const MOST_ATTEMPTS: usize = 8;
 
-/// One limit that is searched.
+/// The search for one limit.
 struct LimitSearch {
-    /// `None`: the observed one.
+    /// Standard deviations of an expected limit as in [`EXPECTED_SIGMAS`]; `None` for the observed limit.
     n_sigma: Option<f64>,
     search: Bracket,
 }
 
-/// What a search function is at a tested value: positive below the limit, nearly straight.
+/// Computes the search function of a limit at a tested value: positive below the limit, 0 at the limit, and
+/// nearly linear.
 fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tested) -> Option<f64> {
     match wanted {
         Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
         None => {
-            // CLs falls about as a Gaussian: this root is nearly a straight line.
+            // CLs falls approximately like a Gaussian, so this root is nearly linear.
             let ln_cls = asymptotic::ln_cls(statistic, tested.q, tested.q_asimov);
             Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * ln_cls).max(0.0).sqrt())
         }
@@ -54,8 +56,8 @@ fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tes
 /// `1 - cl`.
 ///
 /// # Errors
-/// If the model has no parameter of interest or holds it fixed, for a confidence level outside
-/// (0.5, 1) or the statistic q0, if a first fit has no finite likelihood, or if the device fails.
+/// If the model has no parameter of interest or fixes it, for a confidence level outside (0.5, 1) or the
+/// statistic q0, if the likelihood of one of the first fits is not finite anywhere, or if the device fails.
 pub fn upper_limit(
     model: &Model,
     session: &dyn Session,
@@ -72,8 +74,9 @@ pub fn upper_limit(
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    // In the smallest models every intermediate fit makes a search. In others the steps start from their neighbours' minima, as long
-    // as these are consistent, and only the fits at the limits make a search.
+    // In the smallest models every intermediate fit makes a search. In others each step descends from the
+    // minima of its neighbours as long as these are consistent, and only the fits at the limits make a
+    // search.
     let mut effort = if tester.analysis.is_tiny() { Effort::Search } else { Effort::Follow };
     let mut searches = open(&tester, options, alpha);
     let mut scan = None;
@@ -89,7 +92,7 @@ pub fn upper_limit(
         if interrupted || tester.n_lowered == lowered || attempt == MOST_ATTEMPTS {
             break;
         }
-        // The earlier values were measured from another minimum.
+        // The values of the earlier searches were relative to another minimum.
         searches = open(&tester, options, alpha);
     }
     if scan.as_ref().is_some_and(|scan: &LimitScan| scan.interrupted) {
@@ -98,8 +101,9 @@ pub fn upper_limit(
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
-/// Finds the limits and checks them: with searches at the values found, by comparing neighbours where
-/// that is cheap or something is odd, and the grid. Where anything turns out lower, the caller begins again.
+/// Finds the limits and checks them: by searches at the values found, and by comparing neighbouring fits if
+/// that is cheap or a result is suspicious. Then it computes CLs along the grid. It returns early if a fit
+/// found a lower minimum; the caller then repeats the searches.
 fn settle(
     tester: &mut Tester<'_>,
     searches: &mut [LimitSearch],
@@ -119,7 +123,7 @@ fn settle(
         for observed in [true, false] {
             let ends = searches.iter().filter(|s| s.n_sigma.is_none() == observed);
             let values: Vec<f64> = ends.filter_map(|s| reported(s.search.end()?)).collect();
-            // Without a result there is nothing more to find out.
+            // The returned statistics are not needed: the fits themselves enter the known profiles.
             tester.test(&values, observed, Effort::Report)?;
             found.extend(values);
         }
@@ -153,7 +157,7 @@ fn settle(
     Ok(())
 }
 
-/// The value at which a search ended, if a result or a warning depends on the fits there.
+/// Returns the value at which a search ended, if a limit or a warning depends on the fits at that value.
 fn reported(end: End) -> Option<f64> {
     match end {
         End::Found(value) | End::NotCrossed { upper: value } => Some(value),
@@ -161,7 +165,7 @@ fn reported(end: End) -> Option<f64> {
     }
 }
 
-/// Runs the searches to their ends; each round asks every open one for a value.
+/// Runs the searches until they end. In each round every search that has not ended proposes a value to test.
 ///
 /// # Errors
 /// If the device fails or the caller stopped the work.
@@ -201,7 +205,7 @@ fn follow(
     }
 }
 
-/// Opens the searches that are wanted.
+/// Starts the searches for the limits that were asked for.
 fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSearch> {
     let (_, upper) = tester.bounds();
     let asimov = tester.asimov.best_value();
@@ -223,8 +227,9 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSea
         }
     }
     if !options.expected_only {
-        // At a best fit above the Asimov value the statistic is 0 and CLs at least 0.5. Otherwise CLs starts
-        // from its limit at the Asimov value, which a deep deficit can push below any level.
+        // If the best fit lies above the Asimov value, the statistic is 0 there and CLs at least 0.5.
+        // Otherwise the search starts with the limit of CLs at the Asimov value, which a deep deficit of the
+        // data can push below any level.
         let best = tester.best_value();
         let low = best.max(asimov);
         let ln_start = if best > asimov {

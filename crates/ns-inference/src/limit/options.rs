@@ -10,21 +10,21 @@ use crate::{FitOptions, options};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LimitOptions {
-    /// Data, fixed parameters, start and search of all fits.
+    /// Data, fixed parameters, start point and search effort of all fits.
     pub fit: FitOptions,
-    /// q or qtilde.
+    /// The test statistic: q or qtilde.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
     /// Confidence level.
     pub cl: f64,
-    /// Leave out the observed limit.
+    /// True to leave out the observed limit.
     pub expected_only: bool,
-    /// Leave out the expected limits.
+    /// True to leave out the expected limits.
     pub observed_only: bool,
-    /// Values at which CLs is wanted besides, for a picture.
+    /// Values of the parameter of interest at which CLs is computed in addition, for a plot.
     pub scan: Vec<f64>,
-    /// With an empty `scan`: how many values to choose once the limits are known, from 0 (or the lower
-    /// bound, if that is higher) to a quarter beyond the largest limit.
+    /// Number of values at which CLs is computed if `scan` is empty. They are chosen once the limits are
+    /// known, from 0 (or the lower bound, if that is higher) to a quarter beyond the largest limit.
     pub auto_scan: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The result of an upper limit, with reasons for missing numbers.
+//! Builds the result of an upper limit, with the reasons for missing numbers.
 
 use serde::Serialize;
 
@@ -9,10 +9,10 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
 use crate::present::significant;
 
-/// A larger difference of CLs at a limit from `1 - cl` gives a warning.
+/// Largest difference between CLs at a limit and `1 - cl` that gives no warning.
 const JUMP: f64 = 1e-7;
 
-/// CLs at the limits found: each should be `1 - cl`.
+/// CLs at the limits found; each value should be `1 - cl`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ClsAtLimit {
@@ -22,7 +22,7 @@ pub struct ClsAtLimit {
     pub expected: Vec<Option<f64>>,
 }
 
-/// The result of a limit. Serialises to the JSON of `nextstat upper-limit`.
+/// The result of an upper limit. Serialises to the JSON of `nextstat upper-limit`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LimitResult {
@@ -30,32 +30,32 @@ pub struct LimitResult {
     pub param: String,
     /// Confidence level.
     pub cl: f64,
-    /// Name of the statistic.
+    /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// The observed limit; `None` if CLs is not crossed, or was not asked for.
+    /// The observed limit; `None` if CLs does not cross `1 - cl`, or if it was not asked for.
     pub observed: Option<f64>,
-    /// Limits expected for background alone, at -2 to +2 standard deviations.
+    /// Limits expected under the background-only hypothesis, at -2 to +2 standard deviations.
     pub expected: Vec<Option<f64>>,
-    /// Standard deviations that the five expected values belong to.
+    /// Numbers of standard deviations to which the five expected limits belong.
     pub nsigma_order: NsigmaOrder,
     /// CLs at these limits.
     pub cls_at_limit: ClsAtLimit,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// Values of the parameter at which fits were made.
+    /// Number of values of the parameter of interest that were tested.
     pub n_evaluations: usize,
-    /// CLs along a grid, if asked for.
+    /// CLs along a grid of values; `None` if not asked for.
     pub scan: Option<LimitScan>,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; what is missing was not computed.
+    /// True if the caller stopped the work; results that are missing were then not computed.
     #[serde(skip)]
     pub interrupted: bool,
 }
 
-/// CLs at the value where a search ended.
+/// Returns CLs at the limit that a search found; `None` if it found none.
 fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> Option<f64> {
     let Some(End::Found(value)) = wanted.search.end() else { return None };
     let tested = tester.known(value, wanted.n_sigma.is_none())?;
@@ -65,7 +65,8 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Limit and CLs of a search that ended where CLs is not `1 - cl`.
+/// Returns the limit that a search found and CLs there, if CLs differs from `alpha` because it jumps across
+/// that level.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,
@@ -77,7 +78,7 @@ pub(super) fn jump(
     ((cls - alpha).abs() > JUMP).then_some((value, cls))
 }
 
-/// Builds the result, with reasons for missing numbers.
+/// Builds the result of an upper limit, with the reasons for missing numbers.
 pub(super) fn name_result(
     mut tester: Tester<'_>,
     options: &LimitOptions,
@@ -183,7 +184,7 @@ pub(super) fn name_result(
     }
 }
 
-/// Notes without repetitions: the work may have been done more than once.
+/// Removes repeated warnings, which arise when the searches are repeated.
 fn once(notes: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for note in notes {

@@ -1,4 +1,4 @@
-//! CLs along a grid of values, for the picture of a limit.
+//! Computes CLs along a grid of values, for the plot of a limit.
 
 use serde::Serialize;
 
@@ -13,30 +13,32 @@ use crate::hypotest::tester::Tester;
 /// Number of values that are tested between two checks of the cancel flag.
 const CHUNK: usize = 8;
 
-/// CLs along a grid. A point whose fits failed is `None` everywhere.
+/// CLs along a grid of values. A point at which a fit failed is `None` in all lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct LimitScan {
     /// Tested values.
     pub mu_values: Vec<f64>,
-    /// Observed CLs.
+    /// Observed CLs at each tested value.
     pub observed: Vec<Option<f64>>,
-    /// CLs expected at -2 to +2 standard deviations, five lists along the grid.
+    /// CLs expected at -2 to +2 standard deviations: five lists, each with one entry per tested value.
     pub expected: Vec<Vec<Option<f64>>>,
-    /// Standard deviations that the five lists belong to.
+    /// Numbers of standard deviations to which the five lists belong.
     pub nsigma_order: NsigmaOrder,
-    /// True if the caller stopped the work.
+    /// True if the caller stopped the work before all points were tested.
     #[serde(skip)]
     pub interrupted: bool,
 }
 
-/// How far beyond the largest limit the chosen values go.
+/// Length of an automatic grid, relative to the distance from its start to the largest limit.
 const BEYOND: f64 = 1.25;
 
-/// Uncertainties above the Asimov value where no limit says how far to go.
+/// Number of uncertainties from the larger best fit, of the data or of the Asimov set, to the end of an
+/// automatic grid if no limit was found.
 const WITHOUT_LIMIT: f64 = 5.0;
 
-/// Equidistant values that cover the limits found, from 0 or the lower bound above it, within the bounds.
+/// Returns equidistant values within the bounds that cover the limits found. They start at 0, or at the lower
+/// bound if that is higher.
 pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize) -> Vec<f64> {
     let (lower, upper) = tester.bounds();
     let start = lower.max(0.0);
@@ -61,7 +63,7 @@ pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize
     (0..points).map(value).collect()
 }
 
-/// Tests every value of the grid.
+/// Tests every value of the grid. If the caller stops the work, the result has the points tested by then.
 ///
 /// # Errors
 /// If the device fails.
