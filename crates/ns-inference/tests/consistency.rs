@@ -10,8 +10,8 @@ use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Models that every run of the tests looks at, about nine minutes of two CPUs; the example `check_consistency` takes
-/// more.
+/// Number of models that every run of the test checks, in about nine minutes on two CPUs. The example
+/// `check_consistency` can check more.
 const MODELS: u64 = 2000;
 
 #[test]
@@ -30,13 +30,14 @@ fn analyses_of_random_models_are_consistent() {
     assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// What a report says of properties that begin with a word.
+/// Describes the violations in a report of the properties that begin with `word`.
 fn lines(index: u64, report: &Report, word: &str) -> Vec<String> {
     let wanted = report.violations.iter().filter(|violation| violation.property.starts_with(word));
     wanted.map(|violation| format!("model {index}: {}: {}", violation.property, violation.numbers)).collect()
 }
 
-/// Models on which something else than the lowest minimum was followed once.
+/// Asserts the properties that begin with `word` for models on which an analysis once followed a minimum that
+/// was not the lowest.
 fn hold(word: &str, models: &[u64]) {
     hold_at(Depth::Whole, word, models);
 }
@@ -83,7 +84,8 @@ fn every_missing_limit_has_a_reason_of_its_own() {
     hold("limit", &[12073, 15708]);
 }
 
-/// Models of 54 to 69 parameters, whose Asimov set or whose fits of it once were those of a higher minimum.
+/// Models with 54 to 69 parameters whose Asimov set, or whose fits to that set, once belonged to a higher
+/// minimum.
 #[test]
 fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
     let known = [
@@ -103,7 +105,8 @@ fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
 
 #[test]
 fn variations_with_negative_expected_yields_do_not_move_a_ranking() {
-    // Scans of this model set it aside.
+    // In the scans of this model a minimum has a negative expected yield, so its other properties are not
+    // checked.
     hold_at(Depth::Part, "ranking", &[890]);
 }
 

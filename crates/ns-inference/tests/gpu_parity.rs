@@ -1,7 +1,7 @@
-//! A CUDA device against the CPU: the parity contract on the published workspaces.
+//! Compares a CUDA device with the CPU by the parity contract, on the published workspaces.
 //!
-//! `NEXTSTAT_REFERENCE_DIR=... cargo test -p ns-inference --features cuda --release --test gpu_parity`. Without a
-//! device, or without the workspaces, every test says so and ends.
+//! `NEXTSTAT_REFERENCE_DIR=... cargo test -p ns-inference --features cuda --release --test gpu_parity` runs
+//! them. Without a device, or without the workspaces, every test prints the reason and ends.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,26 +20,31 @@ use gpu::{
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
-/// The most toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`: for tools that slow everything down.
+/// Returns the largest number of toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`, for tools that slow down
+/// every test.
 fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
 
-/// So many toys, or fewer if that is asked for.
+/// Returns `n`, or the largest number of toys if that is smaller.
 fn at_most(n: u64) -> u64 {
     most_toys().map_or(n, |most| n.min(most.max(1)))
 }
 
-/// Models of a measurement's size.
+/// Models of the size of a real measurement.
 const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
 
 /// Models with hundreds of kinks under piecewise interpolation.
 const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 
-/// Toys per hypothesis of the large models, and of all nine in both settings; of these few on the CPU.
+/// Toys per hypothesis of the large models.
 const TOYS: u64 = 5_000;
+/// Toys per hypothesis of each of the nine models in both interpolation settings.
 const TOYS_OF_EACH: u64 = 300;
+/// Toys per hypothesis of each of these models if the kernels run on the CPU.
 const TOYS_ON_HOST: u64 = 20;
+/// Toys per hypothesis of each of these models if the kernels run on the CPU and the interpolation is
+/// piecewise.
 const TOYS_ON_HOST_BETWEEN_KINKS: u64 = 4;
 
 #[test]
@@ -96,7 +101,7 @@ fn minima_and_covariances() {
             let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
             let what = format!("{name}, {codes}");
             fits::compare(&what, &model, &cpu, gpu.as_ref(), Search::Standard);
-            // A descent alone ends in one of many minima where the likelihood has kinks.
+            // If the likelihood has kinks, a single descent ends in one of many minima.
             if codes == Interpolation::SMOOTH {
                 fits::compare(&format!("{what}, one descent"), &model, &cpu, gpu.as_ref(), Search::Local);
             }
@@ -110,7 +115,7 @@ fn impacts_and_the_top_ten() {
         return;
     }
     for codes in CODES {
-        // Hundreds of searches between kinks take the CPU minutes, and a GPU under a sanitizer.
+        // Hundreds of searches between kinks take minutes on the CPU, or on a GPU under a sanitizer.
         let slow = on_host() || most_toys().is_some();
         let long = |name: &&str| slow && codes == Interpolation::PIECEWISE && MANY_KINKS.contains(name);
         let (left, names): (Vec<_>, Vec<_>) = WORKSPACES.into_iter().partition(long);
@@ -124,13 +129,14 @@ fn impacts_and_the_top_ten() {
     }
 }
 
-/// Runs toys on both and adds up how they compare.
+/// Runs toys on the CPU and on a GPU, and counts how many agree.
 fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f64) -> Agreement {
     let mut all = Agreement::default();
     for (name, model) in models(names, codes) {
         let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
         let plan = toys::prepare(&model, &cpu, n);
-        // Shards of one run may be made on both.
+        // One device may run some shards of a run and another device the others, so both must prepare the
+        // same run.
         assert_eq!(plan.header(), toys::prepare(&model, gpu.as_ref(), n).header(), "{name}, {codes}");
         let here = toys::run(&plan, &model, &cpu, n, None);
         let there = toys::run(&plan, &model, gpu.as_ref(), n, None);
@@ -145,7 +151,7 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
     all
 }
 
-/// Asserts that as many toys agree as the contract says; one may always differ.
+/// Asserts that the fraction of toys that agree is at least `fraction`; one toy may always differ.
 fn assert_agreement(all: &Agreement, fraction: f64) {
     let allowed = (1.0 - fraction) * all.compared as f64;
     assert!((all.exceptions + all.lost) as f64 <= allowed.max(1.0), "{all:?}");
@@ -181,7 +187,7 @@ fn batches_change_no_bit() {
         let (n, few) = (at_most(2_000), at_most(50));
         let plan = toys::prepare(&model, &cpu, n);
         let all = toys::run(&plan, &model, gpu.as_ref(), n, Some(n));
-        // 777 of 2000.
+        // A batch size that does not divide the number of toys: 777 of 2000.
         let part = (777 * n).div_ceil(2_000);
         let cut = toys::run(&plan, &model, gpu.as_ref(), n, Some(part));
         toys::assert_same_bits(&format!("{name}, batches of {part}"), &all, &cut);

@@ -1,4 +1,5 @@
-//! Tests, limits and significances where something is missing: nulls with reasons, no failures.
+//! Hypothesis tests, limits and significances with numbers that do not exist: these are null with a reason,
+//! and nothing fails.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};
@@ -8,7 +9,7 @@ use ns_inference::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// One channel with a signal and a background, each bin's background with its own uncertainty.
+/// Builds a model of one channel with a signal and a background whose normalisation is uncertain by 10 %.
 fn counting(signal: &[f64], background: &[f64], data: &[f64], bounds: (f64, f64)) -> Model {
     let document = serde_json::json!({
         "channels": [{"name": "SR", "samples": [
@@ -39,8 +40,8 @@ fn says(warnings: &[String], what: &str) -> bool {
     warnings.iter().any(|w| w.contains(what))
 }
 
-/// Deficits hold the best fit at its bound 0, where the Asimov set is made as well: the start points of
-/// the search once became NaN there.
+/// With a deficit the best fit is at its bound 0, where the Asimov set is generated as well. The start points
+/// of the search once became NaN there.
 #[test]
 fn limits_of_deficits_are_found() {
     for deficit in 0..40 {
@@ -55,8 +56,8 @@ fn limits_of_deficits_are_found() {
     }
 }
 
-/// Where the data lie far below the background and the signal may be negative, qtilde's CLs is below its
-/// level from the start.
+/// If the data lie far below the background and the signal may be negative, the CLs of qtilde is below its
+/// level at every tested value.
 #[test]
 fn a_deficit_that_excludes_every_signal_says_so() {
     let model = counting(&[5.0], &[100.0], &[40.0], (-10.0, 10.0));
@@ -81,8 +82,8 @@ fn a_parameter_between_equal_bounds_cannot_be_tested() {
     assert!(matches!(limit(&model), Err(InferenceError::PoiFixed { .. })));
 }
 
-/// A best fit at the bound 0 has the likelihood of the fit at 0; what rounding made of their difference once took
-/// CLs away, and the other p-values to 0.
+/// If the best fit is at the bound 0, it has the same likelihood as the fit at 0. Rounding of the difference
+/// once removed CLs and set the other p-values to 0.
 #[test]
 fn background_alone_is_not_excluded_by_rounding() {
     for deficit in 0..60 {
@@ -98,7 +99,7 @@ fn background_alone_is_not_excluded_by_rounding() {
     }
 }
 
-/// With q both p-values of background alone against itself are the same number, also where it is small.
+/// With q, the two p-values at a tested value of 0 are the same number, even if it is small.
 #[test]
 fn q_has_a_cls_of_background_alone_for_any_best_fit() {
     let model = counting(&[5.0], &[100.0], &[70.0], (-10.0, 10.0));
@@ -119,7 +120,8 @@ fn q0_has_a_p_value_and_no_cls() {
     assert!(says(&result.warnings, "its p-value is clsb"));
 }
 
-/// Without background no signal cannot explain what is expected of one: the observed answer stays.
+/// Without background, the absence of a signal cannot describe data expected with a signal. The observed
+/// result still exists.
 #[test]
 fn a_significance_survives_an_asimov_set_without_an_answer() {
     let model = counting(&[5.0], &[0.0], &[0.0], (0.0, 10.0));
@@ -130,7 +132,7 @@ fn a_significance_survives_an_asimov_set_without_an_answer() {
     assert!(says(&result.warnings, "expected values are null"), "{:?}", result.warnings);
 }
 
-/// With a best fit below 0 the missing Asimov statistic once read as 0, and p0 as 0.5.
+/// For a best fit below 0, a missing Asimov statistic was once taken as 0, and p0 as 0.5.
 #[test]
 fn a_significance_without_an_asimov_set_expects_nothing() {
     let model = counting(&[-200.0, 30.0], &[50.0, 20.0], &[60.0, 10.0], (-0.5, 10.0));

@@ -1,4 +1,5 @@
-//! Scans and rankings where piecewise interpolations kink: no variation ends higher than a full fit of its own.
+//! In scans and rankings of models with kinks of piecewise interpolations, no fit ends higher than an
+//! independent full fit.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Interpolation, Model, Session};
@@ -12,8 +13,8 @@ fn cpu(model: &Model) -> Box<dyn Session> {
     open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap()
 }
 
-/// Many weak modifiers whose two sides pull the same way: with piecewise codes a minimum in every other
-/// orthant.
+/// Builds a model with many weak modifiers whose up and down variations have similar effects. With piecewise
+/// codes many orthants then have a minimum of their own.
 fn many_kinks() -> Model {
     let wave = |i: usize, j: usize| (1.7 * i as f64 + 2.3 * j as f64 + 0.4 * (i * j) as f64).sin();
     let nominal = [60.0, 45.0, 30.0, 20.0];
@@ -68,7 +69,7 @@ fn impacts_between_kinks_are_no_higher_than_full_fits() {
                     data.aux[model.parameters[i].constraint.aux().unwrap()] = value;
                     quick.clone().data(ns_inference::FitData::Given(data.into()))
                 };
-                // Another valley has its minimum at another value of the target.
+                // Another local minimum has another value of the parameter of interest.
                 let there = lowest(&held.clone().fix("mu", result.mu_hat + delta));
                 let rise = there - lowest(&held);
                 assert!(rise < 1e-6, "{definition} {} {side:?}: {rise} too high", entry.name);

@@ -1,4 +1,4 @@
-//! Tests and limits of models with empty bins, several minima and parameters without effect.
+//! Hypothesis tests and limits of models with empty bins, several minima and parameters without effect.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Interpolation, Model, NormsysCode, Session};
@@ -10,7 +10,7 @@ use ns_inference::{
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
-/// A workspace of channels and observations, with `mu` as the parameter of interest.
+/// Builds a model from channels, observations and parameters, with `mu` as the parameter of interest.
 fn model(channels: &Value, observations: &Value, parameters: &Value) -> Model {
     model_of(channels, observations, parameters, &ModelOptions::default())
 }
@@ -50,7 +50,7 @@ fn close(found: Option<f64>, expected: f64, tolerance: f64) {
     assert!((found - expected).abs() < tolerance, "{found}, not {expected}");
 }
 
-/// One bin with a signal of 3 and no background, nothing observed.
+/// Builds a model of one bin with a signal of 3, no background and no observed events.
 fn without_background(bounds: [f64; 2]) -> Model {
     model(
         &json!([{"name": "SR", "samples": [
@@ -61,8 +61,9 @@ fn without_background(bounds: [f64; 2]) -> Model {
     )
 }
 
-/// The Asimov set of a bin without background is empty, `q` and `q_A` are both `6 mu`, and every limit has a closed
-/// form: `6 mu` is the square of the number of standard deviations. The fit of the Asimov set once left the bounds.
+/// The Asimov set of a bin without background is empty. Both `q` and `q_A` are `6 mu`, which is the square of
+/// the number of standard deviations, so every limit has a closed form. The fit of the Asimov set once left
+/// the bounds.
 #[test]
 fn limits_of_a_bin_without_background_respect_the_bounds() {
     let sigmas = [1.0518, 1.4120, 1.959_964, 2.7272, 3.6560];
@@ -87,8 +88,8 @@ fn limits_of_a_bin_without_background_respect_the_bounds() {
     }
 }
 
-/// Where the measurement allows a negative `mu`, a bin without background draws the fit of its Asimov set there, as in
-/// pyhf: `-ln L` is `3 mu + (4 + mu) - 4 ln(4 + mu)`, with its minimum at -3.
+/// If the measurement allows a negative `mu`, a bin without background makes the fit of its Asimov set end at
+/// negative `mu`, as in pyhf: `-ln L` is `3 mu + (4 + mu) - 4 ln(4 + mu)`, with its minimum at -3.
 #[test]
 fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
     let model = model(
@@ -109,8 +110,8 @@ fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
     }
 }
 
-/// A free factor of a shape that may vanish: near both of its bounds there is a valley, and the search from one did not
-/// see the other.
+/// A sample has a free factor, and a shape with which it may vanish. The likelihood has a local minimum near
+/// each bound of the factor, and the search from one of them once did not find the other.
 #[test]
 fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
     let model = model(
@@ -126,12 +127,12 @@ fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
         &json!([]),
     );
     let result = test(&model, 2.977, TestStatistic::Qtilde);
-    // From a grid of start points; the other valley ends at 13.769.
+    // The reference value is from a grid of start points; the other local minimum is at 13.769.
     let conditional = result.twice_nll_conditional.unwrap();
     assert!(conditional < 9.545_932_406_5 + 1e-6, "{conditional}");
 }
 
-/// The model of two valleys: `shape` and `rate` can each make up for much of what `mu` does.
+/// Builds a model with two local minima: `shape` and `rate` can each compensate much of the effect of `mu`.
 fn two_valleys() -> Model {
     model(
         &json!([
@@ -151,8 +152,8 @@ fn two_valleys() -> Model {
     )
 }
 
-/// CLs falls smoothly up to the bound. The search once ended where its fits changed from one valley to the other,
-/// and called it a jump.
+/// CLs falls smoothly up to the bound. The search once ended at the value where its fits changed from one
+/// local minimum to another, and reported a jump.
 #[test]
 fn a_limit_does_not_end_where_the_fits_change_valleys() {
     let model = two_valleys();
@@ -167,7 +168,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
         close(*cls, test(&model, *value, TestStatistic::Qtilde).cls.unwrap(), 1e-7);
         assert!(cls.unwrap() > 0.05, "{value}");
     }
-    // Beyond the best fit CLs falls, in small steps.
+    // Above the best fit CLs falls in small steps.
     let beyond = scan.mu_values.iter().position(|value| *value > result.mu_hat).unwrap();
     for pair in scan.observed[beyond..].windows(2) {
         let (a, b) = (pair[0].unwrap(), pair[1].unwrap());
@@ -175,7 +176,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
     }
 }
 
-/// Both likelihoods of a test are as low as those of single fits, which start elsewhere.
+/// Both likelihoods of a test are as low as those of single fits, which have other start points.
 #[test]
 fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     for model in [two_valleys()] {
@@ -195,8 +196,9 @@ fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     }
 }
 
-/// A template whose down variation is negative in one bin, and a normsys with a kink: the Asimov fit at the tested value
-/// has several minima, of which the one nearest to where the set was made is higher by 3.
+/// The model has a template whose down variation is negative in one bin, and a normsys with a kink. The
+/// Asimov fit at the tested value then has several minima, and the one nearest to the point at which the set
+/// was generated is higher by 3.
 #[test]
 fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     let interpolation = Interpolation { normsys: NormsysCode::Code1, ..Interpolation::SMOOTH };
@@ -238,8 +240,9 @@ fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     close(Some(test(&model, 2.8, TestStatistic::Qtilde).q_asimov), 13.876, 0.02);
 }
 
-/// The lowest minimum at mu = 0 has a negative expected yield in a bin where nothing was observed: a sample's template, far
-/// off its nominal one, is negative there. The Asimov set is then that of a minimum that can be drawn.
+/// The lowest minimum at mu = 0 has a negative expected yield in a bin without observed events, because a
+/// template far from its nominal shape is negative there. The Asimov set is then generated at another
+/// minimum, with valid expected yields.
 #[test]
 fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
     let model = model(
@@ -260,8 +263,8 @@ fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
     assert!(limit(&model, &LimitOptions::default()).expected.iter().all(Option::is_some));
 }
 
-/// Data expected without a signal put `mu` on its bound with a slope of 0. A background that follows it is known to its
-/// uncertainty on one side only.
+/// Data expected without a signal put `mu` on its bound with a slope of 0. The uncertainty of a background
+/// correlated with `mu` then holds on one side only.
 #[test]
 fn an_uncertainty_through_a_parameter_at_its_bound_is_said_to_hold_on_one_side() {
     let bounded = |lower: f64| {
@@ -285,7 +288,8 @@ fn an_uncertainty_through_a_parameter_at_its_bound_is_said_to_hold_on_one_side()
     assert_eq!(inside.warnings.iter().filter(one_sided).count(), 0, "{:?}", inside.warnings);
 }
 
-/// The test of the value that the Asimov set has itself: the words say why there is no CLs, and what to do.
+/// For a test of the value at which the Asimov set is generated, the warning says why there is no CLs and
+/// gives a remedy.
 #[test]
 fn a_test_of_the_asimov_value_with_a_best_fit_below_says_why_there_is_no_cls() {
     let model = model(
@@ -302,7 +306,7 @@ fn a_test_of_the_asimov_value_with_a_best_fit_below_says_why_there_is_no_cls() {
     assert!(test(&model, 0.0, TestStatistic::Q).cls.is_some());
 }
 
-/// A signal that changes nothing.
+/// Builds a model in which the signal has no effect.
 fn without_effect(data: f64) -> Model {
     model(
         &json!([{"name": "SR", "samples": [
@@ -313,7 +317,7 @@ fn without_effect(data: f64) -> Model {
     )
 }
 
-/// Rounding once made a CLs+b of 0 of two equal likelihoods, and CLs was null.
+/// Rounding of two equal likelihoods once gave a CLs+b of 0, and CLs was null.
 #[test]
 fn a_test_without_power_has_a_cls_of_1_and_says_why() {
     for data in [71.0, 93.0, 100.0, 107.0, 131.0] {
@@ -331,7 +335,8 @@ fn a_test_without_power_has_a_cls_of_1_and_says_why() {
     }
 }
 
-/// A background of free size makes up for any signal within the bounds, and for a stronger one it cannot.
+/// A background of free size can compensate any signal with `mu` up to 2, but not every signal with `mu` up
+/// to 20.
 #[test]
 fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     let bounded = |upper: f64| {
@@ -356,8 +361,8 @@ fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     close(test(&bounded(20.0), observed, TestStatistic::Qtilde).cls, 0.05, 1e-6);
 }
 
-/// Two empty bins share out a free background in any way: the likelihood of the data does not tell, but what is
-/// expected depends on it.
+/// In two empty bins a free background can be shared out in any way. The likelihood of the data does not
+/// depend on that, but the expected data do.
 #[test]
 fn an_asimov_set_that_the_data_leave_open_is_named() {
     let open_background = |in_first: [f64; 2]| {
@@ -373,7 +378,7 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
             &json!([]),
         )
     };
-    // Here the flat direction changes nothing of what is expected.
+    // In this model the expected data do not change along the flat direction.
     let result = test(&open_background([1.0, 1.0]), 1.0, TestStatistic::Qtilde);
     assert!(!result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 
@@ -392,7 +397,8 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
-/// With few toys none may count at the asymptotic limit. The search then goes to smaller values, not up to the bound.
+/// With few toys there may be none to count at the asymptotic limit. The search then goes to smaller values,
+/// not up to the bound.
 #[test]
 fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
     let model = model(

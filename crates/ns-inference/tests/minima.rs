@@ -1,5 +1,6 @@
-//! Fits of random, strongly nonlinear models end in the lowest minimum known: that of 50 descents from random starts
-//! (`cargo run --release -p ns-inference --example check_minima -- INDEX 1 --codes smooth --show`).
+//! Fits of random, strongly nonlinear models end in the lowest minimum known. That is the lowest of 50
+//! descents from random starts (`cargo run --release -p ns-inference --example check_minima -- INDEX 1
+//! --codes smooth --show`).
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "../examples/check_minima/nonlinear_models.rs"]
@@ -10,10 +11,10 @@ use ns_core::{Control, Data, Execution, FitRequest, FitTask, Interpolation, Outc
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// A lowest value lower by this in `-ln L` belongs to another minimum: 1e-6 in `twice_nll`.
+/// Smallest difference in `-ln L` between two different minima: 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
-/// `-ln L` at the end of a certified fit.
+/// Returns `-ln L` at the end of a fit, which must have a certificate.
 fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
     let options = ModelOptions { interpolation, ..ModelOptions::default() };
     let model = Workspace::from_value(nonlinear_models::workspace(index)).unwrap().model(&options).unwrap();

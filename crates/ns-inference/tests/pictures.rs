@@ -1,4 +1,4 @@
-//! What results hand to the pictures.
+//! Checks the plot data that are made from results.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model, Session};
@@ -84,7 +84,7 @@ fn limits_and_rankings() {
     assert_eq!(limit.observed[0], tested.observed[1]);
     assert_eq!(limit.expected[2], std::array::from_fn(|list| tested.expected[list][0]));
     assert_eq!((limit.observed_limit, limit.expected_limits[4]), (result.observed, result.expected[4]));
-    // -2 sigma looks least like signal: it excludes first.
+    // The outcome at -2 sigma has the least signal, so it has the lowest limit.
     assert!(
         limit.expected_limits[0] < limit.expected_limits[4] && limit.expected[0][0] < limit.expected[0][4]
     );

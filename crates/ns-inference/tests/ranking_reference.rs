@@ -1,4 +1,4 @@
-//! Rankings of published workspaces (`NEXTSTAT_REFERENCE_DIR`) against a plain loop of full fits.
+//! Compares rankings of published workspaces (`NEXTSTAT_REFERENCE_DIR`) with a plain loop of full fits.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use ns_inference::ranking::Side;
 use ns_inference::{FitOptions, Impact, RankingOptions, fit, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// The folder with `workspaces/`, or a loud skip.
+/// Returns the folder with the workspaces; without one it prints why the test is skipped and returns `None`.
 fn workspaces() -> Option<PathBuf> {
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
         Some(folder) => Some(PathBuf::from(folder).join("workspaces")),
@@ -23,8 +23,8 @@ fn model(path: PathBuf) -> Model {
     Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Every post-fit impact is that of a fit on its own from the model's start values, held where
-/// the definition says.
+/// Asserts that every post-fit impact equals that of an independent fit from the model's start values, with
+/// the parameter fixed at the value that the definition gives.
 fn agrees_with_full_fits(name: &str) {
     let Some(folder) = workspaces() else { return };
     let model = model(folder.join(name));
@@ -112,7 +112,8 @@ fn definitions_agree_where_the_likelihood_is_nearly_a_parabola() {
         let (refit, covariance) = (entry.refit.as_ref().unwrap(), entry.covariance.as_ref().unwrap());
         let difference = refit.symmetric().unwrap() - covariance.symmetric().unwrap();
         assert!(difference.abs() < 0.03 * total, "{}: {difference}", entry.name);
-        // `global` times sigma_pre^2 / sigma is the covariance: a constrained parameter moves less than its datum.
+        // The global impact is the covariance impact times sigma / sigma_pre, because a constrained parameter
+        // moves less than its auxiliary datum.
         if let (Some(global), Some(constraint)) =
             (entry.global.as_ref().unwrap().symmetric(), entry.constraint)
         {

@@ -1,4 +1,5 @@
-//! Small models on which a result was wrong once, with answers from closed forms, bisections and exact multi-start minimisers.
+//! Small models for which a result was once wrong. The right answers are from closed forms, bisections and
+//! exact multi-start minimisers.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use ns_inference::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// A model of the reference folder, or nothing where there is no such folder.
+/// Reads a model of the reference folder and opens a session; `None` if there is no such folder.
 fn read(name: &str, codes: Option<(NormsysCode, HistosysCode)>) -> Option<(Model, Box<dyn Session>)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -50,7 +51,7 @@ fn close(found: f64, right: f64, tolerance: f64) {
 fn limits_of_an_empty_bin_are_those_of_its_closed_form() {
     let Some(opened) = read("repro_limit_empty_bin.json", None) else { return };
     let result = limit(&opened);
-    // sqrt(6 mu) is the number of standard deviations.
+    // The number of standard deviations at `mu` is sqrt(6 mu).
     close(result.observed.unwrap(), 1.959_963_984_540_054_f64.powi(2) / 6.0, 1e-8);
     for (found, right) in result.expected.iter().zip([0.184, 0.332, 0.640, 1.24, 2.23]) {
         close(found.unwrap(), right, 0.005 * right);
@@ -71,7 +72,7 @@ fn conditional_fits_of_tests_end_in_the_lowest_minimum() {
     if let Some(opened) = read("repro_hypotest_6149.json", None) {
         let result = test(&opened, 2.977);
         close(result.twice_nll_conditional.unwrap(), 219.456_909, 1e-5);
-        // The valley goes on to the free fit: `-2 ln L` at its end, by pyhf.
+        // The free fit continues to lower values; `-2 ln L` at its minimum is from pyhf.
         close(result.twice_nll_free, 202.074_101, 1e-5);
         close(result.q_obs, 17.382_808, 1e-5);
     }
@@ -91,7 +92,7 @@ fn conditional_fits_of_tests_end_in_the_lowest_minimum() {
 fn minos_leaves_a_branch_that_the_profile_has_left() {
     let Some(opened) = read("repro_minos_branch.json", None) else { return };
     let result = best(&opened, &FitOptions::default().minos("k_0"));
-    // By bisection with thorough conditional fits.
+    // The expected value is from a bisection with thorough conditional fits.
     close(result.minos[0].upper_crossing.unwrap(), 0.87840, 1e-5);
 }
 

@@ -1,4 +1,4 @@
-//! The parity contract says the same to the Rust and to the Python tests.
+//! Checks that the parity contract has the same numbers in the Rust and in the Python tests.
 #![allow(clippy::unwrap_used)]
 
 #[path = "gpu/tolerances.rs"]

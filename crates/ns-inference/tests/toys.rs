@@ -1,4 +1,4 @@
-//! Toys do not depend on threads, batches, shards or interruptions, and say what goes wrong.
+//! Results of toys do not depend on threads, batches, shards or interruptions, and errors say what is wrong.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -30,7 +30,7 @@ fn rows(model: &Model, threads: usize, options: &HypotestToysOptions) -> Vec<Toy
     rows
 }
 
-/// A row with the bits of its numbers.
+/// The contents of a row of toys, with its numbers as bits.
 type Bits = (Hypothesis, u64, Option<u64>, Option<u64>, ToyStatus);
 
 fn bits(rows: &[ToyRow]) -> Vec<Bits> {
@@ -95,7 +95,8 @@ fn a_header_taken_up_elsewhere_gives_the_same_rows_and_the_same_answer() {
     assert_eq!((merged.cls, merged.clsb, merged.clb), (whole.cls, whole.clsb, whole.clb));
     assert_eq!((merged.cls_error, &merged.expected_set), (whole.cls_error, &whole.expected_set));
     assert_eq!(merged.n_toys, whole.n_toys);
-    // What is held in the fits changes the toys' fits: it must have been taken up.
+    // The fixed parameters of the fit options must also be fixed in the fits of the toys, so the result
+    // without them differs.
     let free =
         hypotest_toys(&model, session.as_ref(), 1.0, &options.clone().fit(FitOptions::default()), control);
     assert_ne!(free.unwrap().expected_set, whole.expected_set);
@@ -143,7 +144,7 @@ fn toys_of_another_run_are_named() {
     );
 }
 
-/// Stops the work after some fits.
+/// Observer that stops the work after a number of fits.
 struct StopAfter<'a> {
     fits: usize,
     flag: &'a AtomicBool,
@@ -185,7 +186,7 @@ fn an_interrupted_run_hands_over_complete_rows_and_can_go_on() {
     assert!(!run.interrupted);
     assert_eq!(bits(&done), bits(&whole));
 
-    // What is done is counted.
+    // Toys that have finished are counted in the result.
     let flag = AtomicBool::new(false);
     let observer = StopAfter { fits: 1500, flag: &flag, last: AtomicUsize::new(0) };
     let control = Control { observer: Some(&observer), cancel: Some(&flag) };

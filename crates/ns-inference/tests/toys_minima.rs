@@ -1,5 +1,5 @@
-//! Toys of strongly nonlinear models end in their lowest minimum: those of which a further start once found a lower one.
-//! Where there is none, their rows say why.
+//! Fits of toys of strongly nonlinear models end in their lowest minimum. These are toys for which a further
+//! start point once led to a lower minimum. If a toy has no minimum, its row says why.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Other starts of a fit, as `examples/check_toys.rs` makes them.
+/// Number of other start points of each fit, chosen as in `examples/check_toys.rs`.
 const STARTS: u8 = 3;
 
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
@@ -23,7 +23,8 @@ fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     outcomes
 }
 
-/// The point moved by random parts of prefit widths; free factors scaled.
+/// Returns `point` with constrained parameters moved by random fractions of their pre-fit widths and free
+/// factors scaled at random.
 fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc<[f64]> {
     let (unit, stream) = (Normal::new(0.0, 1.0).unwrap(), Stream::new(key, toy, start));
     let moved = model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {
@@ -38,8 +39,8 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
     moved.collect()
 }
 
-/// Fits these toys, and again from other starts, which must not lead lower. Of at least `common` fits they must lead
-/// to the same minimum: else they would prove little.
+/// Fits these toys, and again from other start points, which must not lead lower. At least `common` of these
+/// fits must lead to the same minimum, because otherwise the test would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
@@ -87,7 +88,8 @@ fn toys_far_along_a_free_factor_and_on_the_other_side_of_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 77, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 40);
 }
 
-/// A published model with many asymmetric effects; `None`, loudly, where the reference folder is absent.
+/// Returns the path of a published model with many asymmetric effects; without the reference folder it prints
+/// why the test is skipped and returns `None`.
 fn published() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -104,9 +106,9 @@ fn toys_of_a_published_model_with_many_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
 }
 
-/// The conditional fit has the lower minimum, but as soon as the parameter of interest may move, the way down from there
-/// leads to where a bin without counts has a negative expected yield, and on without end. At some of these minima that bin
-/// still has a positive expected yield.
+/// The conditional fit of these toys has the lower minimum. Once the parameter of interest may move, the
+/// descent from there leads to negative expected yields in a bin without counts, and continues without end.
+/// At some of these minima that bin still has a positive expected yield.
 #[test]
 fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {
     let Some(path) = published() else { return };
@@ -132,7 +134,8 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
             let [Ok(free), Ok(conditional)] = &fits[..] else { panic!("toy {toy}: {fits:?}") };
             assert!(free.converged() && conditional.converged() && conditional.nll < free.nll, "toy {toy}");
 
-            // Given data are followed further down, far below a model that expects just what was counted.
+            // A fit to the same data as given data continues the descent, far below a model that expects
+            // exactly the counts.
             let start = Start::At(Arc::from(&conditional.parameters[..]));
             let onwards = FitRequest {
                 start,

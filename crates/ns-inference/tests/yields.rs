@@ -1,5 +1,5 @@
-//! Predicted yields and their uncertainties, where they can be worked out by hand; the chosen scan of a
-//! limit.
+//! Predicted yields and their uncertainties in models for which they can be computed by hand, and the
+//! automatic scan of a limit.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Model, Session};
@@ -8,8 +8,8 @@ use ns_inference::{FitOptions, LimitOptions, YieldsAt, expected_yields, fit, ope
 use ns_inference::{postfit_yields, prefit_yields, upper_limit};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// One bin; background 50 with a normsys of 10 % and a histosys of 45 to 57, signal 5; bounds of the
-/// histosys at half a standard deviation.
+/// A workspace with one bin: a background of 50 with a normsys of 10 % and a histosys from 45 to 57, and a
+/// signal of 5. `BOUNDS` stands for the settings of the parameters.
 const ONE_BIN: &str = r#"{"channels": [{"name": "SR", "samples": [
   {"name": "background", "data": [50.0], "modifiers": [
     {"name": "shape", "type": "histosys", "data": {"lo_data": [45.0], "hi_data": [57.0]}},
@@ -44,22 +44,24 @@ fn before_the_fit_by_hand() {
     assert_eq!(names, [("background", false), ("signal", true)]);
     assert_eq!((channel.samples[0].counts[0], channel.samples[1].counts[0]), (50.0, 5.0));
     assert_eq!((channel.total[0], channel.data[0], channel.sum, channel.data_sum), (55.0, 53.0, 55.0, 53.0));
-    // (57 - 45) / 2 and 50 (1.1 - 0.9) / 2; the free normalisation contributes nothing.
+    // The uncertainties are (57 - 45) / 2 and 50 (1.1 - 0.9) / 2. The free normalisation contributes nothing.
     close(channel.uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
     assert_eq!(channel.sum_uncertainty, channel.uncertainty[0]);
 }
 
 #[test]
 fn bounds_are_not_crossed() {
-    // Down to -1 and not up: half of 50 - 45, twice as far in a straight line.
+    // `norm` can move down to -1 but not up, so the change of 50 - 45 over one standard deviation counts in
+    // full.
     let bounds = r#"{"name": "norm", "bounds": [[-5.0, 0.0]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
-    // Half the way on both sides: the bend is even and drops out of the difference.
+    // `shape` can move by half a standard deviation on both sides. Its nonlinear part is even and cancels in
+    // the difference.
     let bounds = r#"{"name": "shape", "bounds": [[-0.5, 0.5]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
-    // No room at all.
+    // `norm` cannot move at all, so only `shape` contributes.
     let bounds = r#"{"name": "norm", "bounds": [[0.0, 0.0]], "inits": [0.0]}"#;
     close(prefit(bounds, &FitOptions::default()).channels[0].uncertainty[0].unwrap(), 6.0);
 }
@@ -79,7 +81,7 @@ fn after_the_fit_the_data_set_the_uncertainty() {
     let options = FitOptions::default();
     let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
     let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
-    // A free signal in one bin fits the count exactly, with its statistical uncertainty.
+    // With a free signal in one bin the fit reproduces the count exactly, with its statistical uncertainty.
     close(yields.channels[0].total[0], 53.0);
     let sigma = yields.channels[0].uncertainty[0].unwrap();
     assert!((sigma - 53.0_f64.sqrt()).abs() < 0.02 * sigma, "{sigma}");
@@ -162,15 +164,15 @@ fn the_chosen_scan_covers_the_limits() {
     let largest = result.expected.iter().chain([&result.observed]).flatten().copied().fold(0.0, f64::max);
     assert_eq!((values.len(), values[0]), (5, 0.0));
     close(values[4], (1.25 * largest).min(10.0));
-    // Bounds that the limits lie beyond: all of what is allowed.
+    // If all limits lie above the upper bound, the scan covers the whole range within the bounds.
     let result = limit(r#"{"name": "mu", "bounds": [[0.0, 0.5]], "inits": [0.1]}"#);
     assert_eq!(result.observed, None);
     let values = result.scan.unwrap().mu_values;
     assert_eq!((values[0], values[4]), (0.0, 0.5));
 }
 
-/// Two channels with shared and own parameters; every yield is linear in each single parameter but `norm` and
-/// `shape`, whose effects are `SIZE`.
+/// A workspace of two channels with shared and separate parameters. Every yield is linear in each single
+/// parameter except `norm`, whose down and up factors replace `LO` and `HI`.
 const SHARED: &str = r#"{"channels": [
   {"name": "A", "samples": [
     {"name": "signal", "data": [8.0, 3.0], "modifiers": [
@@ -216,7 +218,7 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
         let jacobian: Vec<Vec<f64>> = (0..n)
             .map(|i| at(i, h).iter().zip(at(i, -h)).map(|(up, down)| (up - down) / (2.0 * h)).collect())
             .collect();
-        // Uncertainty of the sum of some elements.
+        // Computes the uncertainty of the sum of some yields.
         let sigma = |elements: &[usize]| {
             let slope = |i: usize| elements.iter().map(|e| jacobian[i][*e]).sum::<f64>();
             let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
@@ -250,7 +252,8 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
             }
             near(channel.sum_uncertainty, &whole.concat(), &channel.name);
         }
-        // The same at the same parameters with the same covariance, and without one the widths of the constraints.
+        // Given the same parameters and covariance, the yields have the same uncertainties. Without a
+        // covariance the widths of the constraints are used.
         let given = YieldsAt::Given(&result.bestfit, Some(&covariance));
         let given = expected_yields(&model, session.as_ref(), &options, given).unwrap();
         assert_eq!(given.stage, Stage::Given);

@@ -2,14 +2,15 @@
 //!
 //! How to measure them again:
 //!
-//! * `first`, `near`, `toy`: times of `fit`, of `ranking` (over its refits) and of `hypotest-toys` (over its fits) on
-//!   one thread, for workspaces of several sizes, against the `operations` that `nextstat devices --explain` counts:
-//!   offset and slope of a line.
-//! * `gpu_start`: a whole process that opens a CUDA session and makes one fit, less the same on the CPU,
-//!   with the driver's cache of compiled code empty.
+//! * `first`, `near`, `toy`: offset and slope of a line through the times of `fit`, of `ranking` (divided by
+//!   its refits) and of `hypotest-toys` (divided by its fits) on one thread, for workspaces of several sizes,
+//!   against the `operations` that `nextstat devices --explain` prints.
+//! * `gpu_start`: the time of a whole process that opens a CUDA session and makes one fit, less that of the
+//!   same process on the CPU, with the driver's cache of compiled code empty.
 //! * `gpu_launch`: the time of a batch of one fit of the smallest model in a warm session.
-//! * `gpu_latency`: the time of one toy's fit in a warm session, over its operations.
-//! * `gpu_fit`, `gpu_operation`: time per fit of 100 000 toys in a warm session, against operations: offset and slope.
+//! * `gpu_latency`: the time of one toy's fit in a warm session, divided by its operations.
+//! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in a
+//!   warm session, against operations.
 
 /// Time of one fit on one thread of the CPU, as a line in the number of operations of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]

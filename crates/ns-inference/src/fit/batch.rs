@@ -57,8 +57,8 @@ pub fn fit_batch(
 /// start point in the options a fit starts at the initial parameters, moved inside its bounds.
 ///
 /// # Errors
-/// As [`fit_batch`]; for a wrong number of lists or pairs, a lower bound above the upper one, or a start point
-/// outside the bounds.
+/// As [`fit_batch`]; for a wrong number of lists or pairs, a lower bound above the upper one, or a start
+/// point outside the bounds.
 pub fn fit_batch_within(
     model: &Model,
     session: &dyn Session,

@@ -1,4 +1,4 @@
-//! Minima and covariances of the observed data, and rankings.
+//! Compares minima and covariances of the observed data, and rankings, between the CPU and a GPU.
 
 use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session};
 use ns_inference::ranking::Side;
@@ -35,7 +35,7 @@ pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session, 
     assert_eq!(here.inactive, there.inactive, "{name}");
     let (mut far, mut apart) = (0.0_f64, 0.0_f64);
     for (i, parameter) in model.parameters.iter().enumerate() {
-        // Without an uncertainty the direction is not identified, or the parameter is held.
+        // A parameter without an uncertainty is fixed, or the data do not determine it.
         let (Some(sigma), Some(other)) = (here.uncertainties[i], there.uncertainties[i]) else {
             assert_eq!(
                 here.uncertainties[i].is_some(),
@@ -70,7 +70,7 @@ pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session, 
     );
 }
 
-/// Compares post-fit rankings by refits.
+/// Compares the post-fit rankings by refits on the CPU and on a GPU.
 pub fn compare_rankings(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session) {
     let rank = |session: &dyn Session| -> RankingResult {
         ranking(model, session, &RankingOptions::default(), Control::default()).unwrap()

@@ -1,4 +1,4 @@
-//! What the tests of a device share: the device, the published workspaces, and random points.
+//! Shared parts of the tests of GPUs: the devices, the published workspaces, and random points.
 #![allow(unreachable_pub)]
 
 pub mod fits;
@@ -13,7 +13,7 @@ use ns_core::{Device, Execution, Interpolation, Model, Session};
 use ns_inference::{CpuSession, devices, open_session};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// The published workspaces.
+/// Names of the published workspaces.
 pub const WORKSPACES: [&str; 9] = [
     "1Lbb_C1N2_700_400",
     "complex_all_modifiers",
@@ -26,16 +26,17 @@ pub const WORKSPACES: [&str; 9] = [
     "xml_multichan_coupledhistosys",
 ];
 
-/// Both interpolation settings.
+/// The two interpolation settings of the tests.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Whether the kernels compiled for the CPU stand in for a GPU: slow, for machines without one. Asked for by
-/// `NEXTSTAT_CUDA_ON_HOST`, in builds that have them.
+/// Returns whether the kernels compiled for the CPU replace a GPU, which is slow, for machines without one.
+/// The environment variable `NEXTSTAT_CUDA_ON_HOST` asks for that, in builds that have these kernels.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
 
-/// How many devices there are, two for the CPU's; 0 with the reason on standard error, loudly.
+/// Returns the number of GPUs, or 2 for the kernels compiled for the CPU. If there is no GPU it prints the
+/// reason and returns 0.
 pub fn n_devices() -> usize {
     if on_host() {
         return 2;
@@ -49,8 +50,8 @@ pub fn n_devices() -> usize {
     there
 }
 
-/// Whether a model is asked for: all are, unless `NEXTSTAT_GPU_TEST_MODELS` names some, such as
-/// `tHu,tttt_prod/smooth`, for tools that slow everything down.
+/// Returns whether a model is to be tested. All are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
+/// `tHu,tttt_prod/smooth`, for tools that slow down every test.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
     let named = |entry: &str| WORKSPACES.contains(&entry.split('/').next().unwrap_or(entry));
@@ -63,7 +64,8 @@ fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     asked
 }
 
-/// The workspaces of the reference folder with their names, or nothing with a loud skip; `names` picks some.
+/// Reads the workspaces `names` of the reference folder, and returns the models with these names. Without the
+/// folder it prints why the test is skipped and returns none.
 pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str, Model)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -78,12 +80,12 @@ pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str
     names.iter().filter(|name| is_asked_for(name, codes)).map(model).collect()
 }
 
-/// A session of the CPU with all threads.
+/// Opens a session on the CPU with all threads.
 pub fn cpu_session(model: &Model) -> CpuSession {
     CpuSession::open(model, &Execution::default()).unwrap()
 }
 
-/// A session on a GPU.
+/// Opens a session on the GPU with this index.
 pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
@@ -94,7 +96,7 @@ pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// A session on all GPUs.
+/// Opens a session on all GPUs.
 pub fn all_devices(model: &Model) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
@@ -105,7 +107,8 @@ pub fn all_devices(model: &Model) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// Random points around the start values: constrained parameters moved by their width, free ones scaled.
+/// Returns `n` random points around the start values, row-major. Constrained parameters are moved by their
+/// width, free ones are scaled.
 pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     let unit = Normal::new(0.0, 1.0).unwrap();
     let mut points = Vec::new();
@@ -124,12 +127,13 @@ pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     points
 }
 
-/// A lower bound of the sum of the absolute terms of `-ln L`: its distance from the saturated value, and that.
+/// Returns a lower bound of the sum of the absolute terms of `-ln L`: the distance of `-ln L` from its
+/// saturated value, plus the absolute saturated value.
 pub fn absolute_terms(nll: f64, saturated: f64) -> f64 {
     (nll - saturated).abs() + saturated.abs()
 }
 
-/// Whether two numbers are the same to the last bit.
+/// Returns whether two lists of numbers are equal to the last bit.
 pub fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.to_bits() == y.to_bits())
 }

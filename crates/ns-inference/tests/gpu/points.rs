@@ -1,17 +1,17 @@
-//! Values, gradients and Hessians at random points.
+//! Compares values, gradients and Hessians at random points between the CPU and a GPU.
 
 use ns_core::{Constraint, Data, Evaluation, EvaluationRequest, Model, Session};
 
 use super::tolerances::{CUDA_GRADIENT, CUDA_HESSIAN, CUDA_NLL_FLOOR, CUDA_NLL_ROUNDINGS};
 use super::{absolute_terms, random_points};
 
-/// The largest differences, each over what is allowed there.
+/// The largest differences, each divided by its tolerance.
 #[derive(Debug, Default)]
 pub struct Worst {
     pub value: f64,
     pub gradient: f64,
     pub hessian: f64,
-    /// Points with a finite likelihood.
+    /// Number of points with a finite likelihood.
     pub compared: usize,
 }
 
@@ -49,7 +49,7 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
         worst.hessian = worst.hessian.max(compare_hessians(&elements(&here), &elements(&there), &sizes));
         for (p, scale) in gradient_scales(model, &slopes, lambda, point).iter().enumerate() {
             let difference = (here.gradient[k * width + p] - there.gradient[k * width + p]).abs();
-            // A number that is not one fails.
+            // The test fails if a difference is not a finite number.
             assert!(difference.is_finite(), "point {k}, {}", model.parameters[p].name);
             assert!(scale.is_finite(), "point {k}, {}", model.parameters[p].name);
             worst.gradient = worst.gradient.max(difference / (CUDA_GRADIENT * scale).max(f64::MIN_POSITIVE));
@@ -58,7 +58,8 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
     worst
 }
 
-/// The largest difference over what is allowed: relative to the root of the product of both diagonal scales.
+/// Returns the largest difference of Hessian elements divided by its tolerance, which is relative to the root
+/// of the product of both diagonal scales.
 fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     let n = scales.len();
     assert!(scales.iter().all(|scale| scale.is_finite()), "{scales:?}");
@@ -70,8 +71,8 @@ fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     here.iter().zip(there).enumerate().map(of).fold(0.0, f64::max)
 }
 
-/// `|d lambda_b / d theta_i|`, parameter after parameter. These are differences, one on each side: of a scale a few digits are
-/// enough.
+/// Computes `|d lambda_b / d theta_i|`, parameter after parameter, by central differences. A few digits are
+/// accurate enough for a scale.
 fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     let mut points = point.to_vec();
     let mut steps = Vec::new();
@@ -96,7 +97,7 @@ fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     (0..point.len()).map(of).collect()
 }
 
-/// `sum_b |J_bi| (1 + n_b / lambda_b)` and the terms of the constraint, for every parameter.
+/// Computes `sum_b |J_bi| (1 + n_b / lambda_b)` plus the terms of the constraint, for every parameter.
 fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
     let datum = |aux: usize| model.observed.aux[aux];
     let of = |(i, slopes): (usize, &Vec<f64>)| {
@@ -112,7 +113,8 @@ fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[
     slopes.iter().enumerate().map(of).collect()
 }
 
-/// `sum_b J_bi^2 (1 + n_b / lambda_b) / lambda_b` and the curvature of the constraint, for every parameter.
+/// Computes `sum_b J_bi^2 (1 + n_b / lambda_b) / lambda_b` plus the curvature of the constraint, for every
+/// parameter.
 fn curvature_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
     let of = |(i, slopes): (usize, &Vec<f64>)| {
         let bins = slopes.iter().zip(&model.observed.main).zip(lambda);

@@ -1,40 +1,46 @@
-//! The parity contract between the CPU and a CUDA device, row by row, as numbers. The Python tests have the
-//! same in `tests/python/_tolerances.py`; `tests/tolerances.rs` compares the two.
+//! The parity contract between the CPU and a CUDA device as numbers, row by row. The Python tests have the
+//! same numbers in `tests/python/_tolerances.py`; `tests/tolerances.rs` compares the two files.
 #![allow(dead_code, unreachable_pub)]
 
-/// `-ln L` at the same point: so many units of the last place of the sum of absolute terms, and a floor.
+/// Tolerance of `-ln L` at the same point, in units of the last place of the sum of its absolute terms.
 pub const CUDA_NLL_ROUNDINGS: f64 = 8.0;
+/// Absolute tolerance of `-ln L` at the same point, added to that of `CUDA_NLL_ROUNDINGS`.
 pub const CUDA_NLL_FLOOR: f64 = 1e-12;
 
-/// A gradient element: relative to the sum of the absolute terms that it is made of.
+/// Tolerance of a gradient element, relative to the sum of the absolute terms of which it consists.
 pub const CUDA_GRADIENT: f64 = 1e-12;
 
-/// A Hessian element: relative to the root of the product of both parameters' sums of absolute terms.
+/// Tolerance of a Hessian element, relative to the root of the product of the sums of absolute terms of both
+/// parameters.
 pub const CUDA_HESSIAN: f64 = 1e-12;
 
-/// A best-fit value: in units of the larger of its uncertainty and 1, on identified directions.
+/// Tolerance of a best-fit value, in units of the larger of its uncertainty and 1, for parameters that the
+/// data determine.
 pub const CUDA_BEST_FIT: f64 = 1e-6;
 
-/// `-ln L` at the minimum: the floor beside the roundings above.
+/// Absolute tolerance of `-ln L` at the minimum, added to that of `CUDA_NLL_ROUNDINGS`.
 pub const CUDA_MINIMUM_FLOOR: f64 = 1e-10;
 
-/// A covariance element: relative to `sqrt(C_ii C_jj)`.
+/// Tolerance of a covariance element, relative to `sqrt(C_ii C_jj)`.
 pub const CUDA_COVARIANCE: f64 = 1e-6;
 
-/// The test statistic of a toy, and the fraction of toys that must keep to it.
+/// Tolerance of the test statistic of a toy.
 pub const CUDA_STATISTIC: f64 = 1e-8;
+/// Smallest fraction of toys that must agree within `CUDA_STATISTIC`.
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
-/// The same with piecewise interpolation, whose likelihoods have many minima: two searches do not always end in the
-/// same one.
+/// Tolerance of the test statistic of a toy with piecewise interpolation. Such likelihoods have many minima,
+/// and two searches do not always end in the same one.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
+/// Smallest fraction of toys that must agree within `CUDA_STATISTIC_PIECEWISE`.
 pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;
 
-/// The impact of a parameter in a ranking, and how many of the first places must be the same.
+/// Tolerance of the impact of a parameter in a ranking.
 pub const CUDA_IMPACT: f64 = 1e-6;
+/// Number of first places of a ranking that must be the same.
 pub const CUDA_TOP: f64 = 10.0;
 
-/// All of them by name.
+/// All numbers of the contract with their names.
 pub const ALL: [(&str, f64); 13] = [
     ("CUDA_NLL_ROUNDINGS", CUDA_NLL_ROUNDINGS),
     ("CUDA_NLL_FLOOR", CUDA_NLL_FLOOR),

@@ -1,19 +1,20 @@
-//! Toys: the same statistics as on the CPU, and the same bits whatever the batch or the GPU.
+//! Compares toys: statistics are the same as on the CPU, and every bit is the same for any batch size and
+//! GPU.
 
 use ns_core::{Control, Model, Session};
 use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTest};
 
-/// The value tested: where tHu and tttt have toys on both sides of the observed statistic.
+/// The tested value, at which tHu and tttt_prod have toys on both sides of the observed statistic.
 const MU: f64 = 1.0;
 
-/// A test of so many toys per hypothesis whose observed fits the CPU has made: all devices then run the
-/// same toys.
+/// Prepares a test with `n_toys` toys per hypothesis. The CPU makes the fits to the observed data, so all
+/// devices run the same toys.
 pub fn prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> ToyPlan {
     let options = HypotestToysOptions::default().n_toys(n_toys).seed(3);
     ToyTest::prepare(model, cpu, MU, &options, Control::default()).unwrap().plan()
 }
 
-/// Runs the first `n` toys of both hypotheses in batches of a size.
+/// Runs the first `n` toys of both hypotheses, in batches of size `batch`.
 pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: Option<u64>) -> Vec<ToyRow> {
     let test = plan.attach(model, session).batch(batch);
     let ranges: Vec<_> = test.ranges().into_iter().map(|(which, range)| (which, range.start..n)).collect();
@@ -23,17 +24,18 @@ pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: 
     rows
 }
 
-/// How many toys were compared, and those whose statistics differ by more than `tolerance`.
+/// Counts of compared toys. `exceptions` are those whose statistics differ by more than the tolerance.
 #[derive(Debug, Default)]
 pub struct Agreement {
     pub compared: usize,
     pub exceptions: usize,
-    /// Toys that converge on the CPU and not on the device.
+    /// Number of toys that converge on the CPU but not on the GPU.
     pub lost: usize,
     pub worst: f64,
 }
 
-/// Compares rows toy by toy. Every exception is printed with what both devices found.
+/// Compares rows toy by toy and adds the counts to `all`. Every exception is printed with the results of both
+/// devices.
 pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, all: &mut Agreement) {
     assert_eq!(here.len(), there.len());
     for (a, b) in here.iter().zip(there) {
@@ -64,7 +66,7 @@ pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, al
     }
 }
 
-/// Asserts that rows are the same to the last bit.
+/// Asserts that two lists of rows are the same to the last bit.
 pub fn assert_same_bits(what: &str, a: &[ToyRow], b: &[ToyRow]) {
     assert_eq!(a.len(), b.len(), "{what}");
     let bits = |x: Option<f64>| x.map(f64::to_bits);

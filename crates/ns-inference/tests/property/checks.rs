@@ -1,4 +1,4 @@
-//! Properties of one model, and the list of those that it violates.
+//! Checks the properties of one model, and lists the violated ones.
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::{FitOptions, FitResult, HypotestResult, fit, open_session};
@@ -8,33 +8,34 @@ use super::reference::{Reference, SAME, noise};
 use super::workspace::Case;
 use super::{intervals, tests};
 
-/// A property that does not hold, or an analysis that gave no answer.
+/// A property that does not hold, or an analysis that gave no result.
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub property: &'static str,
     pub numbers: String,
-    /// By how much, in the property's own units, to find the worst.
+    /// Size of the violation in the units of the property, to find the worst one.
     pub size: f64,
 }
 
-/// What came of one model.
+/// The findings for one model.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
-    /// The same where a minimum has a negative expected yield in some bin: such a likelihood falls towards the corners of
-    /// its box, and what is found there says nothing of models that can be drawn.
+    /// Properties that do not hold in a model with a negative expected yield at some minimum. The likelihood
+    /// then falls towards the corners of the bounds, and such findings say nothing about models from which
+    /// toys can be drawn.
     pub negative_yield: Vec<Finding>,
-    /// Analyses that had a reason to refuse.
+    /// Analyses that returned an error.
     pub refused: Vec<Finding>,
-    /// How often each property was looked at.
+    /// Names of the checked properties, one entry for each check.
     pub looked: Vec<&'static str>,
-    /// How long it took.
+    /// Duration of all checks, in seconds.
     pub seconds: f64,
 }
 
 impl Report {
-    /// Records that a property was looked at, and the numbers if it does not hold.
+    /// Records that a property was checked, and if it does not hold the violation with `numbers`.
     pub fn check(
         &mut self,
         property: &'static str,
@@ -53,17 +54,17 @@ impl Report {
     }
 }
 
-/// The model under test with what all checks need.
+/// The model under test, and what the checks need and share.
 pub struct Subject<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
     pub reference: Reference<'a>,
     pub report: Report,
-    /// Choices of parameters to look at.
+    /// Random numbers for the choice of parameters to check.
     pub draw: Draw,
-    /// The default fit.
+    /// Result of the fit with default options.
     pub best: FitResult,
-    /// Tests of values so far.
+    /// Hypothesis tests made so far, with their tested values.
     pub tests: Vec<(f64, Option<HypotestResult>)>,
 }
 
@@ -72,12 +73,13 @@ impl Subject<'_> {
         &self.model.parameters[parameter].name
     }
 
-    /// Minimum of the observed data with parameters held, as `-ln L`; infinite where there is none.
+    /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed; infinite if there
+    /// is no finite likelihood.
     pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
 
-    /// Some free parameters, the parameter of interest first.
+    /// Chooses some free parameters; the parameter of interest comes first.
     pub fn choose(&mut self, n: usize) -> Vec<usize> {
         let poi = self.model.poi;
         let free: Vec<usize> = (0..self.model.parameters.len())
@@ -91,16 +93,17 @@ impl Subject<'_> {
     }
 }
 
-/// How much is looked at.
+/// The extent of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Every property.
     Whole,
-    /// In turn by the model's number: a test of one of two values, two of the six limits, and one other analysis.
+    /// A part that depends on the index of the model: a test of one of two values, two of the six limits, and
+    /// one other analysis.
     Part,
 }
 
-/// Whether the model's number makes it the turn of one of `n` things; all of them have it where everything is looked at.
+/// Decides by the index of the model which checks it gets; with [`Depth::Whole`] it gets all.
 #[derive(Debug, Clone, Copy)]
 pub struct Turns {
     index: u64,
@@ -108,6 +111,7 @@ pub struct Turns {
 }
 
 impl Turns {
+    /// Returns whether the model gets check number `which` of `n`.
     pub fn of(self, which: usize, n: u64) -> bool {
         self.depth == Depth::Whole || self.index % n == which as u64
     }
@@ -136,7 +140,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let mut reference = Reference::new(&model, session);
     let turns = Turns { index: case.index / 4, depth };
     let turn = |number: u64| depth == Depth::Whole || case.index % 4 == number;
-    // The intervals of some parameters come with the fit.
+    // The fit also computes the MINOS intervals of some parameters.
     let free: Vec<&str> = model
         .parameters
         .iter()
@@ -153,7 +157,8 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let best = match fit(&model, session, &options, Control::default()) {
         Ok(best) => best,
         Err(error) => {
-            // There is no finite likelihood: the thorough search must say the same.
+            // An error means that there is no finite likelihood: the thorough search must not find one
+            // either.
             let refused = reference.lowest(false, &[]).is_none();
             report.check("a fit is made where there is one", refused, 1.0, || error.to_string());
             report.refuse("fit", error.to_string());
@@ -166,7 +171,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     if !subject.reference.negative_yield {
         free_fit(&mut subject);
     }
-    // What follows would be set aside.
+    // The results of the other checks would not count for such a model.
     if subject.reference.negative_yield {
         let aside = subject.report.violations.len();
         if depth == Depth::Whole {
@@ -222,7 +227,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     report
 }
 
-/// The free fit is converged and not above the thorough one.
+/// Checks that the free fit has converged and does not lie above the thorough one.
 fn free_fit(s: &mut Subject<'_>) {
     let (nll, point) = (s.best.nll, s.best.bestfit.clone());
     s.report.check("the free fit converges", s.best.converged, 1.0, || s.best.termination_reason.clone());

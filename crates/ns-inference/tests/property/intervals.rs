@@ -1,4 +1,5 @@
-//! Everything that follows the profile likelihood of one parameter: MINOS, uncertainties, scans, rankings.
+//! Properties of analyses along the profile likelihood of one parameter: MINOS, uncertainties, scans and
+//! rankings.
 
 use ns_core::{Control, Interpolation};
 use ns_inference::minos::Interval;
@@ -9,13 +10,14 @@ use super::checks::Subject;
 use super::reference::{SAME, noise};
 use super::tests::thorough_is_above;
 
-/// Rise of `twice_nll` above the default fit with one parameter held, by thorough fits.
+/// Returns the rise of `twice_nll` above the default fit with one parameter fixed at `value`, from thorough
+/// fits.
 fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
     let near = [s.best.bestfit.clone()];
     2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
 }
 
-/// The same, or any rise that is not above `limit` and that the profile is not above either.
+/// Returns that rise, or another upper bound on it if that is at most `limit`. `further` is a start point.
 fn rise_at_most(
     s: &mut Subject<'_>,
     parameter: usize,
@@ -29,7 +31,7 @@ fn rise_at_most(
     2.0 * (found.unwrap_or(f64::INFINITY) - s.best.nll)
 }
 
-/// MINOS intervals and crossings: `twice_nll` has risen by 1 at each end, for the first time.
+/// Checks MINOS intervals: `twice_nll` has risen by 1 at each end, and not before it.
 pub fn minos(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -50,7 +52,7 @@ pub fn minos(s: &mut Subject<'_>) {
     }
 }
 
-/// The profile has risen by 1 at `value`, and not between it and the best fit.
+/// Checks that the profile has risen by 1 at `value`, and not between `value` and the best fit.
 fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str) {
     let best = s.best.bestfit[parameter];
     let name = s.name(parameter).to_owned();
@@ -64,7 +66,7 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
             worst = Some((x, between));
         }
     }
-    // Beyond the end the profile may be in another minimum, which is then known for the end too.
+    // Beyond the end the profile may follow another minimum, which is then known at the end too.
     let off = (at - 1.0).abs();
     s.report.check("MINOS: twice_nll has risen by 1", off <= 1e-4, off, || {
         format!("{what} {name} = {value}: {at}")
@@ -75,7 +77,7 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
     });
 }
 
-/// There is no crossing on a side that has none.
+/// Checks that the profile does not rise by 1 on a side without a crossing.
 fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &str) {
     let name = s.name(parameter).to_owned();
     s.report.check("MINOS: a missing side has a reason", !reason.is_empty(), 1.0, || name.clone());
@@ -96,7 +98,7 @@ fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &s
     }
 }
 
-/// An uncertainty is that of the profile beside the minimum; one that is missing has a reason.
+/// Checks that an uncertainty agrees with the profile near the minimum, and that a missing one has a reason.
 pub fn uncertainties(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -107,15 +109,16 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         let name = s.name(parameter).to_owned();
         let Some(sigma) = s.best.uncertainties[parameter] else {
             let listed = s.best.at_bound.contains(&name) || s.best.at_kink.contains(&name);
-            // Warnings show the first names of long lists.
+            // The list of flat parameters is complete, while warnings show only the first names.
             let flat = s.best.flat.contains(&name);
             s.report.check("uncertainty: a missing one has a reason", listed || flat, 1.0, || name.clone());
             if flat && !listed {
-                // Flat: nothing near tells the values apart.
+                // Along a flat direction the likelihood does not change near the minimum.
                 let step = 1e-3 * (1.0 + best.abs());
                 let values: Vec<f64> =
                     [best - step, best + step].into_iter().filter(|x| *x >= lower && *x <= upper).collect();
-                // Where others are at a bound of the direction it goes one way only.
+                // If another parameter of the direction is at a bound, the direction is flat on one side
+                // only.
                 let rises: Vec<f64> = values.iter().map(|x| rise(s, parameter, *x)).collect();
                 let least = rises.iter().copied().fold(f64::INFINITY, f64::min);
                 s.report.check("uncertainty: a flat direction is flat", least < 1e-5, least, || {
@@ -125,19 +128,20 @@ pub fn uncertainties(s: &mut Subject<'_>) {
             continue;
         };
         s.report.check("uncertainty: positive", sigma > 1e-12, 1.0, || format!("{name}: {sigma}"));
-        // Others that the fit holds at kinks or bounds may let go: the uncertainty is said to be conditional.
+        // Parameters at a kink or bound may leave it away from the minimum; the uncertainty is conditional on
+        // them.
         let conditional = !s.best.at_kink.is_empty() || !s.best.at_bound.is_empty();
         let least = if conditional { -1e-6 } else { 0.4 };
-        // Where a warning says that the two sides of a minimum differ, one number stands for both: it must not lie outside
-        // what they have.
+        // If a warning says that the two sides of a minimum differ, the uncertainty stands for both of them
+        // and must lie between their values.
         let one_for_both = s.best.warnings.iter().any(|w| {
             w.contains("the mean of both curvatures")
                 || (w.contains("holds on one side only") && w.contains(name.as_str()))
         });
         let mut sides: Vec<(f64, f64, f64)> = Vec::new();
         for side in [-1.0, 1.0] {
-            // Two distances: the curvature may change with what becomes active on the way.
-            // Beyond a kink the curvature is another one.
+            // Two distances are tried, because a parameter that becomes active on the way may change the
+            // curvature. Points beyond a kink are left out, because the curvature differs there.
             let kinked = s.model.interpolation != Interpolation::SMOOTH;
             let ratio = |s: &mut Subject<'_>, fraction: f64| {
                 let x = best + side * fraction * sigma;
@@ -163,7 +167,7 @@ pub fn uncertainties(s: &mut Subject<'_>) {
     }
 }
 
-/// Points and crossings of a scan lie on the profile of thorough fits.
+/// Checks that points and crossings of a scan lie on the profile of thorough fits.
 pub fn scan(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let options = ScanOptions::new(ScanAxis::default().points(5));
@@ -205,7 +209,8 @@ pub fn scan(s: &mut Subject<'_>) {
     }
 }
 
-/// Refits of a ranking are conditional minima: with the target held where the refit put it, nothing is lost.
+/// Checks that refits of a ranking are conditional minima: with the parameter of interest fixed at the value
+/// of the refit, the lowest `-ln L` does not increase.
 pub fn ranking(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let prefit = s.draw.chance(0.5);

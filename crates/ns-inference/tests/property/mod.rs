@@ -1,4 +1,4 @@
-//! Random models, and what must hold of every analysis of them. Shared by the test `consistency` and the example
+//! Random models, and properties of all analyses of them. Used by the test `consistency` and the example
 //! `check_consistency`.
 #![allow(
     unreachable_pub,

@@ -1,6 +1,6 @@
-//! Random numbers of a model: SplitMix64, so that an index alone reproduces it.
+//! Random numbers for a model, from SplitMix64, so that the index alone reproduces them.
 
-/// The state of one draw.
+/// The generator of the random numbers of one model.
 pub struct Draw {
     state: u64,
 }
@@ -8,7 +8,7 @@ pub struct Draw {
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Draw {
-    /// The numbers of model `index`.
+    /// Starts the generator of model `index`.
     pub fn new(index: u64) -> Self {
         let mut draw = Self { state: index.wrapping_add(1).wrapping_mul(GOLDEN) ^ 0x5DEE_CE66_D1A4_B87F };
         draw.bits();
@@ -23,44 +23,44 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Draws a number that is uniform in `[0, 1)`.
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform between two numbers.
+    /// Draws a number that is uniform between `a` and `b`.
     pub fn between(&mut self, a: f64, b: f64) -> f64 {
         a + (b - a) * self.uniform()
     }
 
-    /// True with a probability.
+    /// Returns true with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
-    /// An integer, ends included.
+    /// Draws an integer from `a` to `b`, ends included.
     pub fn integer(&mut self, a: usize, b: usize) -> usize {
         a + (self.bits() % (b - a + 1) as u64) as usize
     }
 
-    /// One of several.
+    /// Draws one of the items.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.integer(0, items.len() - 1)]
     }
 
-    /// The first `n` of a random order.
+    /// Draws up to `n` different items in random order.
     pub fn some<T: Copy>(&mut self, items: &[T], n: usize) -> Vec<T> {
         let mut rest = items.to_vec();
         (0..n.min(items.len())).map(|_| rest.swap_remove(self.integer(0, rest.len() - 1))).collect()
     }
 
-    /// Gaussian of unit width.
+    /// Draws from a Gaussian with mean 0 and width 1.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// A Poisson count; above 200 the nearest integer to a Gaussian.
+    /// Draws a Poisson count; for a mean above 200, the nearest integer to a Gaussian, not below 0.
     pub fn poisson(&mut self, mean: f64) -> f64 {
         if mean > 200.0 {
             return (mean + mean.sqrt() * self.normal()).round().max(0.0);

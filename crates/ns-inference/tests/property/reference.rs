@@ -1,4 +1,5 @@
-//! What is compared with: single fits with the thorough search, each checked by descents from its neighbours.
+//! The reference of the checks: single fits with the thorough search, each verified by descents from the
+//! minima of neighbours.
 
 use std::collections::HashMap;
 
@@ -7,10 +8,10 @@ use ns_core::{
     Start, TaskOutcome,
 };
 
-/// How much lower, in `-ln L`, another minimum must be to count.
+/// Smallest difference in `-ln L` between two different minima.
 pub const SAME: f64 = 1e-6;
 
-/// A minimum: its height, where it is, and whether the thorough search missed it by more than [`SAME`].
+/// A minimum: its `-ln L`, its parameters, and whether the fit that found it has converged.
 #[derive(Debug, Clone)]
 pub struct Lowest {
     pub nll: f64,
@@ -23,25 +24,25 @@ pub struct Lowest {
 pub struct Missed {
     pub held: Vec<(usize, f64)>,
     pub asimov: bool,
-    /// By how much in `-ln L`.
+    /// Distance in `-ln L` between the end of the search and the lower point.
     pub depth: f64,
-    /// Where the lower point is.
+    /// Parameters of the lower point.
     pub point: Vec<f64>,
 }
 
 type Key = (bool, Vec<(usize, u64)>);
 
-/// Conditional minima of one model, made once each.
+/// Conditional minima of one model, each of which is fitted once.
 pub struct Reference<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
-    /// The Asimov set in use; its fits are kept apart from those of the observed data.
+    /// The Asimov set, if there is one. Its fits are stored separately from those to the observed data.
     asimov: Option<Data>,
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
     pub n_fits: usize,
-    /// Whether some minimum of the observed data has a negative expected yield in a bin. Without an event there the
-    /// likelihood rewards that without end, and its lowest point lies wherever the box of the bounds lets it.
+    /// True if a bin has a negative expected yield at some minimum. If no event is observed in that bin, the
+    /// likelihood grows as the yield falls, and the minimum of `-ln L` lies at the bounds.
     pub negative_yield: bool,
 }
 
@@ -58,7 +59,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Takes an Asimov set; fits of an earlier one are forgotten.
+    /// Sets the Asimov set and removes the fits to an earlier one.
     pub fn set_asimov(&mut self, data: Data) {
         self.known.retain(|(asimov, _), _| !asimov);
         self.asimov = Some(data);
@@ -71,7 +72,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// One fit.
+    /// Makes one fit; returns `None` if it has no finite likelihood.
     pub fn fit(&mut self, asimov: bool, request: FitRequest) -> Option<FitOutcome> {
         self.n_fits += 1;
         let task = FitTask { data: self.data(asimov), fits: vec![request] };
@@ -80,7 +81,8 @@ impl<'a> Reference<'a> {
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())
     }
 
-    /// The lowest minimum known with some parameters held; `None` where there is no finite likelihood.
+    /// Returns the lowest minimum known with the parameters in `held` fixed, from a thorough search on the
+    /// first call; `None` if there is no finite likelihood.
     pub fn lowest(&mut self, asimov: bool, held: &[(usize, f64)]) -> Option<Lowest> {
         let key = key(asimov, held);
         if let Some(known) = self.known.get(&key) {
@@ -99,7 +101,7 @@ impl<'a> Reference<'a> {
         found
     }
 
-    /// Looks whether a minimum has a negative expected yield somewhere.
+    /// Records whether some bin has a negative expected yield at a minimum.
     pub fn look_at(&mut self, asimov: bool, point: &[f64]) {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         if let Ok(found) = self.session.evaluate(&self.data(asimov), point, request) {
@@ -107,7 +109,8 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// The same, and descents from the minima of neighbours.
+    /// Returns the lowest minimum as [`Self::lowest`] does, after descents from the points in `near`, which
+    /// are minima of neighbouring fits.
     pub fn lowest_among(&mut self, asimov: bool, held: &[(usize, f64)], near: &[Vec<f64>]) -> Option<Lowest> {
         let mut best = self.lowest(asimov, held);
         for point in near {
@@ -120,8 +123,9 @@ impl<'a> Reference<'a> {
         best
     }
 
-    /// A value that the minimum is not above: by descents from points nearby if they end at `limit` or below, else by
-    /// [`Self::lowest_among`]. For properties that a minimum at or below the limit fulfils.
+    /// Returns a value that the minimum does not exceed, for properties that only need a minimum at or below
+    /// `limit`. If a descent from one of the points `near` ends at or below `limit`, it returns that end,
+    /// otherwise the result of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,
@@ -142,7 +146,7 @@ impl<'a> Reference<'a> {
         self.lowest_among(asimov, held, near).map(|lowest| lowest.nll)
     }
 
-    /// A descent from a point that has converged.
+    /// Makes a descent from a point; returns `None` if it does not converge.
     fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
         self.fit_at(asimov, held, point, Search::Local)
     }
@@ -163,19 +167,20 @@ impl<'a> Reference<'a> {
         self.fit(asimov, request).filter(FitOutcome::converged)
     }
 
-    /// A descent from a point, whose end is kept if it is lower.
+    /// Makes a descent from a point and stores its end if it is lower than what is known.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
     }
 
-    /// A search from a point, whose end is kept if it is lower.
+    /// Makes a search from a point and stores its end if it is lower than what is known.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
 
-    /// Takes a point that something else has found.
+    /// Stores a point that another fit found, if it is lower than what is known, and records the fit as
+    /// missed if it is lower by more than [`SAME`].
     pub fn learn(&mut self, asimov: bool, held: &[(usize, f64)], nll: f64, point: &[f64]) {
         let Some(known) = self.lowest(asimov, held) else { return };
         let depth = known.nll - nll;
@@ -196,7 +201,7 @@ fn key(asimov: bool, held: &[(usize, f64)]) -> Key {
     (asimov, held.iter().map(|(i, x)| (*i, x.to_bits())).collect())
 }
 
-/// What rounding leaves open of a likelihood.
+/// Returns the uncertainty of a likelihood due to rounding.
 pub fn noise(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }

@@ -1,4 +1,4 @@
-//! Many models over threads.
+//! Checks many models in several threads.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,23 +8,23 @@ use std::time::Instant;
 use super::checks::{Depth, Report, check};
 use super::workspace::{Case, draw};
 
-/// Counts of one property.
+/// Counts for one property.
 #[derive(Debug, Default, Clone)]
 pub struct Count {
     pub looked: usize,
     pub violated: usize,
-    /// Models with a violation.
+    /// Number of models with a violation.
     pub models: usize,
     pub worst: f64,
     pub worst_model: u64,
 }
 
-/// Sums over models.
+/// Counts over all models.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub models: usize,
     pub models_violated: usize,
-    /// Models in which a minimum has a negative expected yield in a bin, and something does not agree.
+    /// Number of models with a negative expected yield at a minimum and at least one finding.
     pub negative_yield: usize,
     pub properties: BTreeMap<&'static str, Count>,
     pub refused: BTreeMap<&'static str, usize>,
@@ -56,7 +56,7 @@ impl Summary {
     }
 }
 
-/// Checks models `first` to `first + count`, and hands every report to `each` as it comes.
+/// Checks `count` models from index `first` on, and passes every report to `each` when it is ready.
 pub fn run(
     first: u64,
     count: u64,

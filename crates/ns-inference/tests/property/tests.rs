@@ -1,4 +1,4 @@
-//! Hypothesis tests, significance and limits.
+//! Properties of hypothesis tests, significances and limits.
 
 use ns_core::{Control, Data, FitRequest, Search, Start};
 use ns_inference::{
@@ -9,7 +9,8 @@ use ns_inference::{
 use super::checks::{Subject, Turns};
 use super::reference::{Lowest, SAME, noise};
 
-/// One hypothesis test, whose fits are compared with thorough ones. Several limits may ask for the same.
+/// Makes the hypothesis test of `mu`, or returns the one made earlier, because several limits may need the
+/// same test.
 fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     if let Some((_, known)) = s.tests.iter().find(|(value, _)| *value == mu) {
         return known.clone();
@@ -29,12 +30,13 @@ fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     result
 }
 
-/// Sets a model aside where an analysis says that a minimum has a negative expected yield.
+/// Marks the model as one with a negative expected yield at a minimum if a warning says so. The model then
+/// counts separately.
 fn aside(s: &mut Subject<'_>, warnings: &[String]) {
     s.reference.negative_yield |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
 
-/// Free, conditional and Asimov fits at two values.
+/// Checks the free, conditional and Asimov fits of hypothesis tests of two values.
 pub fn hypotest(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
     let upper = s.model.parameters[poi].bounds.1;
@@ -70,7 +72,8 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
         );
     }
     s.report.check("hypotest converges", result.converged, 1.0, || format!("mu={mu}: {:?}", result.warnings));
-    // The Asimov set, made in the same way: at the lowest minimum at 0, which a search from the free fit may find as well.
+    // The reference generates its Asimov set in the same way: at the lowest minimum at 0, which may also be
+    // found by a search from the free fit.
     let best = s.best.bestfit.clone();
     s.reference.search_from(false, &[(poi, 0.0)], &best, Search::Thorough);
     let at_zero = s.reference.lowest(false, &[(poi, 0.0)]);
@@ -89,15 +92,16 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     }
     let expected = 2.0 * (one.nll - asimov_best(s, &zero, bounds)).max(0.0);
     let off = (result.q_asimov - expected).abs();
-    // The set follows the minimum at 0, which is known to its certificate.
+    // The Asimov set depends on the minimum at 0, which is known only as well as its certificate says.
     s.report.check("hypotest: the Asimov statistic agrees", off <= 1e-5 * (1.0 + expected), off, || {
         format!("mu={mu}: {} and {expected} from thorough fits", result.q_asimov)
     });
 }
 
-/// `-ln L` of the free fit of the Asimov set. Where every bin has a positive expected yield, nothing describes the set better than the
-/// point at which it was made. In a bin without background the likelihood rises towards negative yields, and the
-/// statistic takes the maximum within the bounds that the measurement gives, as in pyhf: a descent from that point finds it.
+/// Returns `-ln L` of the free fit of the Asimov set. If every bin has a positive expected yield, the point
+/// at which the set was generated is the best fit. In a bin without background the likelihood rises towards
+/// negative yields. The statistic then uses the best fit within the bounds of the measurement, as in pyhf; a
+/// descent from that point finds it.
 fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     let request = FitRequest {
         start: Start::At(zero.point.as_slice().into()),
@@ -108,7 +112,8 @@ fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     free.map_or(zero.nll, |free| free.nll.min(zero.nll))
 }
 
-/// Whatever a minimum expects, a test gives numbers or says why not: no statistic is negative, and nothing is NaN.
+/// Checks that a test gives numbers or says why not, whatever the yields at its minima: no statistic is
+/// negative, and nothing is NaN.
 pub fn numbers(s: &mut Subject<'_>) {
     let mu = 1.0;
     if let Some(result) = tested(s, mu) {
@@ -126,14 +131,14 @@ pub fn numbers(s: &mut Subject<'_>) {
     }
 }
 
-/// Notes that an analysis found a lower minimum than the thorough fit.
+/// Reports that an analysis found a lower minimum than the thorough fit.
 pub fn thorough_is_above(s: &mut Subject<'_>, what: &str, depth: f64) {
     s.report.check("an analysis is not below the thorough fit", false, depth, || {
         format!("{what}: lower by {depth:.3e} in nll")
     });
 }
 
-/// q0 is twice the rise from the best fit to 0.
+/// Checks that q0 is twice the rise of `-ln L` from the best fit to 0.
 pub fn significance(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let result = match discover(s.model, s.session, &FitOptions::default(), Control::default()) {
@@ -153,7 +158,7 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// How warnings spell the observed limit, or one of the expected ones.
+/// Returns the words by which warnings refer to the observed limit (`None`) or to one of the expected limits.
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",
@@ -165,7 +170,7 @@ fn spelled(which: Option<usize>) -> &'static str {
     which.and_then(|i| expected.get(i).copied()).unwrap_or("the observed limit")
 }
 
-/// The CLs that a test at a limit has must be `1 - cl`, for all six limits.
+/// Checks for all six limits that the CLs of a test at the limit is `1 - cl`.
 pub fn limit(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
     let options = LimitOptions::default();
@@ -199,7 +204,8 @@ pub fn limit(s: &mut Subject<'_>, turns: Turns) {
             Some(i) => r.expected_set.cls.get(i).copied().flatten(),
         };
         let Some(value) = value else {
-            // Each limit has a reason of its own: one may be missing at the bound and another one below every value.
+            // Each limit has a reason of its own: one may lie above the bound, while for another CLs is below
+            // the level everywhere.
             let said = spelled(which);
             let why = result.warnings.iter().find(|w| w.contains("null: ") && w.contains(said));
             s.report.check("limit: a missing limit has a reason", why.is_some(), 1.0, || name.clone());

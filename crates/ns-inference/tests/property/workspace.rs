@@ -1,9 +1,10 @@
 //! Random pyhf workspaces, a function of their index alone.
 //!
-//! One to four channels of one to five bins and two to five samples; effects of 5 to 40 % whose two sides are
-//! independent; a few to hundreds of events. Some bins have no or negative background, some observe nothing; names are
-//! shared by channels, samples and modifiers of several types; a third of the models is piecewise in some code;
-//! most data are drawn away from the expectation, and some are exactly what is expected.
+//! Each workspace has one to four channels of one to five bins and two to five samples, effects of 5 to 40 %
+//! with up and down sides of independent size, and a few to hundreds of events. Some bins have no or negative
+//! background, and in some no events are observed. Channels, samples and modifiers of several types share
+//! names. A third of the models has piecewise interpolation in some code. Most data are drawn away from the
+//! expected yields; some equal them exactly.
 
 use ns_core::{Data, EvaluationRequest, Execution, HistosysCode, Interpolation, Model, NormsysCode};
 use ns_inference::open_session;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::random::Draw;
 
-/// A workspace and how it is read.
+/// A workspace with the settings with which it is read.
 pub struct Case {
     pub index: u64,
     pub workspace: Value,
@@ -21,7 +22,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The workspace as a model.
+    /// Builds the model of the workspace.
     pub fn model(&self) -> Result<Model, String> {
         let options = ModelOptions {
             measurement: Some(self.measurement.clone()),
@@ -33,18 +34,18 @@ impl Case {
         workspace.model(&options).map_err(|e| e.to_string())
     }
 
-    /// What the command line needs to read it in the same way.
+    /// Returns the options with which the command line reads the workspace in the same way.
     pub fn flags(&self) -> String {
         let Interpolation { normsys, histosys } = self.interpolation;
         format!("--measurement '{}' --normsys-code {normsys} --histosys-code {histosys}", self.measurement)
     }
 }
 
-/// Names that channels, samples and modifiers share.
+/// Names that channels, samples and modifiers may share.
 const NAMES: [&str; 6] = ["SR", "bkg", "top", "W jets", "sig", "región"];
 const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "θ", "eff"];
 
-/// The model of an index.
+/// Draws the workspace with this index.
 pub fn draw(index: u64) -> Case {
     let mut d = Draw::new(index);
     let interpolation = interpolation(&mut d);
@@ -79,7 +80,7 @@ pub fn draw(index: u64) -> Case {
     case
 }
 
-/// Smooth codes in two thirds of the models.
+/// Draws the interpolation: smooth codes in two thirds of the models.
 fn interpolation(d: &mut Draw) -> Interpolation {
     use HistosysCode::{Code0, Code2, Code4p};
     use NormsysCode::{Code1, Code4};
@@ -105,7 +106,7 @@ fn n_bins(channel: &Value) -> usize {
     channel["samples"][0]["data"].as_array().map_or(0, Vec::len)
 }
 
-/// Numbers as an analysis would write them.
+/// Rounds a number to four decimals, as an analysis would write it.
 fn rounded(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }
@@ -150,7 +151,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
                     .collect();
                 samples.push(json!({"name": name, "data": data, "modifiers": []}));
             }
-            // A bin without background, or with a negative one.
+            // Some channels get a bin without background, or with a negative one.
             let empty = d.uniform();
             if empty < 0.12 {
                 let bin = d.integer(0, bins - 1);
@@ -171,7 +172,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
 
 fn scalar_names(d: &mut Draw) -> Vec<String> {
     if d.chance(0.04) {
-        // Beyond the size up to which models are searched all over.
+        // These models are larger than those whose reported fits make a thorough search.
         let n = d.integer(45, 70);
         return (0..n).map(|i| format!("np_{i}")).collect();
     }
@@ -187,14 +188,14 @@ fn add(sample: &mut Value, name: &str, kind: &str, data: Value) {
     }
 }
 
-/// Relative effects of the two sides, mostly opposite.
+/// Draws the relative effects of the up and the down side, which mostly have opposite signs.
 fn sides(d: &mut Draw) -> (f64, f64) {
     let up = d.between(0.05, 0.4) * d.pick(&[1.0, 1.0, 1.0, -1.0]);
     let down = d.between(0.05, 0.4) * d.pick(&[-1.0, -1.0, -1.0, -1.0, 1.0]) * up.signum();
     (up, down)
 }
 
-/// Puts modifiers on samples; true if `lumi` is among them.
+/// Adds modifiers to samples; returns true if `lumi` is among them.
 fn modifiers(d: &mut Draw, channels: &mut [Value], alphas: &[String]) -> bool {
     let several = alphas.len() > 20;
     for alpha in alphas {
@@ -315,7 +316,7 @@ fn measurements(d: &mut Draw, channels: &[Value], alphas: &[String], has_lumi: b
         .collect()
 }
 
-/// Counts of all bins, channels sorted by name.
+/// Draws the counts of all bins, with the channels sorted by name.
 fn observe(d: &mut Draw, case: &Case) -> Option<Vec<f64>> {
     let model = case.model().ok()?;
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).ok()?;

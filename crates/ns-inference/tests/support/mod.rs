@@ -1,4 +1,5 @@
-//! A session whose minima are known in closed form: the lowest of a few quadratics in a box.
+//! A session whose minima are known in closed form. `-ln L` is the lowest of a few quadratic functions within
+//! bounds.
 #![allow(unreachable_pub)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use ns_core::{
     SessionError, Sink, Start, TaskOutcome, ToySource,
 };
 
-/// `offset + (x - centre)' A (x - centre) / 2` of two parameters.
+/// The function `offset + (x - centre)' A (x - centre) / 2` of two parameters.
 #[derive(Debug, Clone)]
 pub struct Well {
     pub offset: f64,
@@ -18,15 +19,16 @@ pub struct Well {
     pub curvature: [[f64; 2]; 2],
 }
 
-/// The lowest of the wells; a local fit stays in the well nearest to its start.
-/// Data shift every centre by `main`.
+/// A session whose `-ln L` is the lowest of some wells. A fit stays in the well nearest to its start point.
+/// Given data shift the centre of every well by `main`.
 pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
-    /// How much too low conditional fits come out.
+    /// Amount in `-ln L` by which conditional fits come out too low.
     pub error: f64,
-    /// Raised by the session itself when its second batch starts: a user who stops in between.
+    /// Set by the session itself when its second batch starts, as if a user had stopped the work at that
+    /// point.
     pub stop_after_first: AtomicBool,
     n_batches: AtomicUsize,
     table: ParameterTable,
@@ -63,7 +65,8 @@ impl Wells {
         well.offset + 0.5 * (a[0][0] * d[0] * d[0] + 2.0 * a[0][1] * d[0] * d[1] + a[1][1] * d[1] * d[1])
     }
 
-    /// Exact minimum in the box: the best of all choices of held parameters that stays inside.
+    /// Finds the exact minimum of the nearest well within the bounds. It tries all choices of parameters
+    /// fixed at a bound, and takes the lowest point that lies within the bounds.
     fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
         let shift = Self::shift(data);
         let start = match &request.start {
@@ -202,7 +205,7 @@ impl Session for Wells {
     }
 }
 
-/// A model with a free `mu` (the parameter of interest) and a constrained `alpha`.
+/// Builds a model with a free `mu` (the parameter of interest) and a constrained `alpha`.
 pub fn model(mu_bounds: (f64, f64)) -> Model {
     let parameter = |name: &str, init, bounds, constraint| Parameter {
         name: name.to_owned(),
@@ -238,12 +241,13 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
     }
 }
 
-/// One well with correlation, at `(mu, 0.3)`; conditional width of `mu` 0.5, full width 0.5 / 0.8.
+/// Returns a well with correlation, centred at `(mu, 0.3)`. The uncertainty of `mu` is 0.5 at fixed `alpha`
+/// and 0.5 / 0.8 otherwise.
 pub fn well(mu: f64, offset: f64) -> Well {
     Well { offset, centre: [mu, 0.3], curvature: [[4.0, 1.2], [1.2, 1.0]] }
 }
 
-/// A status without a certificate.
+/// Returns the status of a fit without a certificate.
 pub fn gave_up() -> FitStatus {
     FitStatus::NotConverged(Reason::IterationLimit)
 }
