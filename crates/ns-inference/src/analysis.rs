@@ -24,7 +24,7 @@ const SMALL: usize = 48;
 /// search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// The parts of an outcome that are computed for a fit whose covariance is needed.
+/// The parts of an outcome to compute if the covariance is needed.
 pub(crate) const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// The result of one fit of a batch.
@@ -43,7 +43,7 @@ pub(crate) struct Analysis<'a> {
     metric: Option<Arc<Covariance>>,
     /// Number of fits finished so far.
     done: usize,
-    /// Number of fits that the whole analysis takes, as far as known.
+    /// Number of fits of the whole analysis, as far as known.
     total: usize,
 }
 
@@ -63,8 +63,7 @@ impl<'a> Analysis<'a> {
         Ok(Self { model, session, data, base, control, metric: None, done: 0, total: 0 })
     }
 
-    /// Returns the index of the parameter of interest. `analysis` is the name of the analysis in the error
-    /// message.
+    /// Returns the index of the POI; `analysis` is for the error message.
     ///
     /// # Errors
     /// [`InferenceError::NoPoi`] if the model has none.
@@ -86,8 +85,8 @@ impl<'a> Analysis<'a> {
         self.has_at_most(TINY)
     }
 
-    /// Returns whether reported fits make a thorough search from more than one start, and are compared with
-    /// the fits at neighbouring values.
+    /// Returns whether reported fits make a thorough search and are compared with fits at neighbouring
+    /// values.
     pub(crate) fn is_small(&self) -> bool {
         self.has_at_most(SMALL)
     }
@@ -185,15 +184,14 @@ impl<'a> Analysis<'a> {
         Ok(fits)
     }
 
-    /// Returns the search effort of fits close to a known minimum. It is one descent, unless the
-    /// interpolation has kinks: then every orthant between the kinks may have a minimum of its own, and the
-    /// effort is that of the base fit.
+    /// Returns the search effort of fits close to a known minimum: one descent, or that of the base fit if
+    /// the interpolation has kinks, since every orthant between kinks may have its own minimum.
     pub(crate) fn nearby_search(&self) -> Search {
         if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
 
-    /// Builds the base fit with the parameters in `held` fixed at the given values, started at a point where
-    /// a neighbouring fit predicts the minimum.
+    /// Builds the base fit with the parameters in `held` fixed, started where a neighbouring fit predicts the
+    /// minimum.
     pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
         let mut request = FitRequest {
             start: Start::At(Arc::from(start)),
@@ -208,9 +206,9 @@ impl<'a> Analysis<'a> {
         request
     }
 
-    /// Predicts the minimum of a fit in which the parameters in `held` are fixed at values near the minimum
-    /// of `parent`. All other parameters follow along the covariance of `parent` and are clipped to their
-    /// bounds. No other fit enters the prediction.
+    /// Predicts the minimum of a fit with the parameters in `held` fixed at values near the minimum of
+    /// `parent`. All others follow along the covariance of `parent`, clipped to their bounds. The result
+    /// depends on no other fit.
     pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
         let mut point = parent.parameters.clone();
         follow(parent, held, &mut point);
@@ -237,8 +235,7 @@ impl<'a> Analysis<'a> {
 }
 
 /// Moves `point` along the covariance by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
-/// `held`. Correlations among them are taken into account for two parameters only; for more the result is
-/// still good enough for a start point.
+/// `held`. Of more than two, each is followed alone, which is good enough for a start point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(c) = &parent.covariance else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -266,7 +263,7 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// Observer that adds the fits of earlier batches of the same analysis to the progress of the current batch.
+/// Observer that adds the fits of earlier batches to the progress of the current one.
 struct Shifted<'a> {
     inner: Option<&'a dyn Observer>,
     done: usize,

@@ -11,7 +11,7 @@ use crate::present::significant;
 /// Largest number of names in a list within a message.
 const SHOWN: usize = 8;
 
-/// Joins names in one line; beyond the first [`SHOWN`] only their number is given.
+/// Joins up to [`SHOWN`] names in one line and gives the number of the others.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let mut text = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
@@ -25,8 +25,7 @@ fn name(model: &Model, index: usize) -> &str {
     model.parameters.get(index).map_or("?", |p| p.name.as_str())
 }
 
-/// Describes a bin of the model as in `bin 2 of channel 'SR'`, counted from 0 as in the arrays of the
-/// workspace.
+/// Describes a bin as in `bin 2 of channel 'SR'`, counted from 0 as in the workspace.
 pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
     match model.bin_name(bin) {
         Some((channel, bin)) => format!("bin {bin} of channel '{channel}'"),
@@ -66,8 +65,8 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Builds the error for a point at which neither Asimov data nor toys can be generated; it gives the bin with
-/// the negative or infinite expected yield.
+/// Builds the error for a point at which neither Asimov data nor toys can be generated; it names the bin with
+/// the invalid expected yield.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -140,7 +139,7 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
     notes
 }
 
-/// Lists the names of the inactive parameters for whose reason `kind` returns true.
+/// Lists the inactive parameters of the kind for which `kind` is true.
 fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
     list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
 }
@@ -169,15 +168,13 @@ fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Ve
     yields.filter(|(_, events)| *events < NEGATIVE).collect()
 }
 
-/// Returns whether some bin has a negative expected yield at a minimum. If no events are observed in such a
-/// bin, the likelihood grows as the expected yield falls, and the minimum of `-ln L` lies in a corner of the
-/// bounds.
+/// Returns whether some bin has a negative expected yield at a minimum. Without observed events in the bin
+/// the likelihood then grows as the yield falls, and the minimum of `-ln L` is in a corner of the bounds.
 pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
     !negative_bins(session, data, outcome).is_empty()
 }
 
-/// Builds the warning for a minimum at which bins have an expected yield of zero or less; `None` if there are
-/// no such bins.
+/// Builds the warning for a minimum with bins whose expected yield is zero or less.
 pub(crate) fn without_events(
     model: &Model,
     session: &dyn Session,
@@ -199,8 +196,7 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Reports which flat parameters have no effect at all, and which have only effects that other parameters can
-/// compensate.
+/// Reports which flat parameters have no effect, and which have effects that others can compensate.
 pub(crate) fn flat_directions(
     model: &Model,
     session: &dyn Session,
@@ -262,13 +258,13 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
 /// bound.
 const TOUCHING: f64 = 0.01;
 
-/// Fraction of a variance above which it counts as due to the correlation with one other parameter. If that
-/// parameter cannot move, the profile then rises at least twice as fast.
+/// Fraction of a variance, due to the correlation with one other parameter, above which the profile rises at
+/// least twice as fast once that parameter cannot move.
 const THROUGH: f64 = 0.5;
 
-/// Warns of parameters whose uncertainty comes from the correlation with a parameter that lies on its bound
-/// with a slope of 0. That parameter cannot move beyond the bound, so on that side the profile rises faster
-/// than the uncertainty implies.
+/// Warns of parameters whose uncertainty comes from the correlation with a parameter on its bound with a
+/// slope of 0. That one cannot move beyond the bound, so on that side the profile rises faster than the
+/// uncertainty implies.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);

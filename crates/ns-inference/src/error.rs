@@ -7,14 +7,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum InferenceError {
-    /// The session returned an error, such as wrong lengths, an unavailable device or a model that is too
-    /// large.
+    /// The session returned an error, such as wrong lengths or an unavailable device.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The model has no parameter of the given name.
     #[error("the model has no parameter '{name}'; {hint}")]
     UnknownParameter {
-        /// The name that was given.
+        /// The given name.
         name: String,
         /// Similar names of parameters of the model, or some of its names.
         hint: String,
@@ -25,20 +24,20 @@ pub enum InferenceError {
          name one in its \"config\": {{\"poi\": ...}}"
     )]
     NoPoi {
-        /// The analysis that was asked for.
+        /// The requested analysis.
         analysis: &'static str,
         /// Name of the measurement.
         measurement: String,
     },
-    /// The analysis varies the parameter of interest, which is fixed in the fit.
+    /// The analysis varies the POI, which is fixed in the fit.
     #[error(
         "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \
          (\"fixed\": false in the measurement's \"parameters\", or without fixing it here)"
     )]
     PoiFixed {
-        /// The analysis that was asked for.
+        /// The requested analysis.
         analysis: &'static str,
-        /// Name of the parameter of interest.
+        /// Name of the POI.
         name: String,
     },
     /// A goodness of fit was asked for, but the data have no saturated model.
@@ -49,7 +48,7 @@ pub enum InferenceError {
     /// The confidence level lies outside the allowed range.
     #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
     ConfidenceLevel {
-        /// The confidence level that was given.
+        /// The given confidence level.
         value: f64,
     },
     /// The analysis cannot use the given test statistic.
@@ -57,7 +56,7 @@ pub enum InferenceError {
         "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"
     )]
     WrongStatistic {
-        /// The analysis that was asked for.
+        /// The requested analysis.
         analysis: &'static str,
         /// Name of the test statistic.
         statistic: &'static str,
@@ -68,11 +67,11 @@ pub enum InferenceError {
          choose a value inside, or widen the bounds in the measurement's \"parameters\""
     )]
     OutOfBounds {
-        /// Kind of the value, such as start value or fixed value.
+        /// Kind of value, such as start or fixed value.
         what: &'static str,
         /// Name of the parameter.
         name: String,
-        /// The value that was given.
+        /// The given value.
         value: f64,
         /// Lower bound.
         lower: f64,
@@ -94,11 +93,11 @@ pub enum InferenceError {
     /// A value given for a parameter is NaN or infinite.
     #[error("{what} of parameter '{name}' is {value}; give a finite number")]
     NotFinite {
-        /// Kind of the value, such as start value or fixed value.
+        /// Kind of value, such as start or fixed value.
         what: &'static str,
         /// Name of the parameter.
         name: String,
-        /// The value that was given.
+        /// The given value.
         value: f64,
     },
     /// A MINOS interval was asked for, but its parameter is fixed in the fit.
@@ -147,18 +146,18 @@ pub enum InferenceError {
     /// A text does not describe a valid shard of a run of toys.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {
-        /// The text that was given.
+        /// The given text.
         text: String,
     },
-    /// The number of toys is 0, or larger than the number of independent streams of random numbers.
+    /// The number of toys is 0, or exceeds the available random numbers.
     #[error("{n_toys} toys cannot be run; ask for 1 to {most}")]
     NumberOfToys {
-        /// The number that was asked for.
+        /// The requested number.
         n_toys: u64,
         /// The largest possible number.
         most: u64,
     },
-    /// A study of the fits of toys was asked for a parameter that is fixed in these fits.
+    /// A study of toys was asked for a parameter that is fixed in their fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]
@@ -187,10 +186,10 @@ pub enum InferenceError {
         /// The problem and the remedy.
         problem: String,
     },
-    /// A fit or an Asimov set without which there is no result cannot be made.
+    /// A necessary fit or Asimov set cannot be made.
     #[error("{reason}")]
     FitFailed {
-        /// The whole message: what cannot be made, why, and the remedy.
+        /// The whole message, with cause and remedy.
         reason: String,
     },
     /// The caller asked to stop before there was a result.
@@ -199,8 +198,8 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Returns whether the message should refer to the list of the model's parameters, which users of the
-    /// command line and of Python obtain in different ways.
+    /// Returns whether the message should refer to the list of parameters, which the command line and Python
+    /// print in different ways.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })

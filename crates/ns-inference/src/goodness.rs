@@ -1,10 +1,9 @@
 //! Saturated goodness of fit.
 //!
-//! Twice the difference between `-ln L` at the best fit and `-ln L` of the saturated model is approximately
-//! chi2-distributed. The saturated model has one free expected yield per bin and its constraints at their
-//! maxima. The number of degrees of freedom is the number of bins less the number of free parameters without
-//! a constraint (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using
-//! saturated models"; the counting is cabinetry's).
+//! Twice the difference between `-ln L` at the best fit and in the saturated model is about chi2-distributed.
+//! The saturated model has one free expected yield per bin and its constraints at their maxima. The degrees
+//! of freedom are the bins less the free parameters without a constraint (R. D. Cousins, "Generalization of
+//! chisquare goodness-of-fit test for binned data using saturated models"; the counting is cabinetry's).
 
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
@@ -20,9 +19,9 @@ use crate::{FitOptions, InferenceError};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessResult {
-    /// Twice the difference between `-ln L` at the best fit and `-ln L` of the saturated model.
+    /// Twice the difference of `-ln L` between the best fit and the saturated model.
     pub chi2: f64,
-    /// Degrees of freedom: number of bins less number of free unconstrained parameters.
+    /// Degrees of freedom: bins less free unconstrained parameters.
     pub ndof: i64,
     /// Probability of a `chi2` at least as large as this one; `None` without degrees of freedom.
     pub p_value: Option<f64>,
@@ -63,8 +62,7 @@ pub fn goodness_of_fit(
 }
 
 /// Compares the best fit with the saturated model, and computes the fraction of toys with a chi2 at least as
-/// large. The toys are drawn at the best fit. Each is fitted with all free parameters and compared with its
-/// own saturated model.
+/// large. Toys are drawn at the best fit, fitted freely, and compared with their own saturated models.
 ///
 /// # Errors
 /// As [`goodness_of_fit`]; for a number of toys that cannot be run; if toys cannot be drawn because a bin has
@@ -103,7 +101,7 @@ pub fn goodness_of_fit_toys(
     Ok(result)
 }
 
-/// Compares the best fit with the saturated model. Returns the comparison and the parameters of the best fit.
+/// Returns the comparison, and the parameters of the best fit.
 fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), InferenceError> {
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
@@ -147,7 +145,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     Ok((result, fit.parameters))
 }
 
-/// Computes the probability of a value above `chi2` for `ndof` degrees of freedom.
+/// Computes the probability of a value above `chi2`.
 fn chi2_tail(chi2: f64, ndof: f64) -> f64 {
     if chi2 <= 0.0 {
         return 1.0;

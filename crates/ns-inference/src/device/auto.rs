@@ -1,7 +1,7 @@
 //! `--device auto`: chooses the CPU or a GPU by predicted time.
 //!
-//! A prediction is accurate to a factor of about two. That is enough: if both take about as long, the choice
-//! does not matter. The choice does not change the results by more than the parity contract allows.
+//! A prediction is accurate to a factor of about two, which is enough: if both take about as long, the choice
+//! does not matter. It changes the results by no more than the parity contract allows.
 
 use std::fmt;
 
@@ -73,8 +73,8 @@ pub struct Choice {
     pub device: Device,
     /// Predicted time on the CPU, in seconds.
     pub cpu_s: f64,
-    /// Predicted time on the GPU, in seconds. It includes the start of the GPU if this process has not used
-    /// one yet. `None` if there is no GPU or if none was looked for.
+    /// Predicted time on the GPU, in seconds, with its start if this process has not used it yet; `None` if
+    /// there is no GPU or none was looked for.
     pub gpu_s: Option<f64>,
     /// Reason for the choice.
     pub reason: String,
@@ -84,7 +84,7 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Predicts the seconds of the fits that the CPU makes one after another, whichever device makes the others.
+/// Predicts the seconds of the fits that the CPU makes first, whichever device makes the others.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
@@ -101,8 +101,7 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     first + others / share(load.near + load.toys)
 }
 
-/// Predicts the seconds of `work` on a GPU. The length of a fit relative to that of a toy's fit is taken from
-/// the CPU.
+/// Predicts the seconds of `work` on a GPU. The length of a fit relative to a toy fit is taken from the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;

@@ -3,30 +3,28 @@
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
 
-/// Largest differences between the fits of a GPU and what the CPU finds at the same points; the key
-/// `gpu_check` of results. It covers all fits that the session has made so far.
+/// Largest differences between all fits of the session on a GPU and what the CPU finds at the same points:
+/// the key `gpu_check` of results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GpuCheck {
     /// Number of fits that the GPU made.
     pub n_fits: u64,
     /// Number of these fits that the CPU evaluated again.
     pub n_checked: u64,
-    /// Difference of `-ln L`; `None` if it was not compared.
+    /// Difference of `-ln L`, if compared.
     pub nll: Option<Compared>,
-    /// Difference of gradient elements, each times the width of its constraint if that is Gaussian; `None` if
-    /// it was not compared.
+    /// Difference of gradient elements, times the widths of Gaussian constraints, if compared.
     pub gradient: Option<Compared>,
-    /// Amount by which `-ln L` still falls if the CPU continues the fit from the point; `None` if it was not
-    /// compared.
+    /// Amount by which `-ln L` still falls if the CPU continues the fit, if compared.
     pub edm: Option<Compared>,
 }
 
-/// The largest difference of a quantity, and the tolerance of the parity contract for it.
+/// The largest difference of a quantity, and its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// Largest absolute difference.
     pub difference: f64,
-    /// Largest difference that the parity contract allows.
+    /// Difference that the parity contract allows.
     pub tolerance: f64,
 }
 

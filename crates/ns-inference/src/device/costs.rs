@@ -12,7 +12,7 @@
 //! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in a
 //!   warm session, against operations.
 
-/// Time of one fit on one thread of the CPU, as a line in the number of operations of the model.
+/// Time of one fit on one thread of the CPU, linear in the operations of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
     /// Seconds that do not depend on the model.
@@ -22,7 +22,7 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Returns the seconds for a model with this number of operations.
+    /// Returns the seconds for a model.
     pub(super) fn seconds(self, operations: f64) -> f64 {
         self.least + self.operation * operations
     }
@@ -37,20 +37,19 @@ pub(super) struct Costs {
     pub(super) near: Fit,
     /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
-    /// Speed gained by each further thread, as a fraction of the speed of the first. It is below 1 because
-    /// threads share memory bandwidth and clock.
+    /// Speed gained by each further thread, relative to the first: threads share memory and clock.
     pub(super) thread_efficiency: f64,
     /// Time to create a CUDA context and load the kernels, once per process.
     pub(super) gpu_start: f64,
     /// Time to hand a batch to the GPU and fetch its outcomes.
     pub(super) gpu_launch: f64,
-    /// Time of a toy's fit on an otherwise idle GPU, for each operation of one evaluation.
+    /// Time of a toy fit on an otherwise idle GPU, for each operation of one evaluation.
     pub(super) gpu_latency: f64,
-    /// The part of the time of a toy's fit on a busy GPU that does not depend on the model.
+    /// Time of a toy fit on a busy GPU that does not depend on the model.
     pub(super) gpu_fit: f64,
-    /// Time of a toy's fit on a busy GPU for each operation of one evaluation, beyond `gpu_fit`.
+    /// Time of a toy fit on a busy GPU, for each operation of one evaluation.
     pub(super) gpu_operation: f64,
-    /// Number of f64 multiply-adds per clock of the GPU on which `gpu_fit` and `gpu_operation` were measured.
+    /// f64 multiply-adds per clock of the GPU for which `gpu_fit` and `gpu_operation` hold.
     pub(super) gpu_lanes: f64,
 }
 

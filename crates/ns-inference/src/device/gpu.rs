@@ -5,7 +5,7 @@
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-/// The remedy that works in every build and on every machine.
+/// The remedy that always works.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// A GPU as the driver describes it.
@@ -15,13 +15,13 @@ pub(super) struct GpuDescription {
     pub(super) name: String,
     pub(super) memory: u64,
     pub(super) capability: (u32, u32),
-    /// The newest CUDA version that the driver supports: 13000 for CUDA 13.0.
+    /// Newest CUDA version that the driver supports; 13000 means 13.0.
     pub(super) driver: u32,
     pub(super) multiprocessors: usize,
 }
 
-/// Opens a session on NVIDIA GPUs: on the one that `execution` gives, on all GPUs of the same model as the
-/// first if it asks for all, and on the first one otherwise.
+/// Opens a session on the NVIDIA GPU that `execution` gives, on all GPUs of the same model as the first, or
+/// on the first.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or if this machine has no usable
@@ -139,7 +139,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! Stand-ins for a build without CUDA: they return the error that says so.
+    //! Errors of a build without CUDA.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

@@ -12,8 +12,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Whether a session can be opened on it.
     pub available: bool,
-    /// Cores and instruction set of a CPU, or model and memory of a GPU; `None` if the device is not
-    /// available.
+    /// Cores and instruction set of a CPU, or model and memory of a GPU.
     pub description: Option<String>,
     /// Memory of a GPU, in bytes.
     pub memory: Option<u64>,
@@ -21,9 +20,9 @@ pub struct DeviceInfo {
     pub capability: Option<String>,
     /// The newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0.
     pub driver: Option<String>,
-    /// The reason why the device is not available; `None` if it is.
+    /// Reason why the device is not available.
     pub reason: Option<String>,
-    /// The remedy for that reason; `None` if the device is available.
+    /// Remedy if the device is not available.
     pub remedy: Option<String>,
 }
 

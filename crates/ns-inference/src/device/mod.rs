@@ -24,7 +24,7 @@ use gpu::{cuda_session, metal_session};
 pub struct Opened {
     /// The session.
     pub session: Box<dyn Session>,
-    /// The work, the predicted times and the reason for the choice; `None` unless `auto` chose the device.
+    /// The reason if `auto` chose the device, with the work and the predicted times.
     pub reason: Option<String>,
 }
 
@@ -85,8 +85,8 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
-/// Returns the device that `auto` takes for each job in a new process. Times on a GPU are predicted even for
-/// jobs that take less time than the GPU takes to start.
+/// Returns the device that `auto` takes for each job in a new process, with predictions for a GPU even where
+/// its start would take too long.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu.plan());
@@ -111,7 +111,7 @@ pub fn open_session_sharing(
     Ok(Arc::new(compiled_session(model, compiled)?.sharing(execution)?))
 }
 
-/// Compiles the model for the CPU on the first call, and returns that session from `compiled` on later ones.
+/// Returns the model compiled for the CPU; only the first call compiles it.
 ///
 /// # Errors
 /// As [`CpuSession::open`].

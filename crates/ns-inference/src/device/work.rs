@@ -15,8 +15,8 @@ pub enum Work {
     },
     /// A ranking by refits.
     Ranking {
-        /// Number of refits for each free parameter: 2 for the post-fit impacts of each definition that needs
-        /// refits, 4 with the pre-fit impacts.
+        /// Number of refits per parameter: 2 for post-fit impacts, 4 with pre-fit impacts, for each
+        /// definition with refits.
         per_parameter: u64,
     },
     /// An asymptotic test, a significance or a goodness of fit.
@@ -40,7 +40,7 @@ pub enum Work {
 /// Some work as numbers of fits of each kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// Number of fits that are like those of `first` but made by the CPU, even if a GPU makes the others.
+    /// Number of fits as in `first` that the CPU makes, even if a GPU makes the others.
     pub(super) before: f64,
     /// Number of fits from the model's start values, with uncertainties.
     pub(super) first: f64,
@@ -59,16 +59,15 @@ impl Load {
     }
 }
 
-/// Number of fits with which a test starts: the free fit, the conditional fits, and those of the Asimov set.
+/// Number of fits with which a test starts: free, conditional, and those of the Asimov set.
 const FITS_OF_A_TEST: f64 = 4.0;
 
 /// Number of further fits in the search for the observed and the expected limits.
 const FITS_OF_A_LIMIT: f64 = 60.0;
-/// Number of batches in which these further fits are made.
+/// Number of batches of the further fits of a limit.
 const ROUNDS_OF_A_LIMIT: f64 = 8.0;
 
-/// Largest number of batches of a scan. A batch is a chunk of points that start from the minima at earlier
-/// points.
+/// Largest number of batches of a scan; each is a chunk of points that start from earlier points.
 const ROUNDS_OF_A_SCAN: f64 = 8.0;
 
 /// Number of values that a limit with toys tests.

@@ -18,9 +18,9 @@ use crate::{InferenceError, diagnosis, parameter_index};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
-/// The free fit is one task on `session`. Then MINOS intervals, the points at which twice_nll rises by 1, are
-/// searched for the requested parameters and those without a symmetric uncertainty. If that search finds a
-/// lower minimum, the fit is restarted there, so the result is the lowest minimum found.
+/// After the free fit, MINOS intervals (the points at which twice_nll rises by 1) are searched for the
+/// requested parameters and those without a symmetric uncertainty. If that search finds a lower minimum, the
+/// fit restarts there, so the result is the lowest minimum found.
 ///
 /// A fit that does not converge is a result with `converged = false`, and `warnings` gives possible reasons.
 ///
@@ -82,8 +82,7 @@ fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec
     Ok(indices)
 }
 
-/// Returns all parameters that need an interval: the requested ones, and those without a symmetric
-/// uncertainty.
+/// Returns the parameters that need an interval: requested ones, and those without a symmetric uncertainty.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -200,8 +199,7 @@ fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::
     matrix
 }
 
-/// Computes `(value - auxiliary datum) / pre-fit width` for each parameter; `None` for fixed parameters and
-/// those without a constraint. The datum of a Poisson constraint is divided by its `tau` first.
+/// Computes `(value - auxiliary datum) / pre-fit width`; `None` for fixed and unconstrained parameters.
 pub(crate) fn pulls(
     model: &Model,
     data: &Data,

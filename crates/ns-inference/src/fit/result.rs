@@ -12,17 +12,16 @@ use crate::options::pairs;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitResult {
-    /// Names of all parameters, in pyhf's order. The arrays with one entry per parameter have the same order.
+    /// Names of all parameters, in pyhf's order, which the arrays below follow.
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
     /// Uncertainties from the exact Hessian; `None` for fixed parameters, and for those at a bound, on a kink
     /// or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix of the parameters that have one, with all others held at their values: rows of fixed
-    /// parameters and of those held by a bound or a kink are zero, rows of flat directions are `null`. For a
-    /// parameter on a kink at which both slopes vanish it uses the mean of both curvatures. `None` if not
-    /// asked for.
+    /// Covariance matrix. Rows of fixed parameters, and of those held by a bound or a kink, are zero, and the
+    /// other elements hold at these values; rows of flat directions are `null`. On a kink at which both
+    /// slopes vanish the mean of both curvatures is used. `None` if not asked for.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
     /// `-ln L` at the minimum, all constants included.
@@ -33,7 +32,7 @@ pub struct FitResult {
     pub poi_index: Option<usize>,
     /// Whether the certificate of a minimum holds.
     pub converged: bool,
-    /// Estimated vertical distance to the minimum, in units of `-ln L`; `None` if there is no estimate.
+    /// Estimated vertical distance to the minimum, in units of `-ln L`.
     pub edm: Option<f64>,
     /// Number of iterations, summed over all start points.
     pub n_iter: usize,
@@ -41,7 +40,7 @@ pub struct FitResult {
     pub at_bound: Vec<String>,
     /// Names of the parameters that lie on the kink of a piecewise interpolation.
     pub at_kink: Vec<String>,
-    /// Names of the parameters without effect, and of those that the data determine only in combination with
+    /// Names of the parameters that have no effect, or that the data determine only in combination with
     /// others. They have no uncertainty.
     pub flat: Vec<String>,
     /// Names of the parameters fixed by the model or by the caller.
@@ -59,8 +58,7 @@ pub struct FitResult {
     /// Number of evaluations of the likelihood, summed over all start points.
     #[serde(skip)]
     pub n_evaluations: usize,
-    /// `(bestfit - auxiliary datum) / pre-fit width` of the free, constrained parameters, for tables; `None`
-    /// for all others.
+    /// `(bestfit - auxiliary datum) / pre-fit width` of free, constrained parameters, for tables.
     #[serde(skip)]
     pub pulls: Vec<Option<f64>>,
     /// True if the caller stopped the work after the minimum was found.
@@ -81,7 +79,7 @@ impl FitResult {
         self.bestfit.get(self.index(name)?).copied()
     }
 
-    /// Returns the uncertainty of the parameter with this name; `None` if there is none.
+    /// Returns the uncertainty of the parameter with this name.
     #[must_use]
     pub fn uncertainty(&self, name: &str) -> Option<f64> {
         self.uncertainties.get(self.index(name)?).copied().flatten()

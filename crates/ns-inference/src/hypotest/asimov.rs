@@ -26,8 +26,8 @@ type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
-    /// Generates the Asimov set from the conditional fit to the observed data, which is made here if it is
-    /// not known. All fits to an earlier Asimov set are removed.
+    /// Generates the Asimov set from the conditional fit to the observed data, which it makes if necessary.
+    /// Fits to an earlier set are removed.
     pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
         let value = self.statistic.asimov_value();
         match self.try_asimov(value) {
@@ -104,12 +104,12 @@ impl Tester<'_> {
     }
 }
 
-/// Generates the Asimov set at `value` from the conditional fit to the observed data there. Returns it with
-/// its free fit, which keeps the parameters within the bounds of the model.
+/// Generates the Asimov set at `value` from the conditional fit to the observed data, and its free fit within
+/// the bounds of the model.
 ///
 /// # Errors
-/// [`InferenceError::FitFailed`] if the set cannot be generated or the likelihood of its free fit is not
-/// finite; otherwise as [`Analysis::fit`].
+/// [`InferenceError::FitFailed`] if the set cannot be generated or its free fit has no finite likelihood; as
+/// [`Analysis::fit`].
 fn make(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -131,9 +131,8 @@ fn make(
         other => other.into(),
     })?;
 
-    // The free fit of the Asimov set ends at the point at which it was generated. This holds if the parameter
-    // lies within its bounds there and no bin is empty: an empty bin has a lower `-ln L` at negative expected
-    // yields.
+    // The free fit of the Asimov set ends at its generating point. This holds if the parameter lies within
+    // its bounds there and no bin is empty: an empty bin has a lower `-ln L` at negative expected yields.
     let inside = bounds.0 <= value && value <= bounds.1;
     let best = if inside && conditional.empty_bins.is_empty() {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
@@ -164,9 +163,9 @@ fn make(
     Ok(Profile::new(data, poi, best))
 }
 
-/// Computes uncertainties and covariance of the Asimov set at the point at which it was generated. A
-/// parameter of interest at a bound would have none, so this fit moves its bounds away. If the fit then finds
-/// a lower minimum elsewhere, the covariance of the observed data is returned instead.
+/// Computes uncertainties and covariance of the Asimov set at its generating point. A POI at a bound has
+/// none, so the fit moves its bounds away. If it then leaves the point, the covariance of the observed data
+/// is used.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -191,9 +190,8 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance))
 }
 
-/// Returns minima of the observed data at `value` in ascending order of `-ln L`. They come from single
-/// descents that start at the start point of the analysis, at the free fit, and at the model's own start
-/// values.
+/// Returns minima of the observed data at `value` in ascending order of `-ln L`, from single descents that
+/// start at the start point of the analysis, at the free fit and at the model's start values.
 ///
 /// # Errors
 /// As [`Analysis::run`].
@@ -216,8 +214,8 @@ fn other_minima(
     Ok(minima)
 }
 
-/// Returns the names of flat parameters that can take other values at which the observed data have the same
-/// likelihood but the expected data differ; `None` if the conditional fit determines the Asimov set.
+/// Returns the flat parameters with other values at which the observed data have the same likelihood but the
+/// expected data differ; `None` if the conditional fit determines the Asimov set.
 ///
 /// # Errors
 /// As [`Analysis::run`].

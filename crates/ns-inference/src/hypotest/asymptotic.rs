@@ -5,9 +5,8 @@ use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
 
-/// Numbers of standard deviations at which expected values are given, in ascending order of CLs. They refer
-/// to the background-only distribution of the root of the statistic, and a larger root means an outcome with
-/// less signal. So the first outcome looks least like signal and the last looks most like it.
+/// Numbers of standard deviations of the expected values, in ascending order of CLs. They refer to the
+/// background-only distribution of the root of the statistic, which is larger for outcomes with less signal.
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
 /// p-values of one outcome. A number that does not exist is `None`.
@@ -44,18 +43,18 @@ pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     }
 }
 
-/// Computes the logarithm of CLs: of the p-value of signal and background over that of background alone.
+/// Computes the logarithm of the ratio of both p-values, which is CLs.
 fn ln_ratio(value: f64, spread: f64) -> f64 {
     ln_upper_tail(value + spread) - ln_upper_tail(value)
 }
 
-/// Computes the p-values of the outcome at `n_sigma` standard deviations of the background-only distribution.
+/// Computes the p-values of the outcome at `n_sigma` of the background-only distribution.
 pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// Computes the p-values of an outcome at `value`. The background-only distribution is a unit normal at 0;
-/// that of signal and background is a unit normal at `-spread`.
+/// Computes the p-values of an outcome at `value`. The background-only distribution is a unit normal at 0,
+/// that of signal and background one at `-spread`.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
     // The ratio is computed from logarithms, so it exists even if both tails underflow.

@@ -1,9 +1,8 @@
-//! Compares fits at neighbouring values of the parameter of interest, to find fits that ended in a higher
-//! local minimum.
+//! Compares fits at neighbouring values of the POI, to find those in a higher local minimum.
 //!
-//! A descent at one value that starts from the minimum at a neighbouring value gives an upper bound on the
-//! profile of `-ln L` there. It is close, because the profile likelihood is continuous. A fit above this
-//! bound ended in a higher local minimum.
+//! A descent at one value from the minimum at a neighbouring value gives an upper bound on the profile of
+//! `-ln L`. The bound is close, because the profile is continuous. A fit above it ended in a higher local
+//! minimum.
 
 use ns_core::OutcomeParts;
 
@@ -18,8 +17,8 @@ const CLOSE: f64 = 1e-3;
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {
-    /// For both data sets, makes descents from every known minimum at the next value above and below. Returns
-    /// true if a descent ended lower than what was known there.
+    /// For both data sets, descends from every known minimum at the next value above and below. Returns true
+    /// if a descent ended lower than the known fit.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -42,9 +41,8 @@ impl Tester<'_> {
         Ok(self.n_lowered > before)
     }
 
-    /// Returns whether the known fits of a profile seem to lie in different local minima. Signs of that are
-    /// that the profile falls with the distance above the best fit, or that its root, which is nearly a
-    /// straight line, bends sharply. Makes no fits.
+    /// Returns whether known fits seem to lie in different local minima: away from the best fit the profile
+    /// falls, or its root, which is nearly a straight line, bends sharply. Makes no fits.
     pub(crate) fn is_broken(&self) -> bool {
         let broken = |profile: &Profile| {
             let best = profile.best_value();
@@ -63,8 +61,7 @@ impl Tester<'_> {
         broken(&self.observed) || (self.without_asimov.is_none() && broken(&self.asimov))
     }
 
-    /// Makes one pass along the known values of one profile. Each fit starts from the minimum at the value
-    /// before it.
+    /// Makes one pass along the values. Each fit starts from the minimum at the value before.
     fn sweep(&mut self, is_asimov: bool, ascending: bool) -> Result<(), InferenceError> {
         let profile = if is_asimov { &self.asimov } else { &self.observed };
         let best = profile.best_value();

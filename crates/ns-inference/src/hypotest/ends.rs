@@ -1,8 +1,7 @@
 //! Makes further fits that start at the opposite bound of parameters that ended at a bound.
 //!
-//! A parameter without a constraint has no length scale for the choice of other start points. If it ends at a
-//! bound, another local minimum may lie near the opposite bound, and no descent from the first minimum leads
-//! to it.
+//! A parameter without a constraint has no length scale for further start points. If it ends at a bound,
+//! another local minimum may lie near the opposite bound, and no descent from the first one leads there.
 
 use std::sync::Arc;
 
@@ -12,8 +11,8 @@ use super::profile::{Effort, Profile};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 
-/// Builds one request for each unconstrained parameter of `fit` at a bound, other than the one of interest.
-/// It repeats the fit from the same point with that parameter moved to its opposite bound.
+/// Builds the same fit from the opposite bound of each unconstrained parameter at a bound, one at a time. The
+/// POI is left out.
 pub(super) fn from_other_ends(
     analysis: &Analysis<'_>,
     poi: usize,
@@ -45,8 +44,8 @@ pub(super) fn from_other_ends(
 }
 
 impl Profile {
-    /// In a small model, searches for a lower conditional minimum at `value` from the opposite bounds, and
-    /// adds the results to the profile.
+    /// In a small model, searches for a lower minimum at `value` from the opposite bounds, and adds what it
+    /// finds.
     ///
     /// # Errors
     /// As [`Analysis::run`].

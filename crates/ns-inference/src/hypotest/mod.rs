@@ -1,8 +1,8 @@
 //! Asymptotic tests of a value of the parameter of interest.
 //!
 //! The definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`): the profile
-//! likelihood ratio with one-sided statistics, and an Asimov set generated at the conditional fit to the
-//! observed data.
+//! likelihood ratio with one-sided statistics, and an Asimov set from the conditional fit to the observed
+//! data.
 
 mod asimov;
 pub(crate) mod asymptotic;
@@ -35,7 +35,7 @@ pub enum TestStatistic {
 }
 
 impl TestStatistic {
-    /// Returns the value of the parameter of interest at which the Asimov set is generated.
+    /// Returns the value of the POI at which the Asimov set is generated.
     #[must_use]
     pub fn asimov_value(self) -> f64 {
         match self {
@@ -99,18 +99,18 @@ impl NsigmaOrder {
     }
 }
 
-/// p-values expected under the background-only hypothesis, for outcomes that lie -2, -1, 0, +1 and +2
-/// standard deviations towards more signal (in ascending order of CLs).
+/// p-values expected for background alone, for outcomes -2, -1, 0, +1 and +2 standard deviations towards more
+/// signal (in ascending order of CLs).
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ExpectedSet {
     /// Expected CLs.
     pub cls: Vec<Option<f64>>,
-    /// Expected p-values of the hypothesis of signal and background.
+    /// Expected p-values of signal and background.
     pub clsb: Vec<Option<f64>>,
     /// Expected p-values of the background-only hypothesis.
     pub clb: Vec<Option<f64>>,
-    /// Numbers of standard deviations to which the five values of each list belong.
+    /// Numbers of standard deviations that the values of each list belong to.
     pub nsigma_order: NsigmaOrder,
 }
 
@@ -124,10 +124,9 @@ pub struct HypotestResult {
     pub mu_test: f64,
     /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// CLs of the observed data; `None` for q0, for which CLs has no meaning, and if CLs does not exist.
+    /// Observed CLs; `None` for q0, whose result is `clsb`, or if it does not exist.
     pub cls: Option<f64>,
-    /// p-value of the hypothesis of signal and background; for q0, that of the background-only hypothesis
-    /// (p0).
+    /// p-value of signal and background; for q0, that of background alone (p0).
     pub clsb: Option<f64>,
     /// p-value of the background-only hypothesis.
     pub clb: Option<f64>,
@@ -141,7 +140,7 @@ pub struct HypotestResult {
     pub twice_nll_free: f64,
     /// `twice_nll` of the conditional fit at `mu_test`.
     pub twice_nll_conditional: Option<f64>,
-    /// p-values expected under the background-only hypothesis.
+    /// p-values expected for background alone.
     pub expected_set: ExpectedSet,
     /// Whether every fit behind these numbers reached its certificate.
     pub converged: bool,
@@ -151,13 +150,12 @@ pub struct HypotestResult {
 
 /// Tests the hypothesis that the parameter of interest is `mu`.
 ///
-/// Makes at least these fits: to the observed data the free fit and the conditional fits at `mu` and at the
-/// Asimov value, and to the Asimov set the conditional fit at `mu`. For q0 the tested value is 0, whatever
-/// `mu` is.
+/// Makes four fits, or more in small models: the free fit and those at `mu` and at the Asimov value to the
+/// observed data, and that at `mu` to the Asimov set. For q0 the tested value is 0, whatever `mu` is.
 ///
 /// # Errors
-/// If the model has no parameter of interest or fixes it, if `mu` is not finite, if the likelihood of a fit
-/// is not finite anywhere, if the device fails, or if the caller stopped the work.
+/// If the model has no POI or fixes it, if `mu` is not finite, if a fit has no finite likelihood, if the
+/// device fails, or if the caller stopped the work.
 pub fn hypotest(
     model: &Model,
     session: &dyn Session,
@@ -206,7 +204,7 @@ pub fn hypotest(
     })
 }
 
-/// Makes the fits of a test of `mu` (of 0 for q0) for the analysis that `what` describes in error messages.
+/// Makes the fits of a test of `mu` (of 0 for q0) for the analysis `what`.
 ///
 /// # Errors
 /// As [`hypotest`].

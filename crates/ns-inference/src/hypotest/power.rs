@@ -19,14 +19,14 @@ pub(super) fn rounding(nll: f64) -> f64 {
     1e-13 + 16.0 * f64::EPSILON * nll.abs()
 }
 
-/// Returns the largest difference of `2 nll` between two fits that end in the same minimum.
+/// Returns the largest difference of `2 nll` between two fits to the same minimum.
 pub(super) fn indistinct(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }
 
 impl Tester<'_> {
-    /// Returns whether any expected yield changes if the parameter of interest moves from the Asimov value to
-    /// `value` while all other parameters keep their values.
+    /// Returns whether the POI at `value`, instead of at the Asimov value, changes any expected yield while
+    /// all other parameters stay.
     pub(crate) fn has_effect(&self, value: f64) -> bool {
         let best = &self.asimov.best.parameters;
         let mut points = best.clone();

@@ -14,12 +14,12 @@ pub(crate) enum Effort {
     Follow,
     /// A search like that of a single fit, from the predicted point.
     Search,
-    /// For reported fits. In models of medium size it adds the search of a single fit from its own start
-    /// point, which does not depend on the neighbours. In small models this second search is thorough.
+    /// For reported fits: in models of medium size also the search of a single fit from its own start point,
+    /// without use of the neighbours; in small models that one is thorough.
     Report,
 }
 
-/// The minimum with the parameter fixed at `value`, and the effort with which it was searched.
+/// The minimum at a fixed value of the parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct ConditionalMinimum {
     pub(crate) value: f64,
@@ -64,8 +64,8 @@ impl Profile {
         self.at(value).is_some_and(|known| known.effort >= effort)
     }
 
-    /// Builds the tasks of the conditional fit at `value`; the lowest of their results counts. The first task
-    /// starts at the minimum already known at `value`, or else at the predicted point.
+    /// Builds the tasks of the conditional fit at `value`, whose lowest result counts. The first one starts
+    /// at the minimum already known there, or else at the predicted point.
     pub(crate) fn tasks(&self, analysis: &Analysis<'_>, value: f64, effort: Effort) -> Vec<FitTask> {
         let start = match self.at(value) {
             Some(known) => known.fit.parameters.clone(),
@@ -75,12 +75,12 @@ impl Profile {
         let searched = effort == Effort::Report && analysis.is_middling();
         let mut request = self.request(analysis, value, start, search);
         if searched {
-            // Without the covariance of the free fit, because the search is not limited to its neighbourhood.
+            // This search is not limited to the neighbourhood of the free fit.
             request.metric = None;
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
         if searched {
-            // The search of a single fit. A thorough search begins with the default one, so it never ends
+            // The search of a single fit. A thorough one begins with the default search, so it never ends
             // higher.
             let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
             let mut alone = FitRequest { search, ..analysis.base.clone() };
@@ -106,8 +106,7 @@ impl Profile {
         }
     }
 
-    /// Builds the request of a free fit that starts at the conditional minimum at `value`; `None` if that is
-    /// not known.
+    /// Builds the request of the free fit that starts at the conditional minimum at `value`.
     pub(crate) fn release(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitRequest> {
         let start = Start::At(Arc::from(self.at(value)?.fit.parameters.as_slice()));
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
@@ -118,8 +117,8 @@ impl Profile {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. A conditional
-    /// fit below the free fit shows that a lower minimum exists; the caller handles that.
+    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. The caller
+    /// handles a conditional fit below the free one, which shows a lower minimum.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
@@ -134,8 +133,7 @@ impl Profile {
                 if lower || certified || deeper {
                     known.fit = fit.clone();
                 } else {
-                    // Only some fits to the same minimum examine its flat directions; what they found is
-                    // added.
+                    // Not every fit to a minimum examines its flat directions.
                     let flat = fit.inactive.iter().filter(|entry| entry.1 == Inactive::Flat);
                     let new = flat.filter(|entry| known.fit.inactive.iter().all(|old| old.0 != entry.0));
                     let new: Vec<(usize, Inactive)> = new.copied().collect();
@@ -145,13 +143,13 @@ impl Profile {
         }
     }
 
-    /// Returns twice the rise of `-ln L` above the free fit at a value with a known fit; never negative.
+    /// Returns twice the rise of `-ln L` above the free fit at a known value; never negative.
     pub(crate) fn rise(&self, value: f64) -> Option<f64> {
         self.at(value).map(|k| (2.0 * (k.fit.nll - self.best.nll)).max(0.0))
     }
 
-    /// Predicts the minimum at `value`: on the parabola or line through the nearest known fits, or else along
-    /// the covariance of the free fit.
+    /// Predicts the minimum at `value` from the parabola or line through the nearest fits, or from the
+    /// covariance.
     fn predict(&self, analysis: &Analysis<'_>, value: f64) -> Vec<f64> {
         let mut near: Vec<Node<'_>> =
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
@@ -166,8 +164,7 @@ impl Profile {
             }
         }
         let near = apart;
-        // The covariance gives the slope at the best fit, which is more accurate than that through two
-        // distant points.
+        // The slope from the covariance at the best fit is more accurate than from two distant points.
         let covariance = self.best.covariance.is_some();
         let enough = if covariance { near.len() >= 3 } else { near.len() >= 2 };
         let Some(nodes) = enough.then(|| nodes(&near, value)).flatten() else {
@@ -186,8 +183,8 @@ impl Profile {
     }
 }
 
-/// Largest amount in `-ln L` by which a minimum with a certificate may lie above a point without one and
-/// still replace it.
+/// Largest difference in `-ln L` by which a minimum with a certificate may lie above the point without one
+/// that it replaces.
 const CERTIFIED: f64 = 1e-8;
 
 /// The parameters of a fit, with its value of the profiled parameter or with its weight in an interpolation.
@@ -196,8 +193,8 @@ type Node<'a> = (f64, &'a [f64]);
 /// Largest number of points of an interpolation.
 const NODES: usize = 3;
 
-/// Smallest distance between two points of an interpolation, relative to the distance between the farther one
-/// and the value of interest.
+/// Smallest distance between two points of an interpolation, relative to the distance of the farther one from
+/// the target value.
 const SPACING: f64 = 0.05;
 
 /// Computes the Lagrange weights of the nearest two or three points; `None` if `value` lies too far outside

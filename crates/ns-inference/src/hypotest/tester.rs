@@ -1,6 +1,5 @@
-//! The fits behind every hypothesis test. The free fit, the conditional fit at the Asimov value and the
-//! Asimov set are made once. Each tested value then takes one conditional fit to the observed data and one to
-//! the Asimov set.
+//! The fits behind every hypothesis test. The free fit, the fit at the Asimov value and the Asimov set are
+//! made once; each tested value then takes one conditional fit to either data set.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -11,8 +10,7 @@ use crate::analysis::{Analysis, WITH_COVARIANCE};
 use crate::diagnosis;
 use crate::{InferenceError, lowest};
 
-/// The fits of an analysis that tests one or many values of the parameter of interest, with the warnings
-/// about them.
+/// The fits of an analysis that tests values of the POI, and the warnings about them.
 pub(crate) struct Tester<'a> {
     pub(crate) analysis: Analysis<'a>,
     pub(crate) statistic: TestStatistic,
@@ -21,7 +19,7 @@ pub(crate) struct Tester<'a> {
     pub(crate) asimov: Profile,
     /// The reason why there is no Asimov set; `asimov` is not used then.
     pub(super) without_asimov: Option<String>,
-    /// `-ln L` of the lowest fit at the Asimov value when the Asimov set was generated.
+    /// Lowest `-ln L` at the Asimov value when the Asimov set was generated.
     pub(super) made_at: f64,
     /// Estimated number of fits to come after [`Self::new`].
     pub(super) further: usize,
@@ -29,14 +27,13 @@ pub(crate) struct Tester<'a> {
     pub(crate) notes: Vec<String>,
     /// Whether every fit that the results depend on reached its certificate.
     pub(crate) converged: bool,
-    /// Number of different values tested so far, counted by the fits to the Asimov set.
+    /// Number of different tested values.
     pub(crate) n_evaluations: usize,
-    /// Number of times that a fit found a minimum lower than a known one. Results from before may then be
-    /// outdated.
+    /// Number of times that a fit found a lower minimum; earlier results may then be outdated.
     pub(crate) n_lowered: usize,
 }
 
-/// The test statistics of the observed data (`q`) and of the Asimov set at one tested value.
+/// The statistics of the observed data (`q`) and of the Asimov set at one value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tested {
     pub(crate) value: f64,
@@ -46,15 +43,15 @@ pub(crate) struct Tested {
     pub(crate) converged: bool,
 }
 
-/// Largest number of times that a test is repeated because a fit found a lower minimum.
+/// Largest number of repetitions of a test after a lower minimum was found.
 const MOST_RENEWALS: usize = 3;
 
 impl<'a> Tester<'a> {
     /// Makes the free fit, the conditional fit at the Asimov value (0; 1 for q0) and from it the Asimov set.
     ///
     /// # Errors
-    /// If the model has no parameter of interest or fixes it, if the likelihood of a fit is not finite
-    /// anywhere, if the device fails, or if the caller stopped the work.
+    /// If the model has no POI or fixes it, if a fit has no finite likelihood, if the device fails, or if the
+    /// caller stopped the work.
     pub(crate) fn new(
         mut analysis: Analysis<'a>,
         statistic: TestStatistic,
@@ -127,23 +124,23 @@ impl<'a> Tester<'a> {
         Ok(tester)
     }
 
-    /// Returns the name of the parameter of interest.
+    /// Returns the name of the POI.
     pub(crate) fn name(&self) -> &str {
         self.analysis.model.parameters.get(self.poi).map_or("the parameter of interest", |p| p.name.as_str())
     }
 
-    /// Returns the bounds of the parameter of interest.
+    /// Returns the bounds of the POI.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         self.analysis.model.parameters.get(self.poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds)
     }
 
-    /// Returns the best-fit value of the parameter of interest.
+    /// Returns the best-fit value of the POI.
     pub(crate) fn best_value(&self) -> f64 {
         self.observed.best_value()
     }
 
-    /// Tests several values in one batch. If `observed` is false, only the fits to the Asimov set are made.
-    /// An entry is `Err` with the reason if the likelihood of a fit at that value is not finite anywhere.
+    /// Tests several values in one batch. If `observed` is false, only the Asimov set is fitted. An entry is
+    /// `Err` with the reason if a fit has no finite likelihood.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -154,7 +151,7 @@ impl<'a> Tester<'a> {
         effort: Effort,
     ) -> Result<Vec<Result<Tested, String>>, InferenceError> {
         let mut failures: Vec<(f64, String)> = Vec::new();
-        // If the fit to the observed data at the Asimov value finds a lower minimum, the Asimov set changes.
+        // A lower minimum at the Asimov value changes the Asimov set.
         for _ in 0..MOST_RENEWALS {
             let made_at = self.made_at;
             failures = self.fit_values(values, observed, effort)?;
@@ -177,11 +174,11 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Tests one value for a result that is reported. Its fits make searches and, in small models, are
-    /// compared with the fits at neighbouring values.
+    /// Tests one value for a result that is reported: its fits make searches and, in small models, are
+    /// compared with neighbouring fits.
     ///
     /// # Errors
-    /// As [`Self::test`]; [`InferenceError::FitFailed`] if the likelihood of a fit is not finite anywhere.
+    /// As [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
     pub(crate) fn report(&mut self, value: f64) -> Result<Tested, InferenceError> {
         let mut tested = self.test(&[value], true, Effort::Report)?.pop();
         if self.analysis.is_small() {
@@ -199,8 +196,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Makes the fits at `values` that have not been made with at least this effort. Returns the values
-    /// without a result, each with the reason.
+    /// Makes the fits at `values` not yet made with this effort. Returns values without a result, with the
+    /// reason.
     fn fit_values(
         &mut self,
         values: &[f64],
@@ -208,8 +205,7 @@ impl<'a> Tester<'a> {
         effort: Effort,
     ) -> Result<Vec<(f64, String)>, InferenceError> {
         let mut tasks: Vec<FitTask> = Vec::new();
-        // For each task: whether it fits the Asimov set, the tested value, and the lowest `-ln L` known
-        // before.
+        // Of each task: whether it fits the Asimov set, its value, and `-ln L` known before.
         let mut places: Vec<(bool, f64, Option<f64>)> = Vec::new();
         for &value in values {
             for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
@@ -262,8 +258,8 @@ impl<'a> Tester<'a> {
         Ok(failures)
     }
 
-    /// Returns the value with the reason why it has no result. For q0 a failed fit to the Asimov set only
-    /// adds a warning, because the observed result does not need that fit.
+    /// Returns the value with the reason why it has no result. For q0 a failed Asimov fit only adds a
+    /// warning.
     fn failed(&mut self, is_asimov: bool, value: f64, failure: &FitFailure) -> Option<(f64, String)> {
         let why = diagnosis::failure(self.analysis.model, failure);
         let name = self.name().to_owned();
@@ -284,8 +280,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Removes all conditional fits except those at `values` and at the Asimov value, because they made no
-    /// search.
+    /// Removes the fits at values other than `values` and the Asimov value, because they made no search.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
@@ -309,8 +304,8 @@ impl<'a> Tester<'a> {
         let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
-        // The difference of two equal likelihoods is rounding. With an Asimov statistic of 0 it would give
-        // p-values that indicate a signal.
+        // The difference of equal likelihoods is rounding. With an Asimov statistic of 0 its p-values would
+        // indicate a signal.
         if q_asimov <= power::rounding(self.asimov.best.nll) {
             q_asimov = 0.0;
             if q <= power::indistinct(self.observed.best.nll) {
@@ -328,13 +323,12 @@ impl<'a> Tester<'a> {
             TestStatistic::Q0 => best < value,
             TestStatistic::Q | TestStatistic::Qtilde => best > value,
         };
-        // If the best fit equals the tested value (both at a bound), the two fits are the same and the
-        // difference of their likelihoods is rounding. With an Asimov statistic of 0 it would give p-values
-        // that indicate a signal.
+        // If the best fit is the tested value (both at a bound), the two fits are the same and the difference
+        // of their likelihoods is rounding, which would give p-values that indicate a signal.
         if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
-    /// Adds a warning if a value lies outside the bounds of the parameter of interest.
+    /// Adds a warning if a value lies outside the bounds of the POI.
     pub(crate) fn note_outside(&mut self, value: f64) {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -345,7 +339,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Restarts the free fit from the conditional fit at `value` if that lies below the free fit, inside the
+    /// Restarts the free fit from the conditional fit at `value`, if that lies below it and inside the
     /// bounds.
     pub(super) fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
         let (lower, upper) = self.bounds();
@@ -374,8 +368,8 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether a fit on which the results depend converged. Adds a warning if it did not, or if it
-    /// leaves bins without expected events.
+    /// Records whether a fit behind the results converged. Adds a warning if not, or for bins without
+    /// expected events.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;
@@ -388,7 +382,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Records whether both conditional fits at a value converged, with warnings as in [`Self::judge`].
+    /// Records whether both conditional fits at a value converged.
     pub(crate) fn judge_at(&mut self, value: f64) {
         let name = self.name().to_owned();
         let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());
@@ -401,8 +395,7 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// Makes the free fit. In a small model it also makes a thorough search, and searches from the opposite
-/// bounds.
+/// Makes the free fit; in a small model also a thorough search, and searches from opposite bounds.
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();

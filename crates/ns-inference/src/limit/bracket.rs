@@ -2,8 +2,8 @@
 //!
 //! The caller evaluates the function, so that many searches can share one batch of fits. The method is
 //! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points
-//! allow it, bisection otherwise. The search also finds its first bracket. A point at which the function
-//! cannot be evaluated closes the bracket from above. The search ends for every input.
+//! allow it, bisection otherwise. The search also finds its first bracket, which a point without a function
+//! value closes from above. It ends for every input.
 
 /// Largest number of evaluations of one search.
 const MOST_EVALUATIONS: usize = 100;
@@ -35,21 +35,19 @@ pub(crate) enum End {
     },
 }
 
-/// The state of one search. Function values `Some(f)` are finite; `None` stands for a point at which the
-/// function cannot be evaluated.
+/// One search. A function value is finite, or `None` at a point that cannot be evaluated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bracket {
     /// Largest point known to lie below the root, and the positive value there.
     low: (f64, f64),
-    /// Smallest point known to lie above the root, and the value there; `None` for a value that cannot be
-    /// evaluated.
+    /// Smallest point known to lie above the root, and the value there, if it can be evaluated.
     high: Option<(f64, Option<f64>)>,
-    /// The end of the bracket that the last evaluated point replaced, and the value there.
+    /// The end of the bracket that was replaced last, and the value there.
     third: Option<(f64, f64)>,
-    /// Lower end of the range, where the search began.
+    /// Lower end of the range.
     start: f64,
     upper: f64,
-    /// Length scale of the search: the distance from `start` to the guess of the root, or 1 without a guess.
+    /// Length scale: distance from `start` to the guess, or 1 without a guess.
     scale: f64,
     next: f64,
     /// Largest `|f|` at which a point counts as the root.
@@ -59,8 +57,8 @@ pub(crate) struct Bracket {
 }
 
 impl Bracket {
-    /// Starts a search for a root above `low`, where the function is `value`, and not above `upper`. It
-    /// begins at `guess` if that is finite and above `low`.
+    /// Starts a search above `low`, where the function is `value`, up to `upper`. The first point is `guess`
+    /// if that lies above `low`.
     pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
         let mut search = Self {
             low: (low, value),
@@ -89,7 +87,7 @@ impl Bracket {
         self.end.is_none().then_some(self.next)
     }
 
-    /// Returns the lower end of the range, where the search began.
+    /// Returns the lower end of the range.
     pub(crate) fn start(&self) -> f64 {
         self.start
     }
@@ -114,7 +112,7 @@ impl Bracket {
         if next.is_finite() && next > self.low.0 { next.min(self.upper) } else { self.upper.min(f64::MAX) }
     }
 
-    /// Takes the value of the function at [`Self::next`], or `None` if it cannot be evaluated there.
+    /// Takes the value at [`Self::next`]; `None` if it cannot be evaluated.
     pub(crate) fn accept(&mut self, value: Option<f64>) {
         let x = self.next;
         self.evaluations += 1;
@@ -149,8 +147,7 @@ impl Bracket {
                 let narrow = high - low <= 4.0 * f64::EPSILON * (low.abs() + high.abs());
                 match value {
                     Some(_) if narrow || self.evaluations >= MOST_EVALUATIONS => {
-                        // The function jumps here, or the bracket is as narrow as floating-point numbers
-                        // allow.
+                        // The function jumps here, or the bracket is as narrow as floating point allows.
                         Some(End::Found(low))
                     }
                     None if high - low <= 1e-6 * (low.abs() + high.abs()).max(self.scale)

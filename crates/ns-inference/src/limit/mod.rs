@@ -1,10 +1,9 @@
 //! CLs upper limit on the parameter of interest, observed and expected.
 //!
-//! An expected limit needs no computation of CLs: the Asimov statistic at which the CLs of an n-sigma outcome
-//! equals `1 - cl` has a closed form. So the five expected limits are points at which the root of the Asimov
-//! statistic, a nearly linear function, reaches known levels. The observed limit is the point at which CLs
-//! itself reaches its level. All six searches run together, and each round is one batch of fits for the
-//! observed limit and one for the expected limits.
+//! An expected limit needs no CLs: the Asimov statistic at which the CLs of an n-sigma outcome equals
+//! `1 - cl` has a closed form. So the five expected limits are crossings of one nearly linear function, the
+//! root of the Asimov statistic. The observed limit is a crossing of CLs itself. All six are searched
+//! together, with one batch of fits per round for the observed and one for the expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -34,18 +33,17 @@ const MOST_ATTEMPTS: usize = 8;
 
 /// The search for one limit.
 struct LimitSearch {
-    /// Standard deviations of an expected limit as in [`EXPECTED_SIGMAS`]; `None` for the observed limit.
+    /// Standard deviations as in [`EXPECTED_SIGMAS`]; `None` for the observed limit.
     n_sigma: Option<f64>,
     search: Bracket,
 }
 
-/// Computes the search function of a limit at a tested value: positive below the limit, 0 at the limit, and
-/// nearly linear.
+/// Computes the function whose root is a limit, at a tested value: positive below the limit, nearly linear.
 fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tested) -> Option<f64> {
     match wanted {
         Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
         None => {
-            // CLs falls approximately like a Gaussian, so this root is nearly linear.
+            // CLs falls about like a Gaussian, so this root is nearly linear.
             let ln_cls = asymptotic::ln_cls(statistic, tested.q, tested.q_asimov);
             Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * ln_cls).max(0.0).sqrt())
         }
@@ -56,8 +54,8 @@ fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tes
 /// `1 - cl`.
 ///
 /// # Errors
-/// If the model has no parameter of interest or fixes it, for a confidence level outside (0.5, 1) or the
-/// statistic q0, if the likelihood of one of the first fits is not finite anywhere, or if the device fails.
+/// If the model has no POI or fixes it, for a confidence level outside (0.5, 1) or the statistic q0, if a
+/// first fit has no finite likelihood, or if the device fails.
 pub fn upper_limit(
     model: &Model,
     session: &dyn Session,
@@ -101,9 +99,9 @@ pub fn upper_limit(
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
-/// Finds the limits and checks them: by searches at the values found, and by comparing neighbouring fits if
-/// that is cheap or a result is suspicious. Then it computes CLs along the grid. It returns early if a fit
-/// found a lower minimum; the caller then repeats the searches.
+/// Finds the limits and checks them by searches at the values found, and by comparing neighbours if that is
+/// cheap or a result is suspicious. Then it computes the grid. If a fit found a lower minimum it returns
+/// early, and the caller repeats the searches.
 fn settle(
     tester: &mut Tester<'_>,
     searches: &mut [LimitSearch],
@@ -123,7 +121,7 @@ fn settle(
         for observed in [true, false] {
             let ends = searches.iter().filter(|s| s.n_sigma.is_none() == observed);
             let values: Vec<f64> = ends.filter_map(|s| reported(s.search.end()?)).collect();
-            // The returned statistics are not needed: the fits themselves enter the known profiles.
+            // Only the fits are needed, which enter the known profiles.
             tester.test(&values, observed, Effort::Report)?;
             found.extend(values);
         }
@@ -227,9 +225,8 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSea
         }
     }
     if !options.expected_only {
-        // If the best fit lies above the Asimov value, the statistic is 0 there and CLs at least 0.5.
-        // Otherwise the search starts with the limit of CLs at the Asimov value, which a deep deficit of the
-        // data can push below any level.
+        // At a best fit above the Asimov value the statistic is 0 and CLs at least 0.5. Otherwise CLs starts
+        // from its limit at the Asimov value, which a deep deficit can push below any level.
         let best = tester.best_value();
         let low = best.max(asimov);
         let ln_start = if best > asimov {

@@ -21,7 +21,7 @@ pub struct LimitOptions {
     pub expected_only: bool,
     /// True to leave out the expected limits.
     pub observed_only: bool,
-    /// Values of the parameter of interest at which CLs is computed in addition, for a plot.
+    /// Values of the POI at which CLs is computed in addition, for a plot.
     pub scan: Vec<f64>,
     /// Number of values at which CLs is computed if `scan` is empty. They are chosen once the limits are
     /// known, from 0 (or the lower bound, if that is higher) to a quarter beyond the largest limit.

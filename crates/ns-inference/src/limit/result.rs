@@ -36,13 +36,13 @@ pub struct LimitResult {
     pub observed: Option<f64>,
     /// Limits expected under the background-only hypothesis, at -2 to +2 standard deviations.
     pub expected: Vec<Option<f64>>,
-    /// Numbers of standard deviations to which the five expected limits belong.
+    /// Numbers of standard deviations that the expected limits belong to.
     pub nsigma_order: NsigmaOrder,
     /// CLs at these limits.
     pub cls_at_limit: ClsAtLimit,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// Number of values of the parameter of interest that were tested.
+    /// Number of values of the POI that were tested.
     pub n_evaluations: usize,
     /// CLs along a grid of values; `None` if not asked for.
     pub scan: Option<LimitScan>,
@@ -50,7 +50,7 @@ pub struct LimitResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; results that are missing were then not computed.
+    /// True if the caller stopped the work; missing results were not computed.
     #[serde(skip)]
     pub interrupted: bool,
 }
@@ -65,8 +65,7 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Returns the limit that a search found and CLs there, if CLs differs from `alpha` because it jumps across
-/// that level.
+/// Returns limit and CLs of a search that ended where CLs jumps across `alpha`.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,

@@ -21,20 +21,19 @@ pub struct LimitScan {
     pub mu_values: Vec<f64>,
     /// Observed CLs at each tested value.
     pub observed: Vec<Option<f64>>,
-    /// CLs expected at -2 to +2 standard deviations: five lists, each with one entry per tested value.
+    /// CLs expected at -2 to +2 standard deviations: five lists along the grid.
     pub expected: Vec<Vec<Option<f64>>>,
-    /// Numbers of standard deviations to which the five lists belong.
+    /// Numbers of standard deviations that the five lists belong to.
     pub nsigma_order: NsigmaOrder,
     /// True if the caller stopped the work before all points were tested.
     #[serde(skip)]
     pub interrupted: bool,
 }
 
-/// Length of an automatic grid, relative to the distance from its start to the largest limit.
+/// Length of a chosen grid, relative to the distance from its start to the largest limit.
 const BEYOND: f64 = 1.25;
 
-/// Number of uncertainties from the larger best fit, of the data or of the Asimov set, to the end of an
-/// automatic grid if no limit was found.
+/// Distance, in uncertainties, from the larger best fit to the end of a chosen grid if no limit was found.
 const WITHOUT_LIMIT: f64 = 5.0;
 
 /// Returns equidistant values within the bounds that cover the limits found. They start at 0, or at the lower
@@ -63,7 +62,7 @@ pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize
     (0..points).map(value).collect()
 }
 
-/// Tests every value of the grid. If the caller stops the work, the result has the points tested by then.
+/// Tests every value of the grid, or those that are done when the caller stops the work.
 ///
 /// # Errors
 /// If the device fails.
