@@ -36,8 +36,8 @@ fn lines(index: u64, report: &Report, word: &str) -> Vec<String> {
     wanted.map(|violation| format!("model {index}: {}: {}", violation.property, violation.numbers)).collect()
 }
 
-/// Asserts the properties that begin with `word` for models on which an analysis once followed a minimum that
-/// was not the lowest.
+/// Asserts the properties that begin with `word` for models in which an analysis once followed a higher
+/// minimum.
 fn hold(word: &str, models: &[u64]) {
     hold_at(Depth::Whole, word, models);
 }
@@ -105,8 +105,7 @@ fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
 
 #[test]
 fn variations_with_negative_expected_yields_do_not_move_a_ranking() {
-    // In the scans of this model a minimum has a negative expected yield, so its other properties are not
-    // checked.
+    // The scans of this model end with a negative expected yield, so its other checks do not count.
     hold_at(Depth::Part, "ranking", &[890]);
 }
 

@@ -119,8 +119,7 @@ fn a_parameter_at_its_bound_gets_crossings_and_the_others_are_conditional() {
     close(result.uncertainty("alpha").unwrap(), 1.0, 1e-12);
     let interval = &result.crossings[0];
     assert_eq!(interval.lower_reason.as_deref(), Some("the best fit is at the lower bound 2.5"));
-    // The profile of mu is ((mu - 2) / 0.625)^2; the crossing is where it has risen by 1 from its value at mu
-    // = 2.5.
+    // The profile of mu is ((mu - 2) / 0.625)^2; at the crossing it has risen by 1 from that at 2.5.
     let expected = 2.0 + 0.625 * (1.0 + (0.5_f64 / 0.625).powi(2)).sqrt();
     close(interval.upper_crossing.unwrap(), expected, 1e-7);
     assert!(

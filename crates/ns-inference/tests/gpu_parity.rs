@@ -39,12 +39,11 @@ const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 
 /// Toys per hypothesis of the large models.
 const TOYS: u64 = 5_000;
-/// Toys per hypothesis of each of the nine models in both interpolation settings.
+/// Toys per hypothesis of each of the nine models.
 const TOYS_OF_EACH: u64 = 300;
-/// Toys per hypothesis of each of these models if the kernels run on the CPU.
+/// Toys per hypothesis with kernels on the CPU.
 const TOYS_ON_HOST: u64 = 20;
-/// Toys per hypothesis of each of these models if the kernels run on the CPU and the interpolation is
-/// piecewise.
+/// Toys per hypothesis with kernels on the CPU and piecewise interpolation.
 const TOYS_ON_HOST_BETWEEN_KINKS: u64 = 4;
 
 #[test]
@@ -135,8 +134,7 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
     for (name, model) in models(names, codes) {
         let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
         let plan = toys::prepare(&model, &cpu, n);
-        // One device may run some shards of a run and another device the others, so both must prepare the
-        // same run.
+        // Both devices may run shards of one run.
         assert_eq!(plan.header(), toys::prepare(&model, gpu.as_ref(), n).header(), "{name}, {codes}");
         let here = toys::run(&plan, &model, &cpu, n, None);
         let there = toys::run(&plan, &model, gpu.as_ref(), n, None);

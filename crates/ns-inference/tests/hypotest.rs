@@ -1,5 +1,4 @@
-//! Hypothesis tests, limits and significances with numbers that do not exist: these are null with a reason,
-//! and nothing fails.
+//! Hypothesis tests, limits and significances with missing numbers, which are null with a reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};

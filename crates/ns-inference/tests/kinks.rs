@@ -1,5 +1,4 @@
-//! In scans and rankings of models with kinks of piecewise interpolations, no fit ends higher than an
-//! independent full fit.
+//! In scans and rankings of models with kinks, no fit ends higher than an independent full fit.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Interpolation, Model, Session};
@@ -69,7 +68,7 @@ fn impacts_between_kinks_are_no_higher_than_full_fits() {
                     data.aux[model.parameters[i].constraint.aux().unwrap()] = value;
                     quick.clone().data(ns_inference::FitData::Given(data.into()))
                 };
-                // Another local minimum has another value of the parameter of interest.
+                // Another local minimum has another value of the POI.
                 let there = lowest(&held.clone().fix("mu", result.mu_hat + delta));
                 let rise = there - lowest(&held);
                 assert!(rise < 1e-6, "{definition} {} {side:?}: {rise} too high", entry.name);

@@ -10,7 +10,7 @@ use ns_inference::{
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
-/// Builds a model from channels, observations and parameters, with `mu` as the parameter of interest.
+/// Builds a model from channels, observations and parameters, with `mu` as the POI.
 fn model(channels: &Value, observations: &Value, parameters: &Value) -> Model {
     model_of(channels, observations, parameters, &ModelOptions::default())
 }
@@ -110,8 +110,8 @@ fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
     }
 }
 
-/// A sample has a free factor, and a shape with which it may vanish. The likelihood has a local minimum near
-/// each bound of the factor, and the search from one of them once did not find the other.
+/// A sample has a free factor, and a shape with which it may vanish. There is a local minimum near each bound
+/// of the factor, and the search from one did not find the other.
 #[test]
 fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
     let model = model(
@@ -152,8 +152,8 @@ fn two_valleys() -> Model {
     )
 }
 
-/// CLs falls smoothly up to the bound. The search once ended at the value where its fits changed from one
-/// local minimum to another, and reported a jump.
+/// CLs falls smoothly up to the bound. The search once ended where its fits changed between local minima, and
+/// reported a jump.
 #[test]
 fn a_limit_does_not_end_where_the_fits_change_valleys() {
     let model = two_valleys();
@@ -196,9 +196,8 @@ fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     }
 }
 
-/// The model has a template whose down variation is negative in one bin, and a normsys with a kink. The
-/// Asimov fit at the tested value then has several minima, and the one nearest to the point at which the set
-/// was generated is higher by 3.
+/// A template has a negative down variation in one bin, and a normsys has a kink. Of several minima of the
+/// Asimov fit at the tested value, the one nearest to the generating point is higher by 3.
 #[test]
 fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     let interpolation = Interpolation { normsys: NormsysCode::Code1, ..Interpolation::SMOOTH };
@@ -240,9 +239,8 @@ fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     close(Some(test(&model, 2.8, TestStatistic::Qtilde).q_asimov), 13.876, 0.02);
 }
 
-/// The lowest minimum at mu = 0 has a negative expected yield in a bin without observed events, because a
-/// template far from its nominal shape is negative there. The Asimov set is then generated at another
-/// minimum, with valid expected yields.
+/// The lowest minimum at mu = 0 has a negative expected yield in a bin without observed events, since a
+/// template far from its nominal shape is negative. The Asimov set is then generated at another minimum.
 #[test]
 fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
     let model = model(
@@ -361,8 +359,8 @@ fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     close(test(&bounded(20.0), observed, TestStatistic::Qtilde).cls, 0.05, 1e-6);
 }
 
-/// In two empty bins a free background can be shared out in any way. The likelihood of the data does not
-/// depend on that, but the expected data do.
+/// Two empty bins share a free background in any way. The likelihood does not depend on that, but the
+/// expected data do.
 #[test]
 fn an_asimov_set_that_the_data_leave_open_is_named() {
     let open_background = |in_first: [f64; 2]| {

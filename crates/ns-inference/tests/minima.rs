@@ -1,6 +1,6 @@
-//! Fits of random, strongly nonlinear models end in the lowest minimum known. That is the lowest of 50
-//! descents from random starts (`cargo run --release -p ns-inference --example check_minima -- INDEX 1
-//! --codes smooth --show`).
+//! Fits of random, strongly nonlinear models end in the lowest minimum known, which is the lowest of 50
+//! descents from random starts
+//! (`cargo run --release -p ns-inference --example check_minima -- INDEX 1 --codes smooth --show`).
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "../examples/check_minima/nonlinear_models.rs"]

@@ -39,8 +39,8 @@ fn a_parabola_has_the_same_impact_by_refit_and_by_covariance() {
     let options = RankingOptions::default().impacts([Impact::Refit, Impact::Covariance]).prefit(true);
     let result = rank(&model, &session, &options);
     let entry = result.get("alpha").unwrap();
-    // The post-fit impact is C_mu,alpha / sigma_alpha = -1.2 / sqrt(4 * 2.56). The pre-fit impact follows
-    // with a width of 1 instead of 1.25.
+    // The post-fit impact is C_mu,alpha / sigma_alpha = -1.2 / sqrt(4 * 2.56); the pre-fit width is 1 instead
+    // of 1.25.
     for impacts in [&entry.impacts, entry.refit.as_ref().unwrap(), entry.covariance.as_ref().unwrap()] {
         close(impacts.delta(Side::Up).unwrap(), -0.375, 1e-12);
         close(impacts.delta(Side::Down).unwrap(), 0.375, 1e-12);
@@ -197,7 +197,7 @@ fn wrong_options_are_told_with_name_and_remedy() {
     without.poi = None;
     let refused = ranking(&without, &session, &RankingOptions::default(), Control::default()).unwrap_err();
     assert!(matches!(refused, InferenceError::NoPoi { .. }));
-    // Another parameter can take the place of the parameter of interest.
+    // Another parameter can take the place of the POI.
     let result = rank(&without, &session, &RankingOptions::default().parameter("alpha"));
     assert_eq!(result.ranking[0].name, "mu");
     assert_eq!(result.ranking[0].pull, None);
@@ -325,9 +325,9 @@ fn groups_and_breakdown_add_up() {
     // For a group of one parameter the sum in quadrature is the impact of that parameter.
     let one = result.get("jet_scale").unwrap().global.as_ref().unwrap().symmetric().unwrap();
     close(group("one").delta_mu_global.unwrap(), one, 1e-12);
-    // If the likelihood is nearly a parabola, the contributions of the main data and of the auxiliary data
-    // make up the whole variance. That of the main data exceeds the statistical uncertainty, which leaves out
-    // what the data say about nuisance parameters.
+    // Near a parabola the contributions of the main and the auxiliary data make up the whole variance. That
+    // of the main data exceeds the statistical uncertainty, which leaves out what they say about nuisance
+    // parameters.
     let all = group("everything").delta_mu_global.unwrap();
     assert!(all < total && all.hypot(statistical) < 1.01 * total, "{all} {statistical} {total}");
     assert_eq!(group("everything").parameters.len(), result.n_ranked);

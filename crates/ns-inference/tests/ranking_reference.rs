@@ -8,7 +8,7 @@ use ns_inference::ranking::Side;
 use ns_inference::{FitOptions, Impact, RankingOptions, fit, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Returns the folder with the workspaces; without one it prints why the test is skipped and returns `None`.
+/// Returns the folder with the workspaces; without one it prints a notice and returns `None`.
 fn workspaces() -> Option<PathBuf> {
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
         Some(folder) => Some(PathBuf::from(folder).join("workspaces")),
@@ -23,8 +23,8 @@ fn model(path: PathBuf) -> Model {
     Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Asserts that every post-fit impact equals that of an independent fit from the model's start values, with
-/// the parameter fixed at the value that the definition gives.
+/// Asserts that every post-fit impact equals that of an independent fit with the parameter fixed at the value
+/// that the definition gives.
 fn agrees_with_full_fits(name: &str) {
     let Some(folder) = workspaces() else { return };
     let model = model(folder.join(name));

@@ -51,13 +51,11 @@ fn before_the_fit_by_hand() {
 
 #[test]
 fn bounds_are_not_crossed() {
-    // `norm` can move down to -1 but not up, so the change of 50 - 45 over one standard deviation counts in
-    // full.
+    // `norm` can move to -1 but not up: the change of 50 - 45 over one standard deviation counts in full.
     let bounds = r#"{"name": "norm", "bounds": [[-5.0, 0.0]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
-    // `shape` can move by half a standard deviation on both sides. Its nonlinear part is even and cancels in
-    // the difference.
+    // `shape` can move by 0.5 on both sides. Its nonlinear part is even and cancels in the difference.
     let bounds = r#"{"name": "shape", "bounds": [[-0.5, 0.5]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());

@@ -1,4 +1,4 @@
-//! Compares minima and covariances of the observed data, and rankings, between the CPU and a GPU.
+//! Compares minima, covariances and rankings between the CPU and a GPU.
 
 use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session};
 use ns_inference::ranking::Side;

@@ -29,14 +29,14 @@ pub const WORKSPACES: [&str; 9] = [
 /// The two interpolation settings of the tests.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Returns whether the kernels compiled for the CPU replace a GPU, which is slow, for machines without one.
-/// The environment variable `NEXTSTAT_CUDA_ON_HOST` asks for that, in builds that have these kernels.
+/// Returns whether kernels compiled for the CPU replace a GPU (slow). `NEXTSTAT_CUDA_ON_HOST` asks for that,
+/// in builds that have them.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
 
-/// Returns the number of GPUs, or 2 for the kernels compiled for the CPU. If there is no GPU it prints the
-/// reason and returns 0.
+/// Returns the number of GPUs, or 2 for the kernels compiled for the CPU. Without a GPU it prints why and
+/// returns 0.
 pub fn n_devices() -> usize {
     if on_host() {
         return 2;
@@ -50,8 +50,8 @@ pub fn n_devices() -> usize {
     there
 }
 
-/// Returns whether a model is to be tested. All are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
-/// `tHu,tttt_prod/smooth`, for tools that slow down every test.
+/// Returns whether a model is to be tested: all are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
+/// `tHu,tttt_prod/smooth`, for tools that slow down everything.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
     let named = |entry: &str| WORKSPACES.contains(&entry.split('/').next().unwrap_or(entry));
@@ -64,8 +64,8 @@ fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     asked
 }
 
-/// Reads the workspaces `names` of the reference folder, and returns the models with these names. Without the
-/// folder it prints why the test is skipped and returns none.
+/// Reads the workspaces `names` of the reference folder; without the folder it prints a notice and returns
+/// none.
 pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str, Model)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -107,8 +107,8 @@ pub fn all_devices(model: &Model) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// Returns `n` random points around the start values, row-major. Constrained parameters are moved by their
-/// width, free ones are scaled.
+/// Returns `n` random points around the start values: constrained parameters moved by their width, free ones
+/// scaled.
 pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     let unit = Normal::new(0.0, 1.0).unwrap();
     let mut points = Vec::new();
@@ -127,8 +127,8 @@ pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     points
 }
 
-/// Returns a lower bound of the sum of the absolute terms of `-ln L`: the distance of `-ln L` from its
-/// saturated value, plus the absolute saturated value.
+/// Returns a lower bound of the sum of the absolute terms of `-ln L`: the absolute saturated value plus the
+/// distance from it.
 pub fn absolute_terms(nll: f64, saturated: f64) -> f64 {
     (nll - saturated).abs() + saturated.abs()
 }

@@ -1,4 +1,4 @@
-//! Compares values, gradients and Hessians at random points between the CPU and a GPU.
+//! Compares values, gradients and Hessians at random points between CPU and GPU.
 
 use ns_core::{Constraint, Data, Evaluation, EvaluationRequest, Model, Session};
 
@@ -58,8 +58,8 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
     worst
 }
 
-/// Returns the largest difference of Hessian elements divided by its tolerance, which is relative to the root
-/// of the product of both diagonal scales.
+/// Returns the largest difference divided by its tolerance, which is relative to the root of the product of
+/// both diagonal scales.
 fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     let n = scales.len();
     assert!(scales.iter().all(|scale| scale.is_finite()), "{scales:?}");

@@ -2,9 +2,9 @@
 //! same numbers in `tests/python/_tolerances.py`; `tests/tolerances.rs` compares the two files.
 #![allow(dead_code, unreachable_pub)]
 
-/// Tolerance of `-ln L` at the same point, in units of the last place of the sum of its absolute terms.
+/// Tolerance of `-ln L`, in units of the last place of the sum of its absolute terms.
 pub const CUDA_NLL_ROUNDINGS: f64 = 8.0;
-/// Absolute tolerance of `-ln L` at the same point, added to that of `CUDA_NLL_ROUNDINGS`.
+/// Absolute part of the tolerance of `-ln L` at the same point.
 pub const CUDA_NLL_FLOOR: f64 = 1e-12;
 
 /// Tolerance of a gradient element, relative to the sum of the absolute terms of which it consists.
@@ -18,7 +18,7 @@ pub const CUDA_HESSIAN: f64 = 1e-12;
 /// data determine.
 pub const CUDA_BEST_FIT: f64 = 1e-6;
 
-/// Absolute tolerance of `-ln L` at the minimum, added to that of `CUDA_NLL_ROUNDINGS`.
+/// Absolute part of the tolerance of `-ln L` at the minimum.
 pub const CUDA_MINIMUM_FLOOR: f64 = 1e-10;
 
 /// Tolerance of a covariance element, relative to `sqrt(C_ii C_jj)`.
@@ -26,13 +26,13 @@ pub const CUDA_COVARIANCE: f64 = 1e-6;
 
 /// Tolerance of the test statistic of a toy.
 pub const CUDA_STATISTIC: f64 = 1e-8;
-/// Smallest fraction of toys that must agree within `CUDA_STATISTIC`.
+/// Fraction of toys that must agree with smooth interpolation.
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
-/// Tolerance of the test statistic of a toy with piecewise interpolation. Such likelihoods have many minima,
-/// and two searches do not always end in the same one.
+/// Tolerance of the test statistic of a toy with piecewise interpolation, where two searches may end in
+/// different minima.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
-/// Smallest fraction of toys that must agree within `CUDA_STATISTIC_PIECEWISE`.
+/// Fraction of toys that must agree with piecewise interpolation.
 pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;
 
 /// Tolerance of the impact of a parameter in a ranking.

@@ -24,7 +24,7 @@ pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: 
     rows
 }
 
-/// Counts of compared toys. `exceptions` are those whose statistics differ by more than the tolerance.
+/// Counts of compared toys, and of `exceptions` with a difference above the tolerance.
 #[derive(Debug, Default)]
 pub struct Agreement {
     pub compared: usize,
@@ -34,8 +34,7 @@ pub struct Agreement {
     pub worst: f64,
 }
 
-/// Compares rows toy by toy and adds the counts to `all`. Every exception is printed with the results of both
-/// devices.
+/// Compares rows toy by toy, and prints every exception with the results of both devices.
 pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, all: &mut Agreement) {
     assert_eq!(here.len(), there.len());
     for (a, b) in here.iter().zip(there) {

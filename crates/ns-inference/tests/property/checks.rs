@@ -22,9 +22,8 @@ pub struct Finding {
 pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
-    /// Properties that do not hold in a model with a negative expected yield at some minimum. The likelihood
-    /// then falls towards the corners of the bounds, and such findings say nothing about models from which
-    /// toys can be drawn.
+    /// Properties that do not hold in a model with a negative expected yield at a minimum. The likelihood
+    /// then falls towards the corners of the bounds, and findings say nothing about realistic models.
     pub negative_yield: Vec<Finding>,
     /// Analyses that returned an error.
     pub refused: Vec<Finding>,
@@ -74,12 +73,12 @@ impl Subject<'_> {
     }
 
     /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed; infinite if there
-    /// is no finite likelihood.
+    /// is none.
     pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
 
-    /// Chooses some free parameters; the parameter of interest comes first.
+    /// Chooses some free parameters; the POI comes first.
     pub fn choose(&mut self, n: usize) -> Vec<usize> {
         let poi = self.model.poi;
         let free: Vec<usize> = (0..self.model.parameters.len())
@@ -157,8 +156,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let best = match fit(&model, session, &options, Control::default()) {
         Ok(best) => best,
         Err(error) => {
-            // An error means that there is no finite likelihood: the thorough search must not find one
-            // either.
+            // An error means that no likelihood is finite: the thorough search must agree.
             let refused = reference.lowest(false, &[]).is_none();
             report.check("a fit is made where there is one", refused, 1.0, || error.to_string());
             report.refuse("fit", error.to_string());
@@ -171,7 +169,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     if !subject.reference.negative_yield {
         free_fit(&mut subject);
     }
-    // The results of the other checks would not count for such a model.
+    // The other checks do not count for such a model.
     if subject.reference.negative_yield {
         let aside = subject.report.violations.len();
         if depth == Depth::Whole {

@@ -109,7 +109,7 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         let name = s.name(parameter).to_owned();
         let Some(sigma) = s.best.uncertainties[parameter] else {
             let listed = s.best.at_bound.contains(&name) || s.best.at_kink.contains(&name);
-            // The list of flat parameters is complete, while warnings show only the first names.
+            // Warnings show only the first names of long lists, so the list of flat parameters counts.
             let flat = s.best.flat.contains(&name);
             s.report.check("uncertainty: a missing one has a reason", listed || flat, 1.0, || name.clone());
             if flat && !listed {
@@ -140,8 +140,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         });
         let mut sides: Vec<(f64, f64, f64)> = Vec::new();
         for side in [-1.0, 1.0] {
-            // Two distances are tried, because a parameter that becomes active on the way may change the
-            // curvature. Points beyond a kink are left out, because the curvature differs there.
+            // Two distances, because parameters that become active on the way change the curvature. Points
+            // beyond a kink are left out, because the curvature differs there.
             let kinked = s.model.interpolation != Interpolation::SMOOTH;
             let ratio = |s: &mut Subject<'_>, fraction: f64| {
                 let x = best + side * fraction * sigma;
@@ -209,8 +209,8 @@ pub fn scan(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that refits of a ranking are conditional minima: with the parameter of interest fixed at the value
-/// of the refit, the lowest `-ln L` does not increase.
+/// Checks that refits of a ranking are conditional minima: fixing the POI at its value in the refit does not
+/// raise the lowest `-ln L`.
 pub fn ranking(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let prefit = s.draw.chance(0.5);

@@ -24,7 +24,7 @@ pub struct Lowest {
 pub struct Missed {
     pub held: Vec<(usize, f64)>,
     pub asimov: bool,
-    /// Distance in `-ln L` between the end of the search and the lower point.
+    /// Distance in `-ln L` to the lower point.
     pub depth: f64,
     /// Parameters of the lower point.
     pub point: Vec<f64>,
@@ -36,13 +36,13 @@ type Key = (bool, Vec<(usize, u64)>);
 pub struct Reference<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
-    /// The Asimov set, if there is one. Its fits are stored separately from those to the observed data.
+    /// The Asimov set, if any. Its fits are stored apart from those to the observed data.
     asimov: Option<Data>,
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
     pub n_fits: usize,
-    /// True if a bin has a negative expected yield at some minimum. If no event is observed in that bin, the
-    /// likelihood grows as the yield falls, and the minimum of `-ln L` lies at the bounds.
+    /// True if a bin has a negative expected yield at some minimum. Without an event in that bin the
+    /// likelihood grows as the yield falls, and the minimum lies at the bounds.
     pub negative_yield: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Makes one fit; returns `None` if it has no finite likelihood.
+    /// Makes one fit; `None` if it fails.
     pub fn fit(&mut self, asimov: bool, request: FitRequest) -> Option<FitOutcome> {
         self.n_fits += 1;
         let task = FitTask { data: self.data(asimov), fits: vec![request] };
@@ -81,8 +81,8 @@ impl<'a> Reference<'a> {
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())
     }
 
-    /// Returns the lowest minimum known with the parameters in `held` fixed, from a thorough search on the
-    /// first call; `None` if there is no finite likelihood.
+    /// Returns the lowest minimum known with the parameters in `held` fixed; `None` if no likelihood is
+    /// finite.
     pub fn lowest(&mut self, asimov: bool, held: &[(usize, f64)]) -> Option<Lowest> {
         let key = key(asimov, held);
         if let Some(known) = self.known.get(&key) {
@@ -109,8 +109,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Returns the lowest minimum as [`Self::lowest`] does, after descents from the points in `near`, which
-    /// are minima of neighbouring fits.
+    /// Returns the lowest minimum, after descents from the minima `near` of neighbouring fits.
     pub fn lowest_among(&mut self, asimov: bool, held: &[(usize, f64)], near: &[Vec<f64>]) -> Option<Lowest> {
         let mut best = self.lowest(asimov, held);
         for point in near {
@@ -123,9 +122,8 @@ impl<'a> Reference<'a> {
         best
     }
 
-    /// Returns a value that the minimum does not exceed, for properties that only need a minimum at or below
-    /// `limit`. If a descent from one of the points `near` ends at or below `limit`, it returns that end,
-    /// otherwise the result of [`Self::lowest_among`].
+    /// Returns a value that the minimum does not exceed, for properties that only need one at or below
+    /// `limit`: the end of a descent from a point `near` if that suffices, or else [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,
@@ -146,7 +144,7 @@ impl<'a> Reference<'a> {
         self.lowest_among(asimov, held, near).map(|lowest| lowest.nll)
     }
 
-    /// Makes a descent from a point; returns `None` if it does not converge.
+    /// Makes a descent from a point; `None` if it does not converge.
     fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
         self.fit_at(asimov, held, point, Search::Local)
     }
@@ -167,20 +165,20 @@ impl<'a> Reference<'a> {
         self.fit(asimov, request).filter(FitOutcome::converged)
     }
 
-    /// Makes a descent from a point and stores its end if it is lower than what is known.
+    /// Makes a descent from a point and stores its end if it is lower.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
     }
 
-    /// Makes a search from a point and stores its end if it is lower than what is known.
+    /// Makes a search from a point and stores its end if it is lower.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
 
-    /// Stores a point that another fit found, if it is lower than what is known, and records the fit as
-    /// missed if it is lower by more than [`SAME`].
+    /// Stores a lower point that another fit found, and records it as missed if it is lower by more than
+    /// [`SAME`].
     pub fn learn(&mut self, asimov: bool, held: &[(usize, f64)], nll: f64, point: &[f64]) {
         let Some(known) = self.lowest(asimov, held) else { return };
         let depth = known.nll - nll;

@@ -30,8 +30,7 @@ fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     result
 }
 
-/// Marks the model as one with a negative expected yield at a minimum if a warning says so. The model then
-/// counts separately.
+/// Marks a model with a negative expected yield at a minimum, according to a warning.
 fn aside(s: &mut Subject<'_>, warnings: &[String]) {
     s.reference.negative_yield |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
@@ -98,10 +97,10 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     });
 }
 
-/// Returns `-ln L` of the free fit of the Asimov set. If every bin has a positive expected yield, the point
-/// at which the set was generated is the best fit. In a bin without background the likelihood rises towards
-/// negative yields. The statistic then uses the best fit within the bounds of the measurement, as in pyhf; a
-/// descent from that point finds it.
+/// Returns `-ln L` of the free fit of the Asimov set. If every bin has a positive expected yield, the
+/// generating point is the best fit. In a bin without background the likelihood rises towards negative
+/// yields, and the statistic uses the best fit within the bounds of the measurement, as in pyhf; a descent
+/// finds it.
 fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     let request = FitRequest {
         start: Start::At(zero.point.as_slice().into()),
@@ -158,7 +157,7 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// Returns the words by which warnings refer to the observed limit (`None`) or to one of the expected limits.
+/// Returns the words for the observed limit (`None`) or an expected one in warnings.
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",

@@ -188,7 +188,7 @@ fn add(sample: &mut Value, name: &str, kind: &str, data: Value) {
     }
 }
 
-/// Draws the relative effects of the up and the down side, which mostly have opposite signs.
+/// Draws relative effects of the up and down sides, mostly of opposite signs.
 fn sides(d: &mut Draw) -> (f64, f64) {
     let up = d.between(0.05, 0.4) * d.pick(&[1.0, 1.0, 1.0, -1.0]);
     let down = d.between(0.05, 0.4) * d.pick(&[-1.0, -1.0, -1.0, -1.0, 1.0]) * up.signum();

@@ -27,8 +27,7 @@ pub struct Wells {
     pub fail_above: f64,
     /// Amount in `-ln L` by which conditional fits come out too low.
     pub error: f64,
-    /// Set by the session itself when its second batch starts, as if a user had stopped the work at that
-    /// point.
+    /// Set by the session when its second batch starts, as if a user had stopped the work.
     pub stop_after_first: AtomicBool,
     n_batches: AtomicUsize,
     table: ParameterTable,
@@ -65,8 +64,8 @@ impl Wells {
         well.offset + 0.5 * (a[0][0] * d[0] * d[0] + 2.0 * a[0][1] * d[0] * d[1] + a[1][1] * d[1] * d[1])
     }
 
-    /// Finds the exact minimum of the nearest well within the bounds. It tries all choices of parameters
-    /// fixed at a bound, and takes the lowest point that lies within the bounds.
+    /// Finds the exact minimum of the nearest well within the bounds: the lowest point inside, over all
+    /// choices of parameters fixed at a bound.
     fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
         let shift = Self::shift(data);
         let start = match &request.start {
@@ -205,7 +204,7 @@ impl Session for Wells {
     }
 }
 
-/// Builds a model with a free `mu` (the parameter of interest) and a constrained `alpha`.
+/// Builds a model with a free `mu` (the POI) and a constrained `alpha`.
 pub fn model(mu_bounds: (f64, f64)) -> Model {
     let parameter = |name: &str, init, bounds, constraint| Parameter {
         name: name.to_owned(),
