@@ -29,7 +29,8 @@ const NARROW_PANEL: f64 = 220.0;
 pub struct PullRow {
     /// Name of the parameter.
     pub parameter: String,
-    /// (Best fit - initial value) / uncertainty before the fit.
+    /// (Best fit - centre of the constraint) / uncertainty before the fit. The centre of a Gaussian
+    /// constraint is its auxiliary datum, that of a Poisson constraint the datum divided by tau.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,

@@ -26,7 +26,8 @@ const NOTE_SIZE: f64 = 10.0;
 pub struct RankingRow {
     /// Name of the nuisance parameter.
     pub parameter: String,
-    /// (Best fit - initial value) / uncertainty before the fit; none for an unconstrained parameter.
+    /// (Best fit - centre of the constraint) / uncertainty before the fit, as in
+    /// [`PullRow::pull`](crate::PullRow::pull); none for an unconstrained parameter.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,
