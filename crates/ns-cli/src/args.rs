@@ -35,10 +35,10 @@ pub(crate) struct ModelArgs {
     /// code0, the original HistFactory [older spellings: root = smooth, pyhf = piecewise]
     #[arg(long, value_name = "CODES", default_value = "smooth", hide_possible_values = true)]
     interp_defaults: InterpolationName,
-    /// Interpolation code of normsys alone
+    /// Interpolation code of normsys, instead of that of --interp-defaults
     #[arg(long, value_name = "CODE", value_parser = normsys_codes())]
     normsys_code: Option<NormsysCode>,
-    /// Interpolation code of histosys alone
+    /// Interpolation code of histosys, instead of that of --interp-defaults
     #[arg(long, value_name = "CODE", value_parser = histosys_codes())]
     histosys_code: Option<HistosysCode>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct ExecutionArgs {
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "default",
           conflicts_with = "device", hide_possible_values = true)]
     gpu: Option<Gpu>,
-    /// Threads for independent fits; 0 takes all cores
+    /// Number of threads for independent fits; 0 takes all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// Largest memory that fits may use on the host and on each GPU, such as 500M or 2G [default: no limit]

@@ -77,7 +77,7 @@ pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
 /// Writes the workspace as JSON in the layout of [`Lines`].
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the workspace cannot be written.
 pub(crate) fn write(output: Output, workspace: &impl Serialize) -> Result<(), CliError> {
     let mut bytes = Vec::with_capacity(1 << 16);
     workspace.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Lines::default()))?;

@@ -50,7 +50,7 @@ pub(crate) enum CliError {
     Workspace {
         /// Name of the workspace file, or "standard input".
         origin: String,
-        /// What is wrong with it.
+        /// The error of the workspace or of the patch.
         source: WorkspaceError,
     },
     /// The analysis failed or was impossible.
@@ -67,7 +67,7 @@ pub(crate) enum CliError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A file that could be opened before the work cannot be written after it.
@@ -75,7 +75,7 @@ pub(crate) enum CliError {
     Lost {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
         /// A semicolon and where the content was written instead, as part of the message; empty if nowhere.
         instead: &'static str,
@@ -125,7 +125,7 @@ fn place(origin: &str, error: &WorkspaceError) -> String {
 }
 
 impl CliError {
-    /// The exit code of an error.
+    /// Returns the exit code of the error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Workspace { .. } | Self::Usage(_) => Exit::Input,

@@ -48,7 +48,7 @@ impl Job {
     /// Ctrl-C sets.
     ///
     /// # Errors
-    /// Those of the analysis.
+    /// The errors of the analysis.
     pub(crate) fn work<'a, T, E>(
         &'a self,
         what: &'static str,

@@ -30,7 +30,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// Reads a file, a member of an archive, or standard input, and unpacks what is compressed.
 ///
 /// # Errors
-/// If it cannot be read or unpacked.
+/// If the text cannot be read or unpacked.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }

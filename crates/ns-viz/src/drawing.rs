@@ -55,7 +55,7 @@ pub(crate) enum Segment {
     Close,
 }
 
-/// A stroked line.
+/// Colour, width and dashes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
@@ -74,7 +74,7 @@ impl Stroke {
     }
 }
 
-/// How a shape is painted.
+/// Fill and outline of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Ink {
     pub(crate) fill: Option<Colour>,

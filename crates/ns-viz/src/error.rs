@@ -61,7 +61,7 @@ pub enum PictureError {
     UnknownExtension {
         /// The file.
         path: PathBuf,
-        /// Its extension, if it has one.
+        /// Extension of the file name, if it has one.
         extension: Option<String>,
     },
     /// A PNG would have too many pixels.

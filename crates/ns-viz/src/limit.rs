@@ -214,7 +214,7 @@ impl Limit {
 /// Returns a number as text with at most seven significant digits and without trailing zeros, as a user would
 /// write a confidence level.
 fn plain(value: f64) -> String {
-    // 1 - 0.9999 is a little less than 0.0001.
+    // Removes rounding errors: 1 - 0.9999 is a little less than 0.0001.
     let rounded = format!("{value:.6e}").parse().unwrap_or(value);
     let text = significant(rounded, 7);
     let (number, power) = text.find(" ×").map_or((text.as_str(), ""), |at| text.split_at(at));

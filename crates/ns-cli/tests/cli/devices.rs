@@ -1,4 +1,4 @@
-//! `nextstat devices`, and runs on devices that are not available.
+//! Tests of `nextstat devices`, and of runs on devices that are not available.
 
 use serde_json::Value;
 

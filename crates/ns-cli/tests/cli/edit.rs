@@ -1,4 +1,4 @@
-//! `nextstat prune`, `rename`, `combine`, and the flags `--channels` and `--mask`.
+//! Tests of `nextstat prune`, `rename` and `combine`, and of the flags `--channels` and `--mask`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `nextstat fit`.
+//! Tests of `nextstat fit`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `--plot` of every command, and `nextstat licences`.
+//! Tests of `--plot` of every command, and of `nextstat licences`.
 
 use std::fs;
 use std::path::Path;

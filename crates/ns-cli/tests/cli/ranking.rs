@@ -1,4 +1,4 @@
-//! `nextstat ranking`.
+//! Tests of `nextstat ranking`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `nextstat scan`.
+//! Tests of `nextstat scan`.
 
 use serde_json::Value;
 

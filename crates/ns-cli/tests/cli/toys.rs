@@ -1,4 +1,4 @@
-//! `nextstat hypotest-toys`, `toys`, `merge-toys`, `gof --toys` and `upper-limit --toys`.
+//! Tests of `nextstat hypotest-toys`, `toys`, `merge-toys`, `gof --toys` and `upper-limit --toys`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `nextstat validate`.
+//! Tests of `nextstat validate`.
 
 use crate::{fixture, run, run_with, shown, shown_json, snapshot};
 

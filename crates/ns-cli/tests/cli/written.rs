@@ -1,4 +1,4 @@
-//! `nextstat patch`, `sort` and `digest`, and the flag `--patch`.
+//! Tests of `nextstat patch`, `sort` and `digest`, and of the flag `--patch`.
 
 use std::fs;
 

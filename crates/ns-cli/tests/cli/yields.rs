@@ -1,4 +1,4 @@
-//! `nextstat yields`.
+//! Tests of `nextstat yields`.
 
 use serde_json::Value;
 
