@@ -119,7 +119,7 @@ macro_rules! inner_methods {
                 $crate::plain::plain(py, &self.ran.gpu_check)
             }
 
-            /// Interpolation codes, in words.
+            /// Interpolation codes, as text.
             #[getter]
             fn interpolation(&self) -> Option<&str> {
                 self.ran.interpolation.as_deref()

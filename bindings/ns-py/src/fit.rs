@@ -1,4 +1,4 @@
-//! `nextstat.fit`.
+//! The function `nextstat.fit`.
 
 use std::time::Instant;
 

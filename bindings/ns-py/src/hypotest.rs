@@ -1,4 +1,5 @@
-//! `nextstat.hypotest`, `nextstat.significance` and `nextstat.goodness_of_fit`.
+//! The functions `nextstat.hypotest`, `nextstat.significance` and `nextstat.goodness_of_fit` and their
+//! results.
 
 use ns_inference::{HypotestOptions, TestStatistic, Work};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -1,4 +1,4 @@
-//! `nextstat.upper_limit`.
+//! The function `nextstat.upper_limit` and its result.
 
 use std::path::PathBuf;
 

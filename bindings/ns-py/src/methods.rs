@@ -58,7 +58,7 @@ impl Model {
         array(py, flat, &[n, 2])
     }
 
-    /// Which parameters the measurement fixes.
+    /// For each parameter, whether the measurement fixes it.
     fn suggested_fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
     }
@@ -117,7 +117,7 @@ impl Model {
         self.inner.measurement.clone()
     }
 
-    /// Interpolation codes, in words.
+    /// Interpolation codes, as text.
     #[getter]
     fn interpolation(&self) -> String {
         self.inner.interpolation.to_string()

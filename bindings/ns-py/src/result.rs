@@ -147,7 +147,7 @@ inner_methods! { FitResult {
     poi_index: Option<usize>,
     /// Whether the fit converged: the certificate of a minimum holds.
     converged: bool,
-    /// Estimated distance to the minimum, in units of `nll`.
+    /// Estimated distance to the minimum: by how much `nll` is expected to lie above its minimum.
     edm: Option<f64>,
     /// Number of iterations, summed over all starting points.
     n_iter: usize,
@@ -160,7 +160,7 @@ inner_methods! { FitResult {
     flat: Vec<String>,
     /// Names of the fixed parameters.
     fixed: Vec<String>,
-    /// Why the fit stopped, in words.
+    /// Reason why the fit stopped.
     termination_reason: String,
     /// Warnings about the result.
     warnings: Vec<String>,

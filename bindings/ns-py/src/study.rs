@@ -1,4 +1,4 @@
-//! `nextstat.fit_toys`, and `Model.toy_data`.
+//! The function `nextstat.fit_toys` with its result, and the method `Model.toy_data`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `nextstat.hypotest_toys`, and the result of `nextstat.upper_limit` with toys.
+//! The function `nextstat.hypotest_toys` with its result, and the result of `nextstat.upper_limit` with toys.
 
 use ns_inference::Work;
 use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};

@@ -40,7 +40,7 @@ impl Progress {
     /// Reads the `progress` argument: a truth value or a function.
     ///
     /// # Errors
-    /// `TypeError` for anything else.
+    /// `TypeError` for other objects.
     pub(crate) fn read(object: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         match object {
             None => Ok(Self::Silent),
