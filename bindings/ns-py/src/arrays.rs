@@ -58,10 +58,7 @@ impl Rows {
     }
 }
 
-/// Converts an object to a contiguous array of float64 with NumPy.
-///
-/// # Errors
-/// `ValueError` for masked or complex numbers, for a single number, and for what NumPy cannot convert.
+/// Converts an object to a contiguous array of float64 with NumPy. Masked and complex numbers are errors.
 fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let py = object.py();
     let numpy = py.import("numpy")?;

@@ -138,10 +138,7 @@ pub(crate) enum Text {
 }
 
 impl Text {
-    /// Reads an argument that is a path or a dictionary (or list).
-    ///
-    /// # Errors
-    /// `TypeError` for other objects, and for JSON text.
+    /// Reads an argument that is a path, a dictionary or a list; JSON text is a `TypeError`.
     pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
             return Ok(Self::Json(dumps(source)?));

@@ -41,29 +41,25 @@ result_class! {
             self.numbers(py, "constraint", None)
         }
 
-        /// Post-fit impact of the upward variation of each parameter, by the first of the definitions in
-        /// `impact`.
+        /// Post-fit impact of the upward variation of each parameter, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_up", None)
         }
 
-        /// Post-fit impact of the downward variation of each parameter, by the first of the definitions in
-        /// `impact`.
+        /// Post-fit impact of the downward variation of each parameter, by the first definition.
         #[getter]
         fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_down", None)
         }
 
-        /// Pre-fit impact of the upward variation of each parameter, by the first of the definitions in
-        /// `impact`.
+        /// Pre-fit impact of the upward variation of each parameter, by the first definition.
         #[getter]
         fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_up", None)
         }
 
-        /// Pre-fit impact of the downward variation of each parameter, by the first of the definitions in
-        /// `impact`.
+        /// Pre-fit impact of the downward variation of each parameter, by the first definition.
         #[getter]
         fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_down", None)

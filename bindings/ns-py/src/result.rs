@@ -26,10 +26,9 @@ use crate::whole::perhaps_whole;
 use crate::work::released;
 
 attributes! {
-    /// The values of a parameter at which `twice_nll`, minimised over all other parameters, is 1 above its
-    /// minimum (`lower_crossing`, `upper_crossing`), and their distances from the best fit (`lower`,
-    /// negative, and `upper`). They are None, with a reason, if `twice_nll` does not rise by 1 before the
-    /// bound.
+    /// The values of a parameter at which `twice_nll` is 1 above its minimum (`lower_crossing`,
+    /// `upper_crossing`), and their distances from the best fit (`lower`, negative, and `upper`). They are
+    /// None, with a reason, if `twice_nll` does not rise by 1 before the bound.
     Interval, _interval from ns_inference::Interval {
         parameter: String,
         lower: Option<f64>,

@@ -96,8 +96,7 @@ const PORTION: usize = 1 << 21;
 
 /// The origin of toys.
 pub(crate) enum Origin {
-    /// The parameters at which toys are generated, and the number of the hypothesis, which selects the random
-    /// numbers.
+    /// A parameter point, and the number of the hypothesis, which selects the random numbers.
     Point(Vec<f64>, u8),
     /// The expected data.
     Expectation(Arc<BinnedData>),
@@ -107,8 +106,8 @@ impl Origin {
     /// Reads the arguments `params`, `expected` and `hypothesis`.
     ///
     /// # Errors
-    /// `ValueError` for a wrong shape or an unknown hypothesis, unless exactly one of `params` and `expected`
-    /// is given, and if `hypothesis` is given with `expected`.
+    /// `ValueError` for a wrong shape, an unknown hypothesis, both or neither of `params` and `expected`, and
+    /// `hypothesis` together with `expected`.
     pub(crate) fn of(
         model: &ns_core::Model,
         params: Option<&Bound<'_, PyAny>>,

@@ -35,7 +35,7 @@ pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
     text.map_or(Ok(Shard::WHOLE), |text| text.parse().map_err(|error| inference_error(&error)))
 }
 
-/// Returns the description of the work of a toy-based test, from which `auto` chooses the device.
+/// Describes the work of a toy-based test, from which `auto` chooses the device.
 pub(crate) fn work(options: &HypotestToysOptions) -> Work {
     let range = options.shard.range(options.n_toys);
     Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 }

@@ -153,7 +153,7 @@ pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
 }
 
-/// Panics at the place that a test asks for: on a separate thread, in a short run, or elsewhere.
+/// Panics in the kind of run that a test asks for.
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {

@@ -67,8 +67,7 @@ fn histosys_codes() -> impl TypedValueParser<Value = HistosysCode> {
 }
 
 impl ModelArgs {
-    /// Returns the interpolation codes: those of `--interp-defaults`, unless `--normsys-code` or
-    /// `--histosys-code` replaces one of them.
+    /// Returns the interpolation codes that the flags select.
     pub(crate) fn interpolation(&self) -> Interpolation {
         let mut codes = match self.interp_defaults {
             InterpolationName::Smooth => Interpolation::SMOOTH,

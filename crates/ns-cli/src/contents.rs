@@ -25,8 +25,7 @@ pub(crate) struct Contents {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A channel in the result. `observed` and `nominal` are the observed and the nominal expected events of all
-/// its bins.
+/// A channel in the result, with the observed and the nominal expected events of all its bins.
 #[derive(Debug, Serialize)]
 pub(crate) struct ChannelRow {
     pub(crate) name: String,
@@ -45,7 +44,7 @@ pub(crate) struct SampleRow {
     pub(crate) n_modifiers: usize,
 }
 
-/// A parameter in the result. `width` is its uncertainty before the fit; none without a constraint.
+/// A parameter in the result. `width` is that of its constraint, if it has one.
 #[derive(Debug, Serialize)]
 pub(crate) struct ParameterRow {
     pub(crate) name: String,

@@ -100,8 +100,8 @@ fn wrong_place(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
-/// Returns the end of the message for an unknown name: how to list the existing names. It is added here,
-/// because the Python package has another way to list them. Empty for other errors.
+/// Returns the end of the message for an unknown name: how to list the names with this program. Empty for
+/// other errors.
 fn where_names_are(error: &InferenceError) -> &'static str {
     match error {
         error if !error.is_unknown_name() => "",

@@ -52,10 +52,7 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
     }
 }
 
-/// Returns the expected yields of all bins in the model's order.
-///
-/// # Errors
-/// If a channel of the model is missing or has another number of bins, or the model lacks a given channel.
+/// Checks the channels, and returns the expected yields of all bins in the model's order.
 fn totals(channels: &[ChannelTotal], model: &Model) -> Result<Vec<f64>, String> {
     let mut main = Vec::with_capacity(model.n_bins());
     for channel in &model.channels {

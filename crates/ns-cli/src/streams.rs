@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether standard output was closed when the program started; always false where the system is not
-/// Linux.
+/// Returns whether standard output was closed when the program started; always false except on Linux.
 pub(crate) fn stdout_is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

@@ -36,8 +36,7 @@ pub struct Correlation {
     /// Correlation coefficients, with a row and a column for each parameter; none where a coefficient does
     /// not exist, as for a parameter without uncertainty.
     pub matrix: Vec<Vec<Option<f64>>>,
-    /// Smallest size of a coefficient between 0 and 1: only parameters with such a coefficient with another
-    /// parameter are drawn. By default all parameters are drawn.
+    /// Draw only parameters with a coefficient of at least this size with another parameter; all by default.
     pub threshold: Option<f64>,
 }
 

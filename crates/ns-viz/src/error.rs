@@ -99,9 +99,6 @@ fn described(extension: Option<&str>) -> String {
 }
 
 /// Checks that the length `found` of `field` is `expected`, the length that `reference` asks for.
-///
-/// # Errors
-/// [`PictureError::Length`] otherwise.
 pub(crate) fn same_length(
     picture: &'static str,
     field: &str,
@@ -115,10 +112,7 @@ pub(crate) fn same_length(
     Err(PictureError::Length { picture, field: field.into(), found, reference: reference.into(), expected })
 }
 
-/// Checks that the values increase strictly and are numbers that can be drawn.
-///
-/// # Errors
-/// [`PictureError::NotIncreasing`] or [`PictureError::OutOfRange`] (also for NaN) otherwise.
+/// Checks that the values increase strictly and can be drawn (NaN cannot).
 pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);

@@ -29,8 +29,7 @@ pub(crate) struct Stack {
     edges: Vec<f64>,
     layers: Vec<Layer>,
     total: Vec<f64>,
-    /// Observed events of each bin, with the lower and the upper end of the error bar; none for a bin without
-    /// data.
+    /// Observed events of each bin, with the lower and the upper end of the error bar.
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
     y: Axis,

@@ -211,10 +211,8 @@ impl Catalogue {
         entries
     }
 
-    /// Returns the stack of a channel. Its layers are, from bottom to top: "other", backgrounds, signals.
-    ///
-    /// # Errors
-    /// If the channel has no bins, the lengths of its fields differ, or its bin edges do not increase.
+    /// Checks a channel and returns its stack. The layers are, from bottom to top: "other", backgrounds,
+    /// signals.
     fn stack(&self, channel: &ChannelYields, log: bool) -> Result<Stack, PictureError> {
         let of = |field: &str| format!("channels '{}', {field}", channel.name);
         let first = channel.samples.first().map(|sample| sample.counts.len());

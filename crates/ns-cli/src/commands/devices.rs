@@ -108,8 +108,7 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// Returns a heading, the table of the choices, and the reason for the first choice that is not the CPU, or
-/// else for the last choice.
+/// Returns a heading, the table of the choices, and the reason for one of them, a GPU if there is one.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

@@ -163,8 +163,7 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     files.map(|(flag, path)| (flag, path.as_deref()))
 }
 
-/// Returns the options of the fit that the flags describe. The covariance is computed if a file or a picture
-/// needs it, or if the model is small enough for it to be in the result.
+/// Returns the options of the fit, with the covariance if the result, a file or a picture needs it.
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
     let covariance =
         args.covariance.is_some() || plots.wanted(CORRELATION) || model.parameters.len() <= COVARIANCE_LIMIT;

@@ -72,8 +72,7 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Adds the warnings about missing toys (`missing`) to a result, and marks its shard as incomplete if there
-/// are any.
+/// Adds warnings about missing toys to a result, and then marks its shard as incomplete.
 fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     if !missing.is_empty() {
         "incomplete".clone_into(shard);

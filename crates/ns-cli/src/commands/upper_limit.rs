@@ -119,11 +119,7 @@ fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
     Ok(Exit::of(result.interrupted, found))
 }
 
-/// Returns the equally spaced values of the grid, from `--scan-start` to `--scan-stop` with both ends; none
-/// without these flags.
-///
-/// # Errors
-/// If an end is not finite, or the first value is not below the last.
+/// Returns the equally spaced values of the grid, both ends included; none without `--scan-start`.
 fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
     let (Some(start), Some(stop)) = (args.scan_start, args.scan_stop) else { return Ok(Vec::new()) };
     if !(start.is_finite() && stop.is_finite() && start < stop) {

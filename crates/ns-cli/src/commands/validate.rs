@@ -59,10 +59,8 @@ fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
     Ok((Contents::of(&model, measurements, rows), Some(model)))
 }
 
-/// Returns the contents of a workspace that could not be parsed: the problems that `error` lists.
-///
-/// # Errors
-/// Returns any other error, such as a missing file or a wrong patch, unchanged.
+/// Returns the contents of a workspace that could not be parsed: the problems that `error` lists. Any other
+/// error, such as a missing file, is returned unchanged.
 fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
     match error {
         WorkspaceError::Invalid { report: pyhf::Report { problems, omitted } } => {

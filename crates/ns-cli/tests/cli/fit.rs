@@ -124,8 +124,7 @@ fn the_covariance_file_is_the_matrix_of_the_result() {
     }
 }
 
-/// Returns a workspace with one channel of 501 bins with a free parameter each: more than the largest number
-/// of parameters for which the result contains the covariance.
+/// Returns a workspace with 501 free parameters, too many for the covariance to be in the result.
 fn wide() -> String {
     let n = 501;
     let counts = vec!["10.0"; n].join(",");

@@ -22,8 +22,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Creates a folder with an archive like those of HEPData, with a workspace and its patches. Returns the
-/// folder and the path of the archive.
+/// Creates an archive like those of HEPData, with a workspace and its patches. Returns its folder and path.
 fn archive() -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut builder = tar::Builder::new(Vec::new());
