@@ -1,4 +1,5 @@
-//! Results whose attributes are the keys of the command's JSON, and what their functions share.
+//! Classes of results whose attributes are the keys of a command's JSON, and shared code of the functions
+//! that return results.
 
 use std::time::Instant;
 
@@ -19,16 +20,16 @@ use crate::pickle::{Reduced, restorer, written};
 use crate::plain::dictionary;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
-/// What all results of this kind hold.
+/// Contents of a result whose attributes are the keys of a command's JSON.
 pub(crate) struct Record {
-    /// The keys of the JSON with their values.
+    /// The JSON of the result as a dictionary.
     pub(crate) values: Py<PyDict>,
-    /// What people read.
+    /// The result as text and tables.
     pub(crate) parts: Vec<Part>,
 }
 
-/// Makes a class around [`Record`] with its keys as attributes; after a comma, what else it holds (`.1`) and further
-/// methods.
+/// Defines a Python class around a [`Record`], with its keys as attributes. The second form adds a field `.1`
+/// of the type `$more` and further methods.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
@@ -36,7 +37,7 @@ macro_rules! result_class {
         pub(crate) struct $name(pub(crate) $crate::analysis::Record);
 
         $crate::analysis::result_methods! { $name { $($key)* }, {
-            /// What `pickle` and `copy` keep.
+            /// Returns what `pickle` and `copy` store of the result.
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
                 self.0.reduced(py, stringify!($name), py.None())
             }
@@ -52,7 +53,8 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// The methods of such a class: its own keys, those of [`ns_inference::report::RunInfo`], and further ones.
+/// Defines the methods of a class of [`result_class`]: attributes for its own keys and for those of
+/// [`ns_inference::report::RunInfo`], and further methods.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         $crate::analysis::result_methods! {
@@ -67,7 +69,7 @@ macro_rules! result_methods {
                 self.0.value(py, stringify!($key))
             })*
 
-            /// Everything as plain Python data, as in the JSON of the command.
+            /// Returns everything as plain Python data, as in the JSON of the command.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
             }
@@ -86,8 +88,9 @@ macro_rules! result_methods {
 }
 pub(crate) use result_methods;
 
-/// The methods of a class whose `inner` is a result of the library, `ran` what ran and `parts()` what people read: keys of
-/// `inner` with their types, those of `ran`, and further methods.
+/// Defines the methods of a Python class with a field `inner` (a result of the library), a field `ran` (the
+/// [`RunInfo`]) and a method `parts()` (the result as text): attributes for the given keys of `inner` and for
+/// those of `ran`, and further methods.
 macro_rules! inner_methods {
     ($name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }, { $($methods:tt)* }) => {
         #[pymethods]
@@ -98,37 +101,37 @@ macro_rules! inner_methods {
                 Clone::clone(&self.inner.$key)
             })*
 
-            /// Where it ran.
+            /// Device that the analysis ran on.
             #[getter]
             fn device(&self) -> Option<&str> {
                 self.ran.device.as_deref()
             }
 
-            /// Why it ran there, where `auto` chose.
+            /// Reason for the choice of the device if it was "auto", else None.
             #[getter]
             fn device_reason(&self) -> Option<&str> {
                 self.ran.device_reason.as_deref()
             }
 
-            /// How the fits of a GPU compare with the CPU's, or None.
+            /// Comparison of fits on the GPU with the same fits on the CPU, or None.
             #[getter]
             fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::plain::plain(py, &self.ran.gpu_check)
             }
 
-            /// Interpolation codes, in words.
+            /// Interpolation codes, as text.
             #[getter]
             fn interpolation(&self) -> Option<&str> {
                 self.ran.interpolation.as_deref()
             }
 
-            /// Fingerprint of the likelihood.
+            /// Digest that identifies the likelihood.
             #[getter]
             fn model_digest(&self) -> Option<&str> {
                 self.ran.model_digest.as_deref()
             }
 
-            /// Seconds of wall time.
+            /// Wall time in seconds.
             #[getter]
             fn wall_s(&self) -> Option<f64> {
                 self.ran.wall_s
@@ -160,7 +163,7 @@ pub(crate) struct Common<'a, 'py> {
 }
 
 impl Common<'_, '_> {
-    /// Data, fixed parameters and start of all fits.
+    /// Returns the options of all fits: data, fixed parameters and starting point.
     ///
     /// # Errors
     /// For arguments that do not fit the model.
@@ -169,10 +172,11 @@ impl Common<'_, '_> {
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and hands its result to Python. `work` is what it asks of a device.
+    /// Runs an analysis and returns its result as a [`Record`]. From `work`, the description of the work,
+    /// `auto` chooses the device; `parts` returns the result as text.
     ///
     /// # Errors
-    /// Those of the analysis, and what a signal handler or the progress function raised.
+    /// The errors of the analysis, and exceptions that a signal handler or the progress function raised.
     pub(crate) fn run<T: Serialize + Send>(
         &self,
         py: Python<'_>,
@@ -186,7 +190,8 @@ impl Common<'_, '_> {
         record(py, model, result, ran, parts)
     }
 
-    /// The same for results that are not [`Record`]s, with what ran.
+    /// Runs an analysis like [`Self::run`], but returns the result of the library and the information about
+    /// the run.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -210,8 +215,9 @@ impl Common<'_, '_> {
         Ok((result, model.ran(opened, started)))
     }
 
-    /// The same for analyses that count what is done when they are stopped: the exception then has the result
-    /// as its attribute `result`.
+    /// Runs an analysis like [`Self::run`], for analyses that return a partial result when they are
+    /// interrupted. The exception of the interrupt then has this result as its attribute `result`. `wrap`
+    /// makes the Python class of the result.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -249,10 +255,10 @@ impl Common<'_, '_> {
     }
 }
 
-/// A result as Python keeps it.
+/// Converts a result into a [`Record`], with closing lines about the run.
 ///
 /// # Errors
-/// If Python refuses.
+/// If a Python object cannot be created.
 fn record(
     py: Python<'_>,
     model: &Model,
@@ -265,26 +271,27 @@ fn record(
 }
 
 impl Record {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// `KeyError` if the result lacks it.
+    /// `KeyError` if the result lacks the key.
     pub(crate) fn value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
         self.values.bind(py).as_any().get_item(key)
     }
 
-    /// A report as Python keeps it.
+    /// Converts a report into a record.
     ///
     /// # Errors
-    /// If Python refuses.
+    /// If a Python object cannot be created.
     pub(crate) fn new(py: Python<'_>, report: Report<impl Serialize>) -> PyResult<Self> {
         Ok(Self { values: dictionary(py, &report)?.unbind(), parts: report.parts })
     }
 
-    /// What `pickle` and `copy` keep of a result of this class, and of what else it holds.
+    /// Returns what `pickle` and `copy` store of a result of the Python class `class`; `more` is what they
+    /// store of its second field.
     ///
     /// # Errors
-    /// If Python refuses.
+    /// If a Python object cannot be created.
     pub(crate) fn reduced<'py>(
         &self,
         py: Python<'py>,

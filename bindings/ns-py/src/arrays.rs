@@ -1,4 +1,4 @@
-//! Numbers from Python with their shapes checked, and numbers back as NumPy arrays.
+//! Reads arrays of numbers from Python and checks their shapes; returns numbers to Python as NumPy arrays.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUnt
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Rows of equal length: one of them, or a batch.
+/// A single row of numbers, or a batch of rows of equal length.
 pub(crate) struct Rows {
     /// The numbers, row after row.
     pub(crate) values: Vec<f64>,
@@ -18,13 +18,14 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Reads anything that NumPy can make an array of numbers from, with one or two dimensions.
+    /// Reads an object that NumPy can convert to an array of numbers with one or two dimensions. `what` names
+    /// it in messages.
     ///
     /// # Errors
-    /// `ValueError` for another shape or for something that is not numbers.
+    /// `ValueError` for other shapes, and for objects that are not numbers.
     pub(crate) fn read(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let array = match object.cast::<PyArrayDyn<f64>>() {
-            // Subclasses may mean more than their numbers, as masked arrays do.
+            // Subclasses of arrays contain more than numbers, as masked arrays do.
             Ok(array) if array.is_c_contiguous() && object.is_exact_instance_of::<PyUntypedArray>() => {
                 array.clone()
             }
@@ -44,7 +45,7 @@ impl Rows {
     /// Reads rows of `width` numbers.
     ///
     /// # Errors
-    /// `ValueError` for another width, too.
+    /// `ValueError` as [`Self::read`], and for rows of another length.
     pub(crate) fn of_width(what: &str, object: &Bound<'_, PyAny>, width: usize) -> PyResult<Self> {
         let rows = Self::read(what, object)?;
         if rows.width != width {
@@ -57,11 +58,11 @@ impl Rows {
     }
 }
 
-/// NumPy's own conversion to contiguous float64.
+/// Converts an object to a contiguous array of float64 with NumPy. Masked and complex numbers are errors.
 fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let py = object.py();
     let numpy = py.import("numpy")?;
-    // What the conversion would drop without a word: masks and imaginary parts.
+    // The conversion would silently drop masks and imaginary parts.
     let masked = || py.import("numpy.ma")?.call_method1("is_masked", (object,))?.is_truthy();
     if object.hasattr("mask")? && masked()? {
         return Err(bad(format!("{what} must be numbers: some are masked; fill or remove them")));
@@ -72,7 +73,7 @@ fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
     let array = numpy
         .call_method1("ascontiguousarray", (object, "float64"))
         .map_err(|e| bad(format!("{what} must be numbers: {}", e.value(py))))?;
-    // `ascontiguousarray` makes a scalar one-dimensional; that would hide a mistake.
+    // `ascontiguousarray` turns a single number into a one-dimensional array, which would hide a mistake.
     if object.len().is_err() {
         return Err(bad(format!("{what} must be an array, not a single number")));
     }
@@ -83,8 +84,9 @@ fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// Data sets of a model: main counts, or main counts followed by auxiliary data (then the nominal
-/// ones are used).
+/// Reads data sets of a model, and returns them with the number of rows of a batch. A row contains the main
+/// counts, or the main counts followed by the auxiliary data; without auxiliary data the observed ones of the
+/// model are used.
 ///
 /// # Errors
 /// `ValueError` for another length.
@@ -114,7 +116,7 @@ pub(crate) fn datasets(
     Ok((sets, rows.batch))
 }
 
-/// One data set.
+/// Reads one data set.
 ///
 /// # Errors
 /// `ValueError` for a wrong length or a batch.
@@ -128,27 +130,27 @@ pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<
     }
 }
 
-/// Longest vector that is copied rather than handed over.
+/// Length up to which a vector is copied into a NumPy array instead of giving its memory to NumPy.
 const SHORT: usize = 4096;
 
-/// A NumPy array of `values`, with the given shape.
+/// Returns a NumPy array of `values` with the given shape.
 ///
 /// # Errors
-/// If the shape does not fit.
+/// If the shape has another number of elements.
 pub(crate) fn array<'py, T: Element>(
     py: Python<'py>,
     values: Vec<T>,
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
     match *shape {
-        // Copying a short vector takes less than telling NumPy who owns it.
+        // Copying a short vector is faster than giving its memory to NumPy.
         [n] if n == values.len() && n <= SHORT => Ok(PyArray1::from_slice(py, &values).to_dyn().clone()),
         [n] if n == values.len() => Ok(PyArray1::from_vec(py, values).to_dyn().clone()),
         _ => PyArray1::from_vec(py, values).reshape(shape),
     }
 }
 
-/// NaN for what does not exist: NumPy's arrays have no other word for it.
+/// Replaces missing numbers by NaN, because NumPy's arrays of numbers cannot contain None.
 pub(crate) fn or_nan(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().map(|x| x.unwrap_or(f64::NAN)).collect()
 }

@@ -1,4 +1,4 @@
-//! `nextstat.fit_batch`: many data sets, one call.
+//! `nextstat.fit_batch`: fits many data sets in one call.
 
 use ns_inference::present::significant;
 use ns_inference::report::{Part, RunInfo, Table};
@@ -17,8 +17,8 @@ use crate::whole::whole;
 use crate::{load, options, table};
 
 attributes! {
-    /// Fits of many data sets: one row each, in their order. A row whose fit has no result is NaN and
-    /// has its reason in `errors`.
+    /// Fits of many data sets. Arrays have one row per data set, in their order. If a fit has no result, its
+    /// row is NaN and `errors` has the reason.
     BatchResult, _batch {
         parameter_names: Vec<String>,
         bestfit: Py<PyArrayDyn<f64>>,
@@ -45,9 +45,10 @@ attributes! {
 /// Fits every data set with the same options.
 ///
 /// `datasets` has one row per data set: main counts, or main counts followed by auxiliary data.
-/// Options are those of `fit`. `bounds` are other bounds than the model's, for all fits or for each: an array of
-/// shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to pairs, or a list of such. `progress` is True for a line on standard error, or a function of
-/// `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
+/// Options are those of `fit`. `bounds` replaces bounds of the model, for all fits or for each data set: it
+/// is an array of shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to pairs, or a
+/// list with such a dictionary for each data set. `progress` is True for a line on standard error, or a
+/// function of `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, datasets, *, device = "auto", fixed = None, init = None, uncertainties = true,
                     covariance = false, search = "standard", threads = 0, progress = None, bounds = None))]
@@ -83,7 +84,7 @@ pub(crate) fn fit_batch(
 }
 
 impl BatchResult {
-    /// Columns out of rows.
+    /// Collects the results of the fits in arrays with one row per fit.
     fn new(
         py: Python<'_>,
         batch: BatchFit,
@@ -154,7 +155,8 @@ impl BatchResult {
         })
     }
 
-    /// Mean and spread of every parameter over the converged fits.
+    /// Returns the text of the result: mean and standard deviation of every parameter over the converged
+    /// fits, and a summary.
     fn parts(&self, py: Python<'_>) -> PyResult<Vec<Part>> {
         let (values, good) = (self.bestfit.bind(py).to_vec()?, self.converged.bind(py).to_vec()?);
         let width = self.parameter_names.len();
@@ -164,7 +166,7 @@ impl BatchResult {
             let column: Vec<f64> = column.filter(|(_, good)| **good).map(|(value, _)| *value).collect();
             let n = column.len() as f64;
             let mean = column.iter().sum::<f64>() / n;
-            // Nothing of fewer than two values, not the 0 of an empty sum.
+            // Fewer than two values have no standard deviation; it must not be shown as 0.
             let n_free = if column.len() > 1 { n - 1.0 } else { f64::NAN };
             let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n_free).sqrt();
             let show = |x: f64| if x.is_finite() { significant(x) } else { String::new() };
@@ -182,7 +184,7 @@ impl BatchResult {
     }
 }
 
-/// A row, or NaN where there is none.
+/// Appends a row to a column, or `width` times NaN if there is no row.
 fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
     let end = column.len() + width;
     column.extend_from_slice(row.unwrap_or_default());
@@ -191,7 +193,7 @@ fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
 
 #[pymethods]
 impl BatchResult {
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the result.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }
@@ -208,7 +210,7 @@ impl BatchResult {
         Ok(table::html(&self.parts(py)?))
     }
 
-    /// Everything as plain Python data; None for what does not exist.
+    /// Returns everything as plain Python data, with None for numbers that do not exist.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = self.attributes(py)?;
         dict.set_item("bestfit", table::rows(py, self.bestfit.bind(py))?)?;

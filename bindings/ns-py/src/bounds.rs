@@ -1,4 +1,4 @@
-//! Bounds of the fits of a batch from Python.
+//! Reads the argument `bounds` of `fit_batch`.
 
 use ns_core::Model;
 use ns_inference::parameter_index;
@@ -9,14 +9,16 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::inference_error;
 
-/// One list of pairs for each fit, or one list for all of them.
+/// Bounds (lower, upper) of all parameters: one list for each fit, or a single list for all fits; empty for
+/// the model's bounds.
 type Bounds = Vec<Vec<(f64, f64)>>;
 
-/// Reads `bounds`: an array `(parameters, 2)` for all fits or `(fits, parameters, 2)`, a dictionary from names to
-/// pairs for all of them, or a list with a dictionary for each.
+/// Reads `bounds`: an array of shape `(parameters, 2)` for all fits, an array of shape `(fits, parameters,
+/// 2)`, a dictionary from names to pairs for all fits, or a list with such a dictionary for each fit.
 ///
 /// # Errors
-/// `ValueError` for another shape or an unknown name, `TypeError` for what is no pair of numbers.
+/// `ValueError` for another shape or an unknown name, `TypeError` if a value of a dictionary is no pair of
+/// numbers.
 pub(crate) fn bounds(model: &Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<Bounds> {
     let Some(object) = object else { return Ok(Vec::new()) };
     if let Ok(dict) = object.cast::<PyDict>() {
@@ -31,7 +33,7 @@ pub(crate) fn bounds(model: &Model, object: Option<&Bound<'_, PyAny>>) -> PyResu
     array(model, object)
 }
 
-/// The model's bounds but for some.
+/// Returns the model's bounds, replaced for the parameters that the dictionary names.
 fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>> {
     let mut bounds: Vec<(f64, f64)> = model.parameters.iter().map(|p| p.bounds).collect();
     for (name, pair) in dict.iter() {
@@ -49,7 +51,7 @@ fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>>
     Ok(bounds)
 }
 
-/// All numbers of an array.
+/// Reads the bounds from an array.
 fn array(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Bounds> {
     let py = object.py();
     let n = model.parameters.len();

@@ -1,4 +1,4 @@
-//! `devices()`, `has_cuda()`, `has_metal()`.
+//! `nextstat.devices()`, `has_cuda()` and `has_metal()`, and arguments that select devices and memory.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use crate::pickle::{Reduced, attributes};
 
 attributes! {
-    /// One place where a fit could run.
+    /// One device, and whether fits can run on it.
     DeviceInfo, _device from ns_inference::DeviceInfo {
         name: String,
         available: bool,
@@ -33,18 +33,18 @@ impl DeviceInfo {
         }
     }
 
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the device.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }
 
-    /// The attributes as a dictionary.
+    /// Returns the attributes as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.attributes(py)
     }
 }
 
-/// What this machine and this build can run on, and why not.
+/// Lists the devices that fits can run on, and those that cannot be used with the reason.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices().into_iter().map(DeviceInfo::from).collect()
@@ -54,28 +54,28 @@ fn has(kind: &str) -> bool {
     ns_inference::devices().iter().any(|d| d.available && d.name.split(':').next() == Some(kind))
 }
 
-/// Whether fits can run on an NVIDIA GPU here.
+/// Returns whether fits can run on an NVIDIA GPU of this machine.
 #[pyfunction]
 pub(crate) fn has_cuda() -> bool {
     has("cuda")
 }
 
-/// Whether fits can run on an Apple GPU here.
+/// Returns whether fits can run on an Apple GPU of this machine.
 #[pyfunction]
 pub(crate) fn has_metal() -> bool {
     has("metal")
 }
 
-/// Where to run, from the `device` and `threads` arguments.
+/// Returns the execution for the arguments `device` and `threads`.
 ///
 /// # Errors
-/// `ValueError` for a device that does not exist.
+/// `ValueError` for a text that names no device.
 pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     let device: Device = device.parse().map_err(PyValueError::new_err)?;
     Ok(Execution { device, threads, ..Execution::default() })
 }
 
-/// An amount of memory, as a `memory` argument.
+/// The argument `memory`: a number of bytes, or text such as "500M".
 #[derive(FromPyObject)]
 pub(crate) enum Memory {
     Bytes(u64),
@@ -83,10 +83,10 @@ pub(crate) enum Memory {
 }
 
 impl Memory {
-    /// In bytes.
+    /// Returns the memory in bytes.
     ///
     /// # Errors
-    /// `ValueError` for no bytes, and for text of another form than "500M".
+    /// `ValueError` for zero bytes, and for text of another form than "500M".
     pub(crate) fn bytes(self) -> PyResult<u64> {
         let text = match self {
             Self::Bytes(bytes) => bytes.to_string(),
@@ -96,7 +96,7 @@ impl Memory {
     }
 }
 
-/// A session, and why it is on its device where `auto` chose.
+/// An open session, and the reason for the choice of its device if `auto` chose it.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,

@@ -1,4 +1,4 @@
-//! `nextstat.prune`, `rename` and `combine`: workspaces in, a workspace as a dictionary out.
+//! `nextstat.prune`, `rename` and `combine`, which edit workspaces and return a workspace as a dictionary.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,15 @@ use crate::work::released;
 ///
 /// `channels`, `samples`, `modifiers`, `modifier_types` and `measurements` are names, as in
 /// `pyhf.Workspace.prune`. `norm_threshold` removes every normsys that changes its sample by no more
-/// than this relative amount, up and down; with `shape_threshold` also every histosys that changes
-/// the sum of its sample by no more than the norm threshold and, that change divided out, no bin by
-/// more than the shape threshold. Both look at each sample of each channel for itself.
+/// than this relative amount, up and down. `shape_threshold` also removes every histosys that changes
+/// the sum of its sample by no more than the norm threshold and, after that change is divided out,
+/// changes no bin by more than the shape threshold. Both thresholds apply to each sample of each
+/// channel separately.
 ///
-/// What may not have been meant is a `UserWarning`. With `return_report=True` the result is a pair
-/// of the workspace and `{"changes": [...], "warnings": [...]}`, which lists everything that was done.
+/// Changes that may be unintended give a `UserWarning`. With `return_report=True` the result is a pair
+/// of the workspace and `{"changes": [...], "warnings": [...]}`, which lists all changes.
 ///
-/// Raises `WorkspaceError` for names that do not exist, or if nothing valid would be left.
+/// Raises `WorkspaceError` for names that do not exist, or if the remaining workspace would be invalid.
 #[pyfunction]
 #[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, modifier_types = None,
                     measurements = None, norm_threshold = None, shape_threshold = None, return_report = false))]
@@ -55,8 +56,9 @@ pub(crate) fn prune<'py>(
 
 /// Renames parts of a workspace, a path or a dictionary, and returns it as a dictionary.
 ///
-/// The arguments map old names to new ones, as in `pyhf.Workspace.rename`; observations, settings
-/// and parameters of interest follow. Warnings, `return_report` and errors are as for `prune`.
+/// The arguments map old names to new ones, as in `pyhf.Workspace.rename`. Names in observations,
+/// parameter settings and parameters of interest change too. Warnings, `return_report` and errors are
+/// as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, measurements = None,
                     return_report = false))]
@@ -79,12 +81,12 @@ pub(crate) fn rename<'py>(
     edit(py, return_report, || read(&text)?.rename(&rename))
 }
 
-/// Combines two workspaces, paths or dictionaries, and returns one as a dictionary.
+/// Combines two workspaces, paths or dictionaries, and returns the result as a dictionary.
 ///
-/// `join` says what happens to channels, observations and measurements of the same name: "none"
-/// allows none, "outer" wants them equal, "left outer" and "right outer" take those of one side;
-/// `merge_channels` merges channels of the same name sample by sample, as in
-/// `pyhf.Workspace.combine`. Modifiers of the same name are correlated in the result. Warnings,
+/// `join` says what happens to channels, observations and measurements that both workspaces have under
+/// one name, as in `pyhf.Workspace.combine`: "none" forbids them, "outer" requires them to be equal,
+/// "left outer" and "right outer" take those of one side. `merge_channels` merges channels of the same
+/// name sample by sample. Modifiers of the same name are correlated in the result. Warnings,
 /// `return_report` and errors are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (left, right, join = "none", merge_channels = false, *, return_report = false))]
@@ -105,7 +107,8 @@ fn read(text: &Text) -> Result<Workspace, WorkspaceError> {
     Workspace::from_slice(&text.bytes()?)
 }
 
-/// Does the work without the interpreter and hands the result to Python.
+/// Edits a workspace with the interpreter lock released, and returns it as a dictionary, or with the report
+/// if that is asked for. Gives the warnings otherwise.
 fn edit<'py>(
     py: Python<'py>,
     return_report: bool,

@@ -1,4 +1,4 @@
-//! Library errors as Python exceptions, variant by variant.
+//! Converts errors of the library to Python exceptions.
 
 use ns_core::{SessionError, plain_lines};
 use ns_inference::InferenceError;
@@ -17,11 +17,11 @@ pyo3::create_exception!(
 pyo3::create_exception!(nextstat, ConvergenceError, NextstatError, "There is no fit to return.");
 pyo3::create_exception!(nextstat, DeviceError, NextstatError, "The device asked for cannot be used.");
 
-/// The exception for a workspace error, with its problems; a file that cannot be read is an
-/// `OSError` as everywhere in Python.
+/// Returns the exception for a workspace error, with its list of problems. A file that cannot be read gives
+/// an `OSError`, as usual in Python.
 pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> PyErr {
     if let pyhf::WorkspaceError::Io { path, source } = error {
-        // With errno and file name, so that Python picks FileNotFoundError and its relatives.
+        // With errno and file name, Python chooses the right subclass, such as FileNotFoundError.
         return match source.raw_os_error() {
             Some(code) => {
                 let words = source.to_string();
@@ -38,7 +38,7 @@ pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> P
     }
 }
 
-/// The problems of an invalid workspace as a list of dictionaries.
+/// Returns the problems of an invalid workspace as a list of dictionaries.
 fn problems<'py>(py: Python<'py>, error: &pyhf::WorkspaceError) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for problem in error.problems() {
@@ -52,7 +52,7 @@ fn problems<'py>(py: Python<'py>, error: &pyhf::WorkspaceError) -> PyResult<Boun
     Ok(list)
 }
 
-/// The exception for an analysis error.
+/// Returns the exception for an error of an analysis.
 pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
     match error {
         InferenceError::Session(error) => session_error(error),
@@ -68,7 +68,7 @@ pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
     }
 }
 
-/// The exception for a session error.
+/// Returns the exception for an error of a session.
 pub(crate) fn session_error(error: &SessionError) -> PyErr {
     let text = error.to_string();
     match error {

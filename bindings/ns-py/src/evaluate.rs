@@ -1,4 +1,4 @@
-//! The likelihood at given points.
+//! Evaluates the likelihood at given points.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,15 @@ use crate::error::session_error;
 use crate::model::Model;
 use crate::work::released;
 
-/// Most numbers, of points and of bins, for which an evaluation keeps the interpreter to itself.
+/// Largest number of parameter values, and largest number of bins, for which an evaluation does not release
+/// the interpreter lock.
 const BRIEF: usize = 512;
 
-/// Evaluates at one point or at each row of a batch; returns the number of rows of a batch.
+/// Evaluates the likelihood at one point or at each row of a batch. Returns the values and, for a batch, its
+/// number of rows.
 ///
 /// # Errors
-/// `ValueError` for a wrong shape or numbers that are not finite.
+/// `ValueError` for a wrong shape or numbers that are not finite; the errors of opening the session.
 pub(crate) fn evaluate(
     model: &Model,
     py: Python<'_>,
@@ -34,8 +36,8 @@ pub(crate) fn evaluate(
     };
     let session = model.session(py, &execution(device, 0)?)?;
     let evaluate = || session.evaluate(&data, &points.values, request);
-    // One point of a model of moderate size takes microseconds: handing the interpreter over and back
-    // would be a good part of it.
+    // One point of a model of moderate size takes microseconds. Releasing the interpreter lock would add a
+    // large part of that.
     let brief = matches!(session.device(), Device::Cpu)
         && points.values.len() <= BRIEF
         && !request.hessian
@@ -44,7 +46,7 @@ pub(crate) fn evaluate(
     Ok((result.map_err(|error| of_params(&points).unwrap_or_else(|| session_error(&error)))?, points.batch))
 }
 
-/// The error for a parameter that is not finite, by its place in the argument.
+/// Returns the error for the first parameter value that is not finite, with its index in the argument.
 fn of_params(points: &Rows) -> Option<PyErr> {
     let index = points.values.iter().position(|x| !x.is_finite())?;
     let (row, column) = (index / points.width, index % points.width);
@@ -53,16 +55,16 @@ fn of_params(points: &Rows) -> Option<PyErr> {
     Some(PyValueError::new_err(format!("params[{place}] is {value}; give a finite number")))
 }
 
-/// How long Ctrl-C may go unheard.
+/// Intended longest time between two checks for Ctrl-C.
 const PORTION: Duration = Duration::from_millis(100);
 
-/// Points of the first portion on a device, which is slow with few.
+/// Number of points of the first portion on a GPU, which is slow with few points.
 const MANY: usize = 1024;
 
-/// Evaluates a few points at a time, and looks for Ctrl-C in between.
+/// Evaluates the points in portions with the interpreter lock released, and checks for Ctrl-C in between.
 ///
 /// # Errors
-/// What a signal handler raised.
+/// The exception that a signal handler raised.
 fn in_portions(
     py: Python<'_>,
     session: &dyn Session,
@@ -94,7 +96,7 @@ fn in_portions(
     }
 }
 
-/// Adds the values at further points.
+/// Appends the values at further points.
 fn append(all: &mut Evaluation, more: Evaluation) {
     all.nll.extend(more.nll);
     all.nll_main.extend(more.nll_main);
@@ -105,7 +107,7 @@ fn append(all: &mut Evaluation, more: Evaluation) {
     all.samples.extend(more.samples);
 }
 
-/// The shape of an answer: that of one point, with the batch in front.
+/// Returns the shape of an array of results: that for one point (`one`), after the number of rows of a batch.
 pub(crate) fn shape(batch: Option<usize>, one: &[usize]) -> Vec<usize> {
     batch.into_iter().chain(one.iter().copied()).collect()
 }

@@ -1,4 +1,4 @@
-//! `nextstat.fit`.
+//! The function `nextstat.fit`.
 
 use std::time::Instant;
 
@@ -18,14 +18,15 @@ use crate::{load, options};
 /// Finds the best fit of a model with its uncertainties.
 ///
 /// `model` is a `Model`, or a path or dictionary for `load_workspace`. `data` replaces the observed
-/// counts (with or without auxiliary data); `asimov=True` fits what is expected at the initial
-/// parameters, `asimov=1.0` the same with the parameter of interest at 1. `fixed` holds parameters at
-/// values by name; `init` is a start point, all values or some by name. `minos` names the parameters
-/// whose asymmetric intervals are wanted. `search` is "local", "standard" or "thorough".
+/// counts (with or without auxiliary data); `asimov=True` fits the data expected at the initial
+/// parameters, `asimov=1.0` those with the parameter of interest at 1. `fixed` maps names of parameters
+/// to the values that they are fixed at. `init` is the starting point, all values or some by name.
+/// `minos` names the parameters whose asymmetric intervals are found. `search`, the effort to find the
+/// global minimum, is "local", "standard" or "thorough".
 ///
 /// A fit that does not converge is returned with `converged = False` and the reasons in `warnings`;
-/// `strict=True` raises `ConvergenceError` instead. A likelihood that is not finite at any start
-/// point always raises it. `DeviceError` says why a device cannot be used.
+/// `strict=True` raises `ConvergenceError` instead. If the likelihood is finite at no starting point,
+/// `ConvergenceError` is always raised. `DeviceError` says why a device cannot be used.
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
                     covariance = true, uncertainties = true, crossings = true, search = "standard", threads = 0,

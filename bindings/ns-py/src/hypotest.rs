@@ -1,4 +1,5 @@
-//! `nextstat.hypotest`, `nextstat.significance` and `nextstat.goodness_of_fit`.
+//! The functions `nextstat.hypotest`, `nextstat.significance` and `nextstat.goodness_of_fit` and their
+//! results.
 
 use ns_inference::{HypotestOptions, TestStatistic, Work};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,8 +12,8 @@ use crate::model::Model;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
-    /// An asymptotic test: attributes are the keys of `nextstat hypotest`'s JSON. None stands for a
-    /// number that does not exist, and `warnings` says why.
+    /// The result of an asymptotic test. Attributes are the keys of `nextstat hypotest`'s JSON. None stands
+    /// for a number that does not exist, and `warnings` says why.
     HypotestResult {
         param mu_test test_stat cls clsb clb q_obs q_asimov mu_hat twice_nll_free twice_nll_conditional
         expected_set converged warnings
@@ -20,29 +21,29 @@ result_class! {
 }
 
 result_class! {
-    /// A discovery test: attributes are the keys of `nextstat significance`'s JSON.
+    /// The result of a discovery test. Attributes are the keys of `nextstat significance`'s JSON.
     SignificanceResult {
         param p0 z p0_expected z_expected q0 mu_hat converged warnings
     }
 }
 
 result_class! {
-    /// A goodness of fit: attributes are the keys of `nextstat gof`'s JSON.
+    /// The result of a goodness-of-fit test. Attributes are the keys of `nextstat gof`'s JSON.
     GoodnessResult {
         chi2 ndof p_value p_value_toys p_value_toys_error toys n_bins n_unconstrained twice_nll
         twice_nll_saturated converged warnings
     }
 }
 
-/// Reads `test_stat`.
+/// Reads the argument `test_stat`.
 pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// The value of the parameter of interest that a test begins with, before the model.
+/// Reads the first argument of a test, the tested value of the parameter of interest.
 ///
 /// # Errors
-/// `TypeError` if it is no number, with the order of the arguments if it is the model.
+/// `TypeError` if it is no number. If it is the model, the message gives the order of the arguments.
 pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
     object.extract().map_err(|error: PyErr| {
         let model = object.is_instance_of::<Model>() || object.is_instance_of::<PyDict>();
@@ -91,8 +92,8 @@ pub(crate) fn hypotest(
     Ok(HypotestResult(record))
 }
 
-/// Tests the absence of a signal: `p0` and its significance `z`, observed and expected for a signal of
-/// strength 1. The arguments are those of `hypotest`.
+/// Tests the absence of a signal. Finds the p-value `p0` and its significance `z`, observed and expected for
+/// a signal of strength 1. The arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,
                     progress = None))]
@@ -121,9 +122,9 @@ pub(crate) fn significance(
     Ok(SignificanceResult(record))
 }
 
-/// Compares the best fit with the saturated model: `chi2`, `ndof` and `p_value`. With `toys=N` also
-/// `p_value_toys`, the fraction of N toys with a `chi2` at least as large, drawn at the best fit with
-/// `seed`. The other arguments are those of `hypotest`.
+/// Compares the best fit with the saturated model: finds `chi2`, `ndof` and `p_value`. With `toys=N` it also
+/// finds `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are generated at
+/// the best fit with `seed`. The other arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
                     init = None, threads = 0, progress = None))]

@@ -1,4 +1,5 @@
-//! The native half of the `nextstat` Python package: convert, call the library, convert back.
+//! The native module of the `nextstat` Python package. Its functions convert their arguments, call the
+//! library and convert the results to Python.
 
 mod analysis;
 mod arrays;
@@ -31,7 +32,7 @@ mod work;
 mod written;
 mod yields;
 
-/// Everything that `nextstat/__init__.py` re-exports.
+/// The native module `nextstat._native`, whose contents `nextstat/__init__.py` re-exports.
 #[pyo3::pymodule]
 mod _native {
     use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! `nextstat.upper_limit`.
+//! The function `nextstat.upper_limit` and its result.
 
 use std::path::PathBuf;
 
@@ -24,19 +24,19 @@ use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
 
 result_class! {
-    /// An upper limit: attributes are the keys of `nextstat upper-limit`'s JSON. None stands for a limit
-    /// that is not crossed, and `warnings` says why.
+    /// The result of an upper limit. Attributes are the keys of `nextstat upper-limit`'s JSON. None stands
+    /// for a limit that does not exist because CLs does not cross its level; `warnings` says why.
     LimitResult {
         param cl test_stat observed expected nsigma_order cls_at_limit mu_hat n_evaluations scan converged
         warnings
     }, Drawn, {
-        /// What `pickle` and `copy` keep.
+        /// Returns what `pickle` and `copy` store of the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "LimitResult", self.1.pickled(py)?)
         }
 
-        /// Draws CLs with the expected bands and the limits; saves the picture if there is a path. Without a
-        /// scan in the result, the limit is found again with one of `points` values.
+        /// Draws CLs with the expected bands and the limits, and saves the picture if `path` is given. If the
+        /// result has no scan, the limit is found again with a scan of `points` values.
         #[pyo3(signature = (path = None, *, points = 41, log_y = false, title = None, subtitle = None))]
         fn plot(
             &self,
@@ -57,21 +57,21 @@ result_class! {
     }
 }
 
-/// What a picture of a limit needs.
+/// The data for the picture of a limit, and for a new computation with a scan.
 pub(crate) struct Drawn {
-    /// With a scan, if there was one.
+    /// The picture, if the result has a scan.
     limit: Option<Limit>,
-    /// The question, to ask it again with a scan.
+    /// The model, to find the limit again with a scan.
     question: Question,
     options: LimitOptions,
     execution: Execution,
 }
 
-/// Points of a curve, as on the command line.
+/// Largest number of points of a scan for a picture.
 const MOST_POINTS: usize = 1_000_000;
 
 impl Drawn {
-    /// For pickles.
+    /// Returns the contents as a tuple for pickles.
     fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let limit = self.limit.as_ref().map(written).transpose()?;
         let o = &self.options;
@@ -80,10 +80,10 @@ impl Drawn {
         (limit, self.question.pickled(py)?, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
     }
 
-    /// What [`Self::pickled`] gave.
+    /// Restores the contents from a tuple of [`Self::pickled`].
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
         type Asked = (String, f64, bool, bool, Vec<f64>);
         let limit: Option<String> = kept.get_item(0)?.extract()?;
@@ -103,8 +103,11 @@ impl Drawn {
         })
     }
 
+    /// Returns the picture. If the result has no scan, it finds the limit again with a scan of `points`
+    /// values.
+    ///
     /// # Errors
-    /// `ValueError` for a wrong number of points, and those of the analysis.
+    /// `ValueError` for a wrong number of points, and the errors of the analysis.
     fn limit(&self, py: Python<'_>, points: usize) -> PyResult<Limit> {
         if let Some(limit) = &self.limit {
             return Ok(limit.clone());
@@ -124,10 +127,10 @@ impl Drawn {
     }
 }
 
-/// The confidence level of `cl` or `alpha`.
+/// Returns the confidence level from the arguments `cl` and `alpha`, by default 0.95.
 ///
 /// # Errors
-/// `ValueError` if both are given, or alpha is no size of a test.
+/// `ValueError` if both are given, or `alpha` does not lie between 0 and 0.5.
 fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
     match (cl, alpha) {
         (Some(_), Some(_)) => Err(PyValueError::new_err("give cl or alpha, not both: alpha is 1 - cl")),
@@ -141,10 +144,10 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
 
 /// Finds the CLs upper limit on the parameter of interest, observed and expected.
 ///
-/// `cl` is the confidence level, by default 0.95; `alpha=0.05` says the same. `expected_only` and `observed_only` leave out the other.
-/// `scan_values` asks for CLs at these values too (`result.scan`). With `toys=N` CLs comes from N toys of
-/// each hypothesis at every value tested, drawn with `seed`, and the result is a `ToyLimitResult`. The
-/// other arguments are those of `hypotest`.
+/// `cl` is the confidence level, by default 0.95; `alpha=0.05` means the same. `expected_only` finds only
+/// the expected limits, `observed_only` only the observed one. With `scan_values`, `result.scan` has CLs at
+/// these values. With `toys=N`, CLs is found from N toys of each hypothesis at every tested value, generated
+/// with `seed`, and the result is a `ToyLimitResult`. The other arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,

@@ -1,4 +1,4 @@
-//! `nextstat.load_workspace`: path or dictionary in, model out.
+//! `nextstat.load_workspace`, and the arguments that select a workspace and its model.
 
 use std::path::PathBuf;
 
@@ -17,15 +17,16 @@ use crate::work::released;
 
 /// Reads a pyhf workspace and builds the model of one measurement.
 ///
-/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), and a member of
-/// an archive is named behind it: `"archive.tar.gz:path/in/archive.json"`. `measurement` is the first one unless named. `patch` is a
-/// JSON Patch (a list of operations, a path) or a member of a patchset (`"patchset.json:name"`), or
-/// a list of such; `digest_check=False` applies a patchset made for another workspace.
-/// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1,
-/// code0); `normsys_code` and `histosys_code` set one alone. `poi` names another parameter of
-/// interest than the measurement's. `channels` names the only channels to use, `mask` those to leave
-/// out; parameters that only the others use are not in the model. `memory` is the most that fits of the model take of the host's
-/// memory, and of each GPU's: bytes, or text such as "500M" or "2G".
+/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), or be a member of
+/// an archive, written as `"archive.tar.gz:path/in/archive.json"`. `measurement` is the name of a
+/// measurement, by default the first one. `patch` is a JSON Patch (a list of operations, or a path), a
+/// member of a patchset (`"patchset.json:name"`), or a list of these; `digest_check=False` applies a
+/// patchset that was made for another workspace. `interp_defaults` is "smooth" (normsys code4, histosys
+/// code4p, as in pyhf) or "piecewise" (code1, code0); `normsys_code` and `histosys_code` set one of the
+/// two codes. `poi` names a parameter of interest instead of the measurement's. `channels` names the
+/// channels to use, `mask` those to leave out; the model lacks parameters that only the omitted channels
+/// use. `memory` is the largest memory that fits of the model may use on the host and on each GPU: bytes,
+/// or text such as "500M" or "2G".
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
@@ -51,7 +52,7 @@ pub(crate) fn load_workspace(
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory)
 }
 
-/// The model of a document, ready for its first call.
+/// Builds the model of a workspace, compiled for its first call.
 ///
 /// # Errors
 /// As [`load_workspace`].
@@ -80,14 +81,14 @@ pub(crate) fn built(
     ready(py, model.map(|model| model.within(memory)))
 }
 
-/// The text of a file, unpacked if it is compressed, or of a member of an archive.
+/// Reads a file, or a member of an archive, and returns its bytes, unpacked if the file is compressed.
 #[pyfunction]
 pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
     let text = released(py, || read_file(&path))?.map_err(|error| workspace_error(py, &error))?;
     Ok(PyBytes::new(py, &text).unbind())
 }
 
-/// A pickled model, from the arguments that `Model.__reduce__` names.
+/// Restores a pickled model from the arguments that `Model.__reduce__` returned.
 #[pyfunction]
 pub(crate) fn _restored(
     py: Python<'_>,
@@ -102,10 +103,10 @@ pub(crate) fn _restored(
     ready(py, model)
 }
 
-/// The model, ready for its first call.
+/// Compiles the model and computes its digest, so that its first call is fast.
 fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
     let model = model.map_err(|error| workspace_error(py, &error))?;
-    // Compiled and identified here, so that the first call does not pay for it.
+    // The digest and the session are stored in the model.
     released(py, || {
         model.digest();
     })?;
@@ -113,7 +114,7 @@ fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model
     Ok(model)
 }
 
-/// One name or several.
+/// An argument with one name or several names.
 #[derive(FromPyObject)]
 pub(crate) enum Names {
     One(String),
@@ -121,7 +122,7 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    /// All of them.
+    /// Returns the names as a list.
     pub(crate) fn list(self) -> Vec<String> {
         match self {
             Self::One(name) => vec![name],
@@ -130,14 +131,14 @@ impl Names {
     }
 }
 
-/// JSON text, or where to read it.
+/// JSON text, or the path of a file with it.
 pub(crate) enum Text {
     Path(PathBuf),
     Json(String),
 }
 
 impl Text {
-    /// Tells a path from a document.
+    /// Reads an argument that is a path, a dictionary or a list; JSON text is a `TypeError`.
     pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
             return Ok(Self::Json(dumps(source)?));
@@ -153,7 +154,7 @@ impl Text {
         })
     }
 
-    /// The same, but for JSON text in a `str` or `bytes`, which some callers take too.
+    /// Reads an argument like [`Self::of`], which may also be JSON text in a `str` or `bytes`.
     pub(crate) fn any(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = match source.extract::<&str>() {
             Ok(text) => Some(text.to_owned()),
@@ -173,7 +174,7 @@ impl Text {
     }
 }
 
-/// The JSON text of Python data; NumPy numbers and arrays in it become plain ones.
+/// Returns the JSON text of Python data. NumPy numbers and arrays are converted to plain numbers and lists.
 fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = data.py();
     let options = PyDict::new(py);
@@ -192,7 +193,7 @@ fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     py.import("json")?.call_method("dumps", (data,), Some(&options))?.extract()
 }
 
-/// One patch, not read yet.
+/// A patch that is not read yet: a path, or operations as JSON text.
 pub(crate) enum PatchSource {
     Argument(PatchArgument),
     Operations(String),
@@ -211,7 +212,7 @@ impl PatchSource {
 pub(crate) fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
     let Some(object) = object else { return Ok(Vec::new()) };
     if let Ok(list) = object.cast::<PyList>() {
-        // Operations are dictionaries; anything else in a list is a patch of its own.
+        // A list of dictionaries is a list of operations. In any other list each item is a patch.
         if list.iter().all(|item| item.is_instance_of::<PyDict>()) {
             return Ok(vec![PatchSource::Operations(dumps(object)?)]);
         }
@@ -235,7 +236,7 @@ pub(crate) fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSo
     text.parse().map(|argument| vec![PatchSource::Argument(argument)]).map_err(|e| match e {})
 }
 
-/// The codes that the arguments name.
+/// Returns the interpolation codes that the arguments name.
 pub(crate) fn interpolation(
     defaults: &str,
     normsys: Option<&str>,
@@ -259,7 +260,7 @@ pub(crate) fn interpolation(
     Ok(codes)
 }
 
-/// A model from whatever an analysis was given: a model, a path or a dictionary.
+/// Returns the model for the argument `model` of an analysis: a model, a path or a dictionary.
 ///
 /// # Errors
 /// As [`load_workspace`].

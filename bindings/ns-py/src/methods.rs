@@ -1,4 +1,4 @@
-//! The methods of `nextstat.Model`: what it holds, and its likelihood.
+//! The methods of `nextstat.Model`: its properties and its likelihood.
 
 use ns_core::EvaluationRequest;
 use ns_translate::pyhf::ModelOptions;
@@ -17,7 +17,7 @@ use crate::whole::whole;
 
 #[pymethods]
 impl Model {
-    /// The model of a workspace: `load_workspace`, which also takes JSON text here.
+    /// Builds the model of a workspace like `load_workspace`. The workspace may also be JSON text.
     #[staticmethod]
     #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                         histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
@@ -41,12 +41,12 @@ impl Model {
         built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory)
     }
 
-    /// Names of all parameters; an element of a vector is `name[i]`.
+    /// Names of all parameters. The elements of a modifier with several parameters are called `name[i]`.
     fn parameter_names(&self) -> Vec<String> {
         self.inner.parameters.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Start values.
+    /// Initial values of all parameters, the default starting point of fits.
     fn suggested_init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.init).collect())
     }
@@ -58,12 +58,12 @@ impl Model {
         array(py, flat, &[n, 2])
     }
 
-    /// Which parameters the measurement fixes.
+    /// For each parameter, whether the measurement fixes it.
     fn suggested_fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
     }
 
-    /// Observed counts, followed by the auxiliary data unless they are not wanted.
+    /// Observed counts, followed by the auxiliary data if `include_auxdata` is True.
     #[pyo3(signature = (include_auxdata = true))]
     fn observed_data<'py>(&self, py: Python<'py>, include_auxdata: bool) -> Bound<'py, PyArray1<f64>> {
         let mut data = self.inner.observed.main.clone();
@@ -73,7 +73,7 @@ impl Model {
         PyArray1::from_vec(py, data)
     }
 
-    /// Number of bins of each channel.
+    /// Number of bins of each channel, by its name.
     #[getter]
     fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -95,17 +95,18 @@ impl Model {
         self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
     }
 
-    /// Pickles hold the workspace; whoever restores one compiles it anew.
+    /// Returns what `pickle` stores of the model: the workspace and its options. A restored model is compiled
+    /// again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_restored")?, self.origin.pickled(py)?.into_pyobject(py)?))
     }
 
-    /// The model itself: nothing in it changes.
+    /// Returns the model itself, because models are immutable.
     fn __copy__(model: PyRef<'_, Self>) -> Py<Self> {
         model.into()
     }
 
-    /// The model itself: nothing in it changes.
+    /// Returns the model itself, because models are immutable.
     fn __deepcopy__(model: PyRef<'_, Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
         model.into()
     }
@@ -116,26 +117,26 @@ impl Model {
         self.inner.measurement.clone()
     }
 
-    /// Interpolation codes, in words.
+    /// Interpolation codes, as text.
     #[getter]
     fn interpolation(&self) -> String {
         self.inner.interpolation.to_string()
     }
 
-    /// Fingerprint of the likelihood, as in every result.
+    /// Digest that identifies the likelihood, as in every result.
     #[getter]
     fn model_digest(&self) -> String {
         self.digest().to_owned()
     }
 
-    /// What a user of this model should know.
+    /// Warnings about the model.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings.clone()
     }
 
-    /// `-ln L` at one point (a float) or at each row of a batch (an array), for the observed data
-    /// or other ones. `device` "auto" is the CPU here.
+    /// Returns `-ln L` at one point (a float) or at each row of a batch of points (an array), for the
+    /// observed data or for `data`. `device` "auto" is the CPU here.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll<'py>(
         &self,
@@ -152,7 +153,7 @@ impl Model {
         }
     }
 
-    /// Gradient of `-ln L`: one row per point.
+    /// Returns the gradient of `-ln L`, with one row per point of a batch.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn grad_nll<'py>(
         &self,
@@ -166,7 +167,7 @@ impl Model {
         array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
     }
 
-    /// Both at once, for about the price of the gradient: what an optimiser asks for.
+    /// Returns `-ln L` and its gradient, in about the time of the gradient alone.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll_and_grad<'py>(
         &self,
@@ -184,7 +185,7 @@ impl Model {
         Ok((value, array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))?))
     }
 
-    /// Exact Hessian of `-ln L`: one matrix per point.
+    /// Returns the exact Hessian of `-ln L`, one matrix per point.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn hessian<'py>(
         &self,
@@ -199,8 +200,8 @@ impl Model {
         array(py, result.hessian, &shape(batch, &[n, n]))
     }
 
-    /// Expected counts at one point or a batch of them, followed by the expected auxiliary data
-    /// unless they are not wanted.
+    /// Returns the expected counts at one point or at each point of a batch, followed by the expected
+    /// auxiliary data if `include_auxdata` is True.
     #[pyo3(signature = (params, include_auxdata = true))]
     fn expected_data<'py>(
         &self,
@@ -219,12 +220,14 @@ impl Model {
         array(py, main, &shape(batch, &[bins]))
     }
 
-    /// Draws toys at `params`: one row each, main counts followed by the auxiliary data unless they are not
-    /// wanted. Toy number `first + i` is in row `i`; it depends on `params`, `seed` and its number alone.
-    /// These are the toys of `fit_toys`; with `hypothesis` "b" or "sb" those of a test.
+    /// Generates toys at `params`. Each toy is a row of main counts, followed by the auxiliary data if
+    /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`; it depends only on the
+    /// model, `params`, `seed` and this number. These are the toys of `fit_toys`; with `hypothesis` "b" or
+    /// "sb" they are those of a hypothesis test.
     ///
-    /// Instead of `params`, `expected` may give the expectation itself: of the main counts, or of main counts and
-    /// auxiliary data (by default the observed ones), whose widths are those of the constraints.
+    /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts, or
+    /// these followed by the expected auxiliary data (by default the observed ones). The auxiliary data are
+    /// generated with the widths of the constraints.
     #[pyo3(signature = (params = None, n_toys = 1, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true,
                         expected = None))]
     fn toy_data<'py>(

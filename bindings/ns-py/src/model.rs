@@ -1,4 +1,5 @@
-//! `nextstat.Model`: a compiled workspace and its sessions. Its methods are in `methods`.
+//! `nextstat.Model`: a compiled measurement of a workspace with its sessions. Its Python methods are in
+//! `methods`.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -16,39 +17,46 @@ use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::work::released;
 
-/// One measurement of a workspace. Arrays follow the order of `parameter_names()`, which is pyhf's.
+/// The model of one measurement of a workspace. Arrays are in the order of `parameter_names()`, which is
+/// that of pyhf.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
-    /// For pickles.
+    /// The workspace and options of the model, which pickles store.
     pub(crate) origin: Arc<Origin>,
-    /// Hashing a large model takes as long as a good part of its fit: done once.
+    /// Digest of the likelihood. It is computed once, because hashing a large model takes a large part of the
+    /// time of a fit.
     digest: OnceLock<String>,
-    /// Compiled once, whatever the thread counts, and for what results still ask.
+    /// The model compiled for the CPU. All numbers of threads share it, and so do results that compute more
+    /// later.
     compiled: Arc<OnceLock<CpuSession>>,
-    /// One session per device and thread count.
+    /// The open sessions, one per device and number of threads.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
-    /// Memory that they may take. It is about this machine: pickles do not hold it.
+    /// Largest memory, in bytes, that each session may use on the host and on each GPU; no limit if none.
+    /// Pickles do not contain it, because it depends on the machine.
     memory: Option<u64>,
 }
 
-/// What a model is made of.
+/// The workspace and the options that a model was built from.
 pub(crate) struct Origin {
     workspace: Workspace,
     options: ModelOptions,
-    /// The workspace as text, once it was asked for: pickles of several results of one model then hold it once.
+    /// The workspace as text, after the first request. Pickles of several results of one model then contain
+    /// it only once.
     text: OnceLock<Py<PyBytes>>,
 }
 
-/// What `pickle` keeps of a model.
+/// What `pickle` stores of a model: the workspace as text, the measurement, the interpolation codes, the
+/// parameter of interest and the notes.
 pub(crate) type Pickled<'py> =
     (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
 
-/// The same as Python hands it back.
+/// [`Pickled`] with the types that are extracted from Python objects.
 pub(crate) type PickledParts<'py> =
     (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
 
-/// A warning of how the workspace was read, which its text no longer shows: path, message, remedy.
+/// A warning from reading the workspace (path, message, remedy). It is stored because the workspace written
+/// as text no longer shows its cause.
 pub(crate) type Note = (String, String, String);
 
 impl Origin {
@@ -56,7 +64,7 @@ impl Origin {
         Self { workspace, options, text: OnceLock::new() }
     }
 
-    /// The arguments of the function that restores it.
+    /// Returns the arguments of the function that restores the model.
     pub(crate) fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let options = &self.options;
         let text = match self.text.get() {
@@ -74,10 +82,10 @@ impl Origin {
         Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes))
     }
 
-    /// What [`Self::pickled`] gave.
+    /// Restores the workspace and options from the values of [`Self::pickled`].
     ///
     /// # Errors
-    /// If it is no workspace.
+    /// If the text is no valid workspace, or a code is unknown.
     pub(crate) fn restored(
         py: Python<'_>,
         text: &[u8],
@@ -97,16 +105,16 @@ impl Origin {
         Ok(Self::new(workspace.with_reading_warnings(notes), options))
     }
 
-    /// Makes it.
+    /// Builds the model.
     ///
     /// # Errors
-    /// If the workspace makes no sense.
+    /// If the workspace is invalid.
     pub(crate) fn model(self) -> Result<Model, WorkspaceError> {
         Ok(Model::new(self.workspace.model(&self.options)?, self))
     }
 }
 
-/// The model that a result is about.
+/// The model of a result, for computations that the result does later.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,
@@ -115,18 +123,18 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// For pickles.
+    /// Returns what `pickle` stores of the model.
     ///
     /// # Errors
-    /// If Python refuses.
+    /// If a Python object cannot be created.
     pub(crate) fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.origin.pickled(py)?.into_pyobject(py)
     }
 
-    /// What [`Self::pickled`] gave.
+    /// Restores the model from a tuple of [`Self::pickled`].
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (text, measurement, (normsys, histosys), poi, notes): PickledParts<'_> = kept.extract()?;
         let codes = (&*normsys, &*histosys);
@@ -136,7 +144,8 @@ impl Question {
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
     }
 
-    /// A session for further questions about the result. On the CPU it is that of the model, compiled already.
+    /// Opens a session for later computations of the result. On the CPU it uses the model that is compiled
+    /// already.
     ///
     /// # Errors
     /// As [`ns_inference::open_session`].
@@ -146,7 +155,7 @@ impl Question {
 }
 
 impl Model {
-    /// Wraps a model.
+    /// Creates the Python object of a model without any session.
     fn new(inner: CoreModel, origin: Origin) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -158,34 +167,35 @@ impl Model {
         }
     }
 
-    /// The same, whose sessions take so much memory at most.
+    /// Returns the model with a limit on the memory, in bytes, of each of its sessions.
     pub(crate) fn within(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
     }
 
-    /// What results keep of it.
+    /// Returns the parts of the model that a result stores for later computations.
     pub(crate) fn question(&self) -> Question {
         let (model, origin) = (Arc::clone(&self.inner), Arc::clone(&self.origin));
         Question { model, origin, compiled: Arc::clone(&self.compiled) }
     }
 
-    /// Fingerprint of the likelihood.
+    /// Returns the digest that identifies the likelihood.
     pub(crate) fn digest(&self) -> &str {
         self.digest.get_or_init(|| self.inner.digest())
     }
 
-    /// What results say of what ran, once it has.
+    /// Returns the information about a run that has ended, for its result.
     pub(crate) fn ran(&self, opened: Opened, started: Instant) -> RunInfo {
         let ran = RunInfo::on(opened.session.as_ref(), opened.reason, started);
         ran.about(&self.inner, self.digest().to_owned())
     }
 
-    /// The model compiled for an execution.
+    /// Returns the session for an execution, and opens it if necessary.
     ///
     /// # Errors
-    /// `DeviceError` if the device is not there; `MemoryError` if the model is too large.
+    /// `DeviceError` if the device is not available; `MemoryError` if the model is too large.
     pub(crate) fn session(&self, py: Python<'_>, execution: &Execution) -> PyResult<Arc<dyn Session>> {
-        // Nobody compiles at the moment: there is nothing to wait for without the interpreter.
+        // If no other thread is opening a session now, an open session is found without releasing the
+        // interpreter lock.
         if let Ok(sessions) = self.sessions.try_lock()
             && let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution)
         {
@@ -194,7 +204,8 @@ impl Model {
         released(py, || self.kept(execution))?.map_err(|error| session_error(&error))
     }
 
-    /// The model compiled for an execution; `auto` takes what suits the work.
+    /// Returns the session for an execution, and opens it if necessary. For `auto`, the device is chosen from
+    /// the description `work` of the work.
     ///
     /// # Errors
     /// As [`Self::session`].
@@ -217,7 +228,7 @@ impl Model {
         Ok(Opened { session, reason: Some(reason) })
     }
 
-    /// The session of an execution, opened if there is none yet.
+    /// Returns the session for an execution from the stored ones, or opens and stores it.
     fn kept(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {

@@ -1,4 +1,4 @@
-//! Fit options from keyword arguments.
+//! Reads the options of fits from keyword arguments, and pickles them.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{Rows, dataset};
 
-/// Adds `fixed={name: value}`.
+/// Adds the argument `fixed`, a dictionary from names to values, to the options.
 ///
 /// # Errors
-/// `TypeError` for values that are not numbers.
+/// `TypeError` for keys that are not strings and values that are not numbers.
 pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) -> PyResult<FitOptions> {
     for (name, value) in fixed.into_iter().flat_map(|dict| dict.iter()) {
         let name: String = name.extract().map_err(|_| {
@@ -30,10 +30,10 @@ pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) 
     Ok(options)
 }
 
-/// Adds `init`: all values in order, or some of them by name.
+/// Adds the argument `init`, the starting point, to the options: all values in order, or some by name.
 ///
 /// # Errors
-/// `ValueError` for a wrong length or an unknown name.
+/// `ValueError` for a wrong length, `TypeError` for names or values of a wrong type.
 pub(crate) fn init(
     options: FitOptions,
     model: &Model,
@@ -51,7 +51,7 @@ pub(crate) fn init(
     Ok(options.start(named.collect::<PyResult<Vec<(String, f64)>>>()?))
 }
 
-/// The data to fit, from `data` and `asimov`.
+/// Adds the data to fit, from the arguments `data` and `asimov`, to the options.
 ///
 /// # Errors
 /// `ValueError` if both are given or the length is wrong.
@@ -61,10 +61,10 @@ pub(crate) fn data(
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitOptions> {
-    // `asimov=True` and `asimov=1.0` are different questions.
+    // `asimov=True` and `asimov=1.0` have different meanings.
     let asimov = match asimov {
         None => None,
-        // NumPy's bool, too: read as a number it would be the other question.
+        // `bool` includes NumPy's bool, which must not be read as a number.
         Some(object) => match object.extract::<bool>() {
             Ok(flag) => flag.then_some(FitData::Asimov { poi: None }),
             Err(_) => {
@@ -83,18 +83,19 @@ pub(crate) fn data(
     }
 }
 
-/// Reads `search`.
+/// Reads the argument `search`.
 ///
 /// # Errors
-/// `ValueError` for another word.
+/// `ValueError` for an unknown word.
 pub(crate) fn search(name: &str) -> PyResult<Search> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// Options for pickles: data, held parameters, start and search, which is all that pictures ask again.
+/// Returns what `pickle` stores of the options: data, fixed parameters, starting point and search. The
+/// computations for pictures need no others.
 ///
 /// # Errors
-/// If Python refuses.
+/// If a Python object cannot be created.
 pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bound<'py, PyTuple>> {
     let data = match &options.data {
         FitData::Given(set) => Some((Some((set.main.clone(), set.aux.clone())), None)),
@@ -109,10 +110,10 @@ pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bo
     (data, options.fixed.clone(), start, options.search.name()).into_pyobject(py)
 }
 
-/// What [`pickled`] gave.
+/// Restores the options from a tuple of [`pickled`].
 ///
 /// # Errors
-/// If it is something else.
+/// If the object has another form.
 pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
     type Pickled = Option<(Option<(Vec<f64>, Vec<f64>)>, Option<f64>)>;
     let mut options = FitOptions::default().search(search(kept.get_item(3)?.extract()?)?);

@@ -1,4 +1,5 @@
-//! What `pickle` and `copy` keep: the function that restores an object, and its arguments.
+//! Support for `pickle` and `copy`, which store of an object a function that restores it, and the function's
+//! arguments.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,36 +7,37 @@ use pyo3::types::PyTuple;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A function of this module and its arguments.
+/// A function of the module `nextstat._native` and its arguments, the value of `__reduce__`.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
-/// A function of this module by name.
+/// Returns a function of the module `nextstat._native` by name.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such function.
 pub(crate) fn restorer<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("nextstat._native")?.getattr(name)
 }
 
-/// Plain data as text.
+/// Returns a value as JSON text.
 ///
 /// # Errors
-/// If they cannot be written as JSON.
+/// If the value cannot be written as JSON.
 pub(crate) fn written(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// What [`written`] wrote.
+/// Reads a value from the text of [`written`].
 ///
 /// # Errors
-/// If it is something else.
+/// If the text is that of another type or version.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text)
         .map_err(|error| PyValueError::new_err(format!("this is no pickled result of this version: {error}")))
 }
 
-/// Makes a class of plain attributes, what `pickle` and `copy` keep of it (a dictionary), and the function that restores it;
-/// after `from` the type of the library that has the same fields.
+/// Defines a Python class of plain attributes, its conversion to a dictionary, which `pickle` and `copy`
+/// store, and the function that restores it. With `from`, also defines the conversion from a type of the
+/// library with the same fields.
 macro_rules! attributes {
     ($(#[$doc:meta])* $name:ident, $restore:ident from $library:ty { $($key:ident: $kind:ty,)* }) => {
         $crate::pickle::attributes! { $(#[$doc])* $name, $restore { $($key: $kind,)* } }
@@ -54,7 +56,7 @@ macro_rules! attributes {
         }
 
         impl $name {
-            /// The attributes by name.
+            /// Returns the attributes as a dictionary.
             fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let dict = PyDict::new(py);
                 $(dict.set_item(stringify!($key), &self.$key)?;)*

@@ -1,4 +1,4 @@
-//! `nextstat.Picture`: what `.plot()` returns.
+//! `nextstat.Picture`, the value of `.plot()`.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ pub(crate) struct Picture {
 
 #[pymethods]
 impl Picture {
-    /// Width in pixels of the screen.
+    /// Width in CSS pixels (96 per inch).
     #[getter]
     fn width(&self) -> f64 {
         self.drawing.width()
     }
 
-    /// Height in pixels of the screen.
+    /// Height in CSS pixels (96 per inch).
     #[getter]
     fn height(&self) -> f64 {
         self.drawing.height()
@@ -37,7 +37,7 @@ impl Picture {
         self.drawing.to_svg()
     }
 
-    /// The bytes of a PNG with `scale` pixels to each pixel of the screen.
+    /// Returns the bytes of a PNG with `scale` pixels per CSS pixel.
     #[pyo3(signature = (scale = 2.0))]
     fn png<'py>(&self, py: Python<'py>, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
         self.warn(py)?;
@@ -45,7 +45,7 @@ impl Picture {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The bytes of a PDF.
+    /// Returns the bytes of a PDF.
     fn pdf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.warn(py)?;
         let bytes = released(py, || self.drawing.to_pdf())?.map_err(picture_error)?;
@@ -60,7 +60,7 @@ impl Picture {
         released(py, || self.drawing.save(path))?.map_err(picture_error)
     }
 
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the picture.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_picture")?, (written(&self.drawing)?,).into_pyobject(py)?))
     }
@@ -75,7 +75,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// Warns of characters that pixels and PDF cannot show on this machine.
+    /// Gives a warning about characters that PNG and PDF cannot show on this machine, if there are any.
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
         let Some(text) = self.drawing.font_warning() else { return Ok(()) };
         let text = CString::new(text).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Picture {
     }
 }
 
-/// A picture again.
+/// Restores a pickled picture.
 #[pyfunction]
 pub(crate) fn _picture(text: &str) -> PyResult<Picture> {
     Ok(Picture { drawing: read(text)? })
@@ -92,12 +92,12 @@ pub(crate) fn _picture(text: &str) -> PyResult<Picture> {
 /// Checks the extension of a path before any work is done for it.
 ///
 /// # Errors
-/// `ValueError` if it is none of the three.
+/// `ValueError` if the extension is none of .svg, .png and .pdf.
 pub(crate) fn check(path: Option<&Path>) -> PyResult<()> {
     path.map_or(Ok(()), |path| Format::of(path).map(|_| ()).map_err(picture_error))
 }
 
-/// Hands a drawing to Python, and writes it if there is a path.
+/// Returns a drawing as a Python object, and saves it if there is a path.
 ///
 /// # Errors
 /// `ValueError` if there is nothing to draw, `OSError` if the file cannot be written.
@@ -113,17 +113,17 @@ pub(crate) fn finish(
     }
 }
 
-/// Replaces what was given.
+/// Replaces a field if a value is given.
 pub(crate) fn replace<T>(field: &mut T, given: Option<T>) {
     if let Some(value) = given {
         *field = value;
     }
 }
 
-/// Keeps the channels of these names, in this order.
+/// Keeps only the channels with these names, in this order.
 ///
 /// # Errors
-/// `ValueError` for a name that is not there.
+/// `ValueError` for an unknown name.
 pub(crate) fn select(yields: &mut Yields, names: &[String]) -> PyResult<()> {
     let find = |name: &String| {
         let channel = yields.channels.iter().find(|channel| channel.name == *name);
@@ -136,12 +136,12 @@ pub(crate) fn select(yields: &mut Yields, names: &[String]) -> PyResult<()> {
     Ok(())
 }
 
-/// The exception for a picture that cannot be drawn or written.
+/// Returns the exception for a picture that cannot be drawn or written.
 fn picture_error(error: PictureError) -> PyErr {
     let text = error.to_string();
     match error {
         PictureError::Write { source, .. } => match source.raw_os_error() {
-            // With its number Python picks the right subclass (FileNotFoundError, PermissionError, ...).
+            // From the error number Python chooses the right subclass, such as FileNotFoundError.
             Some(number) => PyOSError::new_err((number, text)),
             None => PyOSError::new_err(text),
         },

@@ -1,5 +1,5 @@
-//! Results as plain Python objects: what the JSON would be read as, without the text. A number that is not finite
-//! is None, as it is null in JSON.
+//! Converts results to plain Python objects: the same objects that `json.loads` would return for their JSON,
+//! but without writing the JSON. A number that is not finite becomes None, as it is null in JSON.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -9,23 +9,23 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyNone, PyString};
 use serde::ser::{self, Serialize};
 
-/// Lists, dictionaries, texts and numbers with the content of `value`.
+/// Converts a value to Python lists, dictionaries, strings and numbers.
 ///
 /// # Errors
-/// If Python refuses, or a key is no text.
+/// If a Python object cannot be created, or the value has a form that no result has.
 pub(crate) fn plain<'py>(py: Python<'py>, value: &(impl Serialize + ?Sized)) -> PyResult<Bound<'py, PyAny>> {
     value.serialize(Plain(py)).map_err(|error| error.0)
 }
 
-/// The same of a structure.
+/// Converts a structure to a Python dictionary.
 ///
 /// # Errors
-/// As [`plain`], and for anything else.
+/// As [`plain`], and if the value is no structure or map.
 pub(crate) fn dictionary<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
     Ok(plain(py, value)?.cast_into::<PyDict>()?)
 }
 
-/// What Python raised.
+/// A Python exception as an error of serde.
 #[derive(Debug)]
 struct Raised(PyErr);
 
@@ -55,16 +55,17 @@ impl ser::Error for Raised {
     }
 }
 
-/// Makes objects.
+/// A serializer that creates Python objects.
 #[derive(Clone, Copy)]
 struct Plain<'py>(Python<'py>);
 
 type Made<'py> = Result<Bound<'py, PyAny>, Raised>;
 
-/// A list that grows.
+/// A Python list that is being filled.
 struct Items<'py>(Bound<'py, PyList>);
 
-/// A dictionary that grows; a key waits for its value, and the name of a variant for all of them.
+/// A Python dictionary that is being filled. `key` is a key without its value yet. `variant` is the name of
+/// an enum variant: the finished dictionary then becomes the value of this name in another dictionary.
 struct Entries<'py> {
     dict: Bound<'py, PyDict>,
     key: Option<Bound<'py, PyAny>>,
@@ -76,7 +77,7 @@ impl<'py> Plain<'py> {
         Entries { dict: PyDict::new(self.0), key: None, variant }
     }
 
-    /// `{variant: value}`.
+    /// Returns the dictionary `{variant: value}`.
     fn of_variant(self, variant: &str, value: Bound<'py, PyAny>) -> Made<'py> {
         let dict = PyDict::new(self.0);
         dict.set_item(variant, value)?;
@@ -84,7 +85,7 @@ impl<'py> Plain<'py> {
     }
 }
 
-/// Methods for values that Python makes objects of by itself.
+/// Defines the methods for types that PyO3 converts to Python objects.
 macro_rules! direct {
     ($($method:ident: $kind:ty),*) => {
         $(fn $method(self, value: $kind) -> Made<'py> {
@@ -197,7 +198,7 @@ impl<'py> ser::Serializer for Plain<'py> {
     }
 }
 
-/// The traits of lists, which differ in names only.
+/// Implements the traits for lists, which differ only in the names of their methods.
 macro_rules! items {
     ($($interface:ident: $method:ident),*) => {
         $(impl<'py> ser::$interface for Items<'py> {
@@ -236,7 +237,7 @@ impl<'py> ser::SerializeMap for Entries<'py> {
     }
 }
 
-/// The traits of structures, which differ in names only.
+/// Implements the traits for structures, which differ only in their names.
 macro_rules! entries {
     ($($interface:ident),*) => {
         $(impl<'py> ser::$interface for Entries<'py> {

@@ -15,9 +15,10 @@ use crate::picture::{self, Picture, check, replace};
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
-    /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON of
-    /// `nextstat ranking`; `names` and the columns `pull`, `constraint` and `delta_mu_*` follow the list
-    /// `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the list.
+    /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON
+    /// of `nextstat ranking`. `names` and the arrays `pull`, `constraint` and `delta_mu_*` are in the order
+    /// of the list `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the
+    /// list.
     RankingResult {
         param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups breakdown twice_nll converged
         n_fits n_failed interrupted warnings
@@ -28,44 +29,44 @@ result_class! {
             self.list(py)?.iter().map(|entry| entry.get_item("name")?.extract()).collect()
         }
 
-        /// `(best fit - auxiliary datum) / pre-fit width`.
+        /// `(best fit - auxiliary datum) / pre-fit width` of each parameter.
         #[getter]
         fn pull<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "pull", None)
         }
 
-        /// `uncertainty / pre-fit width`.
+        /// `uncertainty / pre-fit width` of each parameter.
         #[getter]
         fn constraint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "constraint", None)
         }
 
-        /// Post-fit impact of the upward variation, by the first definition asked for.
+        /// Post-fit impact of the upward variation of each parameter, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_up", None)
         }
 
-        /// The same of the downward variation.
+        /// Post-fit impact of the downward variation of each parameter, by the first definition.
         #[getter]
         fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_down", None)
         }
 
-        /// Pre-fit impact of the upward variation.
+        /// Pre-fit impact of the upward variation of each parameter, by the first definition.
         #[getter]
         fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_up", None)
         }
 
-        /// The same of the downward variation.
+        /// Pre-fit impact of the downward variation of each parameter, by the first definition.
         #[getter]
         fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_down", None)
         }
 
-        /// A numeric key of the entries as an array; of one definition ("refit", "covariance", "global") with
-        /// `impact`.
+        /// Returns the values of a numeric key of the entries as an array. `impact` selects the values of one
+        /// definition ("refit", "covariance" or "global").
         #[pyo3(signature = (key, impact = None))]
         fn column<'py>(
             &self,
@@ -80,7 +81,7 @@ result_class! {
             Ok(self.list(py)?.len())
         }
 
-        /// An entry of the list by name or position.
+        /// Returns an entry of the list by name or position.
         fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             let list = self.list(py)?;
             if let Ok(name) = which.extract::<String>() {
@@ -97,13 +98,13 @@ result_class! {
             list.get_item(index.ok_or_else(|| PyIndexError::new_err("ranking index out of range"))?)
         }
 
-        /// What `pickle` and `copy` keep.
+        /// Returns what `pickle` and `copy` store of the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws impacts, pulls and constraints of the leading `max_rows` parameters (None: of all); saves the
-        /// picture if there is a path.
+        /// Draws impacts, pulls and constraints of the `max_rows` parameters of largest impact (None: of
+        /// all), and saves the picture if `path` is given.
         #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
         fn plot(
             &self,
@@ -149,10 +150,11 @@ impl RankingResult {
 
 /// Ranks the nuisance parameters of a model by their impact on the parameter of interest, or on `param`.
 ///
-/// `impact` is a definition or several, of which the first sorts: "refit" (the parameter is held one
-/// uncertainty away from its best fit and everything else refitted), "covariance" (the same on a parabola),
-/// "global" (the auxiliary datum is moved by its width). `prefit=True` adds pre-fit impacts, `top` keeps the
-/// largest. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
+/// `impact` is one or several definitions of the impact; the first one gives the order. "refit": the
+/// parameter is fixed one uncertainty away from its best fit and all others are refitted. "covariance": the
+/// impact from the covariance matrix, as if the likelihood were a parabola. "global": the auxiliary datum is
+/// moved by its width. `prefit=True` adds pre-fit impacts. `top` keeps so many parameters, those of the
+/// largest impact. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
 ///
 /// `data`, `asimov`, `fixed` and `init` are those of `fit`. `progress` is True for a line on standard error,
 /// or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
@@ -200,7 +202,7 @@ pub(crate) fn ranking(
     Ok(RankingResult(record, drawn.unwrap_or_default()))
 }
 
-/// One definition or several.
+/// Reads the argument `impact`, one definition or several.
 fn definitions(impact: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Impact>> {
     let names: Vec<String> = match impact {
         None => Vec::new(),

@@ -1,4 +1,5 @@
-//! Results whose attributes are keys of JSON, restored from what `pickle` and `copy` keep of them.
+//! Restores results whose attributes are the keys of a command's JSON from what `pickle` and `copy` store of
+//! them.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use crate::study::FitToysResult;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
 use crate::yields::YieldsResult;
 
-/// A result of [`Record::reduced`] again.
+/// Restores a pickled result from the arguments that `Record::reduced` returned.
 #[pyfunction]
 pub(crate) fn _result(
     py: Python<'_>,

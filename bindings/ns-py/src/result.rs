@@ -1,4 +1,4 @@
-//! `nextstat.FitResult`: attributes named as the JSON keys of `nextstat fit`.
+//! `nextstat.FitResult`, whose attributes have the names of the JSON keys of `nextstat fit`.
 
 use std::path::PathBuf;
 
@@ -26,8 +26,9 @@ use crate::whole::perhaps_whole;
 use crate::work::released;
 
 attributes! {
-    /// Where twice_nll has risen by 1 on either side of the best fit; None with a reason where it does
-    /// not before a bound.
+    /// The values of a parameter at which `twice_nll` is 1 above its minimum (`lower_crossing`,
+    /// `upper_crossing`), and their distances from the best fit (`lower`, negative, and `upper`). They are
+    /// None, with a reason, if `twice_nll` does not rise by 1 before the bound.
     Interval, _interval from ns_inference::Interval {
         parameter: String,
         lower: Option<f64>,
@@ -51,32 +52,32 @@ impl Interval {
         )
     }
 
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }
 }
 
-/// The result of a fit. Arrays follow `parameter_names`; NaN stands for a number that does not exist
-/// (None in `to_dict()`), and `warnings` says why.
+/// The result of a fit. Arrays are in the order of `parameter_names`. NaN stands for a number that does not
+/// exist (None in `to_dict()`), and `warnings` says why.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct FitResult {
-    /// Everything but the covariance, which Python owns.
+    /// The result of the library without its covariance, which is stored as a NumPy array.
     inner: ns_inference::FitResult,
     bestfit: Py<PyArray1<f64>>,
     uncertainties: Py<PyArray1<f64>>,
     covariance: Option<Py<PyArrayDyn<f64>>>,
-    /// The question, for pictures.
+    /// The model, for the computations of pictures.
     question: Question,
     options: FitOptions,
     ran: RunInfo,
 }
 
 impl FitResult {
-    /// Hands a result to Python; the covariance moves without a copy.
+    /// Creates the Python object of a result. The memory of the covariance is given to NumPy without a copy.
     ///
     /// # Errors
-    /// If NumPy refuses.
+    /// If a NumPy array cannot be created.
     pub(crate) fn new(
         py: Python<'_>,
         mut inner: ns_inference::FitResult,
@@ -99,12 +100,12 @@ impl FitResult {
         })
     }
 
-    /// Index of a parameter.
+    /// Returns the index of a parameter by name; `KeyError` if the result lacks it.
     fn index(&self, name: &str) -> PyResult<usize> {
         self.inner.index(name).ok_or_else(|| PyKeyError::new_err(format!("no parameter '{name}'")))
     }
 
-    /// The result with its covariance, as the library gave it.
+    /// Returns the result of the library with its covariance.
     pub(crate) fn whole(&self, py: Python<'_>) -> PyResult<ns_inference::FitResult> {
         let mut whole = self.inner.clone();
         if let Some(matrix) = &self.covariance {
@@ -114,7 +115,7 @@ impl FitResult {
         Ok(whole)
     }
 
-    /// Expected and observed events before or after this fit.
+    /// Returns the expected and observed events before or after this fit.
     fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<Yields> {
         let (whole, model) = (self.whole(py)?, self.question.model.as_ref());
         let work = || {
@@ -139,76 +140,80 @@ inner_methods! { FitResult {
     parameter_names: Vec<String>,
     /// `-ln L` at the minimum.
     nll: f64,
-    /// Twice that.
+    /// `-2 ln L` at the minimum.
     twice_nll: f64,
     /// Index of the parameter of interest, or None.
     poi_index: Option<usize>,
-    /// Whether the certificate of a minimum holds.
+    /// Whether the fit converged: the certificate of a minimum holds.
     converged: bool,
-    /// Estimated distance to the minimum, in units of `nll`.
+    /// Estimated distance to the minimum: by how much `nll` is expected to lie above its minimum.
     edm: Option<f64>,
-    /// Iterations over all starts.
+    /// Number of iterations, summed over all starting points.
     n_iter: usize,
-    /// Parameters that a bound holds.
+    /// Names of the parameters whose best fit is at a bound.
     at_bound: Vec<String>,
-    /// Parameters on the kink of a piecewise interpolation.
+    /// Names of the parameters whose best fit is at the kink of a piecewise interpolation.
     at_kink: Vec<String>,
-    /// Parameters along flat directions: the data do not determine them, alone or together.
+    /// Names of the parameters along flat directions of the likelihood: the data do not determine them, or
+    /// only in combination with others.
     flat: Vec<String>,
-    /// Parameters held fixed.
+    /// Names of the fixed parameters.
     fixed: Vec<String>,
-    /// Why the fit stopped, in words.
+    /// Reason why the fit stopped.
     termination_reason: String,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     warnings: Vec<String>,
 }, {
-    /// Values at the minimum.
+    /// Best-fit values of all parameters.
     #[getter]
     fn bestfit(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
         self.bestfit.clone_ref(py)
     }
 
-    /// Uncertainties from the exact Hessian; NaN for fixed parameters, at bounds, on kinks and along
-    /// flat directions.
+    /// Uncertainties of all parameters from the exact Hessian. They are NaN for fixed parameters, at bounds,
+    /// at kinks and along flat directions.
     #[getter]
     fn uncertainties(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
         self.uncertainties.clone_ref(py)
     }
 
-    /// Covariance matrix, conditional on what is held, or None if not asked for.
+    /// Covariance matrix, for fixed values of the parameters that are fixed, at a bound or at a kink; None if
+    /// not asked for.
     #[getter]
     fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.covariance.as_ref().map(|c| c.clone_ref(py))
     }
 
-    /// MINOS intervals by name.
+    /// MINOS intervals of the parameters named by `minos`, by name.
     #[getter]
     fn minos<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         intervals(py, &self.inner.minos)
     }
 
-    /// The same for parameters at a bound or on a kink.
+    /// Intervals of the parameters at a bound or at a kink, by name.
     #[getter]
     fn crossings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         intervals(py, &self.inner.crossings)
     }
 
-    /// Best-fit value of a parameter by name.
+    /// Returns the best-fit value of a parameter by name.
     fn value(&self, name: &str) -> PyResult<f64> {
         let index = self.index(name)?;
         self.inner.bestfit.get(index).copied().ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 
-    /// Uncertainty of a parameter by name, or None.
+    /// Returns the uncertainty of a parameter by name, or None.
     fn uncertainty(&self, name: &str) -> PyResult<Option<f64>> {
         Ok(self.inner.uncertainties.get(self.index(name)?).copied().flatten())
     }
 
-    /// Draws the fit; saves the picture if there is a path.
+    /// Draws the fit, and saves the picture if `path` is given.
     ///
-    /// `kind` is "pulls" (pulls and constraints), "correlation" (with `threshold`: only parameters with a
-    /// coefficient of at least that size) or "yields" (expected and observed events; with `prefit` before the
-    /// fit; `channels`, `log_y`, `columns` and `max_samples` are those of `YieldsResult.plot`).
+    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix) or "yields"
+    /// (expected and observed events). For "correlation", `threshold` keeps only parameters with a
+    /// coefficient of at least that size. For "yields", `prefit=True` draws the events before the fit;
+    /// `channels`, `log_y`, `columns` and `max_samples` are those of `YieldsResult.plot`. For "pulls",
+    /// `columns` is the number of columns.
     #[pyo3(signature = (path = None, *, kind = "pulls", prefit = false, threshold = None, channels = None,
                         log_y = false, columns = None, max_samples = None, title = None, subtitle = None))]
     fn plot(
@@ -262,7 +267,7 @@ inner_methods! { FitResult {
         picture::finish(py, drawing, path)
     }
 
-    /// Everything as plain Python data, as in the JSON of `nextstat fit`.
+    /// Returns everything as plain Python data, as in the JSON of `nextstat fit`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() };
         let dict = dictionary(py, &report)?;
@@ -272,7 +277,7 @@ inner_methods! { FitResult {
         Ok(dict)
     }
 
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let inner = written(&StoredFit(self.inner.clone()))?;
         let covariance = self.covariance.as_ref().map(|c| c.clone_ref(py));
@@ -282,7 +287,7 @@ inner_methods! { FitResult {
     }
 } }
 
-/// A fit again.
+/// Restores a pickled result of a fit.
 #[pyfunction]
 pub(crate) fn _fit(
     py: Python<'_>,
@@ -305,7 +310,7 @@ pub(crate) fn _fit(
     })
 }
 
-/// Intervals by name.
+/// Returns a dictionary of intervals by the name of the parameter.
 fn intervals<'py>(py: Python<'py>, list: &[ns_inference::Interval]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for interval in list {

@@ -22,8 +22,8 @@ use crate::whole::whole;
 use crate::{load, options};
 
 attributes! {
-    /// Where twice_delta_nll crosses a level on either side of the best fit; None with a reason where it
-    /// does not within the scan.
+    /// The values of the parameter at which `twice_delta_nll` crosses `level` below and above the best fit.
+    /// They are None, with a reason, if `twice_delta_nll` does not cross the level within the scan.
     ScanInterval, _scan_interval from ns_inference::ScanInterval {
         level: f64,
         confidence_level: f64,
@@ -41,22 +41,23 @@ impl ScanInterval {
         format!("<ScanInterval at {}: {} to {}>", self.level, side(self.lower), side(self.upper))
     }
 
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }
 }
 
-/// A scan again.
+/// Restores a pickled scan.
 #[pyfunction]
 pub(crate) fn _scan(py: Python<'_>, inner: &str, measurement: String, ran: &str) -> PyResult<ScanResult> {
     let StoredScan(inner) = read(inner)?;
     ScanResult::new(py, inner, measurement, read(ran)?)
 }
 
-/// A profile likelihood scan. NaN stands for a number that does not exist (None in `to_dict()`), and
-/// `reasons` and `warnings` say why. In two parameters arrays per point have one row per value of the
-/// second; `q_mu_values` is None there, and the attributes of the second parameter are None in one.
+/// A profile likelihood scan in one or two parameters. NaN stands for a number that does not exist (None in
+/// `to_dict()`), and `reasons` and `warnings` say why. In a scan in two parameters, arrays of points have one
+/// row per value of the second parameter, and `q_mu_values` is None. In a scan in one parameter, the
+/// attributes of the second parameter are None.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ScanResult {
     inner: ns_inference::ScanResult,
@@ -65,7 +66,7 @@ pub(crate) struct ScanResult {
     twice_delta_nll: Py<PyArrayDyn<f64>>,
     q_mu_values: Option<Py<PyArrayDyn<f64>>>,
     converged: Py<PyArrayDyn<bool>>,
-    /// The measurement, for the text.
+    /// Name of the measurement, for the text of the result.
     measurement: String,
     ran: RunInfo,
 }
@@ -108,18 +109,18 @@ inner_methods! { ScanResult {
     param: String,
     /// Best-fit value of the (first) parameter.
     mu_hat: f64,
-    /// Its uncertainty, or None.
+    /// Uncertainty of the (first) parameter at the best fit, or None.
     uncertainty: Option<f64>,
-    /// twice_nll at the best fit.
+    /// `-2 ln L` at the best fit.
     twice_nll: f64,
-    /// Whether the certificate of a minimum holds at the best fit.
+    /// Whether the best fit converged: the certificate of a minimum holds.
     bestfit_converged: bool,
-    /// Iterations of all fits.
+    /// Number of iterations, summed over all fits.
     n_iter: usize,
-    /// What a reader of the numbers should know.
+    /// Warnings about the result.
     warnings: Vec<String>,
 }, {
-    /// Its points, in the order of the question.
+    /// Scanned values of the (first) parameter, in the order in which they were given.
     #[getter]
     fn mu_values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
         self.mu_values.clone_ref(py)
@@ -131,19 +132,20 @@ inner_methods! { ScanResult {
         self.inner.second.as_ref().map(|s| s.param.clone())
     }
 
-    /// The points of the second parameter, or None.
+    /// Scanned values of the second parameter, or None.
     #[getter]
     fn mu2_values(&self, py: Python<'_>) -> Option<Py<PyArray1<f64>>> {
         self.mu2_values.as_ref().map(|values| values.clone_ref(py))
     }
 
-    /// twice_nll above the best fit's, minimised over all other parameters.
+    /// `-2 ln L` at each point, minimised over all other parameters, minus its value at the best fit.
     #[getter]
     fn twice_delta_nll(&self, py: Python<'_>) -> Py<PyArrayDyn<f64>> {
         self.twice_delta_nll.clone_ref(py)
     }
 
-    /// The one-sided statistic: 0 where the value lies below the best fit; None in two parameters.
+    /// One-sided test statistic at each point: `twice_delta_nll`, but 0 for values below the best fit. None
+    /// in a scan in two parameters.
     #[getter]
     fn q_mu_values(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.q_mu_values.as_ref().map(|values| values.clone_ref(py))
@@ -155,32 +157,35 @@ inner_methods! { ScanResult {
         self.inner.second.as_ref().map(|s| s.mu_hat)
     }
 
-    /// Its uncertainty, or None.
+    /// Uncertainty of the second parameter at the best fit, or None.
     #[getter]
     fn uncertainty2(&self) -> Option<f64> {
         self.inner.second.as_ref().and_then(|s| s.uncertainty)
     }
 
-    /// Contour levels of a scan in two parameters: `(confidence level, twice_delta_nll)`; else None.
+    /// Contour levels of a scan in two parameters, as pairs `(confidence level, twice_delta_nll)`; None in a
+    /// scan in one parameter.
     #[getter]
     fn levels(&self) -> Option<Vec<(f64, f64)>> {
         let pair = |level: ContourLevel| (level.confidence_level, level.twice_delta_nll);
         self.inner.second.as_ref().map(|_| ContourLevel::usual().map(pair).to_vec())
     }
 
-    /// Where twice_delta_nll crosses 1 and 4; empty in two parameters or if not asked for.
+    /// Values at which `twice_delta_nll` crosses 1 and 4. Empty in a scan in two parameters, or if not asked
+    /// for.
     #[getter]
     fn intervals(&self) -> Vec<ScanInterval> {
         self.inner.intervals.iter().cloned().map(ScanInterval::from).collect()
     }
 
-    /// Whether the certificate of a minimum holds, per point.
+    /// Whether the fit at each point converged: the certificate of a minimum holds.
     #[getter]
     fn converged(&self, py: Python<'_>) -> Py<PyArrayDyn<bool>> {
         self.converged.clone_ref(py)
     }
 
-    /// Per point, why there is no value or no certificate, or None; rows in two parameters.
+    /// For each point, the reason why it has no value or did not converge, or None. In a scan in two
+    /// parameters, a list of rows.
     #[getter]
     fn reasons(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let reasons = &self.inner.reasons;
@@ -193,8 +198,9 @@ inner_methods! { ScanResult {
         })
     }
 
-    /// Draws the scan, in two parameters as contours; saves the picture if there is a path. `levels` are
-    /// other heights of twice_delta_nll, `y_max` is the top of the axis in one parameter.
+    /// Draws the scan, with contours for two parameters, and saves the picture if `path` is given. `levels`
+    /// are values of `twice_delta_nll` to draw instead of the usual ones. `y_max` is the upper end of the
+    /// vertical axis of a scan in one parameter.
     #[pyo3(signature = (path = None, *, levels = None, y_max = None, title = None, subtitle = None))]
     fn plot(
         &self,
@@ -210,7 +216,7 @@ inner_methods! { ScanResult {
         match &mut scanned {
             Scanned::Line(scan) => {
                 if let Some(levels) = levels {
-                    // The crossings found by fits belong to the usual levels.
+                    // The crossings that were found by fits belong to the usual levels only.
                     (scan.levels, scan.crossings) = (levels, Vec::new());
                 }
                 scan.y_max = y_max;
@@ -223,12 +229,12 @@ inner_methods! { ScanResult {
         picture::finish(py, scanned.draw(), path)
     }
 
-    /// Everything as plain Python data, as in the JSON of `nextstat scan`.
+    /// Returns everything as plain Python data, as in the JSON of `nextstat scan`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         dictionary(py, &Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() })
     }
 
-    /// What `pickle` and `copy` keep.
+    /// Returns what `pickle` and `copy` store of the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let inner = written(&StoredScan(self.inner.clone()))?;
         Ok((restorer(py, "_scan")?, (inner, &self.measurement, written(&self.ran)?).into_pyobject(py)?))
@@ -241,10 +247,11 @@ inner_methods! { ScanResult {
 
 /// Scans the profile likelihood of a parameter, or of two.
 ///
-/// At every one of `mu_values` the parameter `param` (by default the parameter of interest) is held and
-/// all others are minimised; without `mu_values`, at `points` values over three uncertainties on either
-/// side of the best fit, inside the bounds. `param2` with `mu2_values` (or `points2`) makes it a scan in
-/// two parameters. `intervals=False` leaves out where twice_delta_nll crosses 1 and 4.
+/// At each of `mu_values` the parameter `param` (by default the parameter of interest) is fixed and the
+/// likelihood is maximised in all other parameters. Without `mu_values`, `points` values are scanned, from
+/// three uncertainties (2.5 in a scan in two parameters) below the best fit to as many above it, within the
+/// bounds. `param2` with `mu2_values` (or `points2`) makes it a scan in two parameters. `intervals=False`
+/// does not search for the values at which `twice_delta_nll` is 1 and 4.
 ///
 /// `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. `progress` is True for a line on
 /// standard error, or a function of `(done, total)`. Ctrl-C stops the scan and raises
@@ -294,7 +301,7 @@ pub(crate) fn profile_scan(
     ScanResult::new(py, result, model.inner.measurement.clone(), ran)
 }
 
-/// The axis of one parameter.
+/// Reads the arguments of one scanned parameter.
 fn axis(
     what: &str,
     param: Option<String>,

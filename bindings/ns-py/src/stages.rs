@@ -1,4 +1,5 @@
-//! The stages of a toy-based test one by one, for runs spread over processes: prepare, run, summarise.
+//! The three stages of a toy-based test (prepare, run, summarise) as separate functions, for runs that are
+//! distributed over processes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,19 +24,19 @@ use crate::toys::{HypotestToysResult, shard as read_shard, work};
 use crate::whole::whole;
 use crate::work::{Progress, run};
 
-/// A toy-based test whose observed fits are done. `header` is JSON text that `toys_from_header` takes up in
-/// another process, where the same toys come out bit by bit.
+/// A toy-based test after the fits of the observed data. `header` is JSON text from which `toys_from_header`
+/// makes the same test in another process. Its toys have the same bits there.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ToyTest {
     question: Question,
     session: Arc<dyn Session>,
     plan: ToyPlan,
-    /// Where it was asked to run.
+    /// The argument `device`, the device that was asked for.
     device: String,
     threads: usize,
 }
 
-/// Rows as columns: index, statistic, best-fit value, status, and reasons by index.
+/// Toys as arrays of index, test statistic, best-fit value and status, and a dictionary of reasons by index.
 type Columns<'py> = (
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f64>>,
@@ -63,21 +64,21 @@ fn from_json(text: &str) -> PyResult<ToyHeader> {
 
 #[pymethods]
 impl ToyTest {
-    /// What the toys are, as JSON text.
+    /// Everything that determines the toys, as JSON text.
     #[getter]
     fn header(&self) -> PyResult<String> {
         to_json(self.plan.header())
     }
 
-    /// Toys of each hypothesis in the whole run.
+    /// Number of toys of each hypothesis in the whole run.
     #[getter]
     fn n_toys(&self) -> u64 {
         self.plan.header().origin.n_toys
     }
 
-    /// Runs toys `start` to `stop - 1` of hypothesis "b" or "sb": arrays of index, statistic, best-fit value and
-    /// status (0 converged, 1 not converged, 2 failed), NaN where a number does not exist, and the reasons of
-    /// bad ones by index.
+    /// Runs toys `start` to `stop - 1` of hypothesis "b" or "sb". Returns arrays of index, test statistic,
+    /// best-fit value and status (0 converged, 1 not converged, 2 failed), with NaN where a number does not
+    /// exist, and a dictionary of the reasons for toys that did not converge or failed, by index.
     #[pyo3(signature = (hypothesis, start, stop, *, progress = None))]
     fn run<'py>(
         &self,
@@ -120,7 +121,7 @@ impl ToyTest {
         ))
     }
 
-    /// What `pickle` and `copy` keep; whoever restores it makes no fit anew.
+    /// Returns what `pickle` and `copy` store of the test. Restoring it repeats no fit.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let arguments = (self.question.pickled(py)?, self.header()?, &self.device, self.threads);
         Ok((restorer(py, "_toy_test")?, arguments.into_pyobject(py)?))
@@ -135,7 +136,7 @@ impl ToyTest {
     }
 }
 
-/// Fits the observed data for a toy-based test and runs no toy. The arguments are those of
+/// Prepares a toy-based test: fits the observed data, but runs no toy. The arguments are those of
 /// `hypotest_toys`.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
@@ -174,7 +175,7 @@ pub(crate) fn toys_prepare(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
-/// Takes up a test prepared elsewhere, from its `header`. The model must be the same.
+/// Restores a test that was prepared in another process from its `header`. The model must be the same.
 #[pyfunction]
 #[pyo3(signature = (model, header, *, device = "auto", threads = 0))]
 pub(crate) fn toys_from_header(
@@ -199,7 +200,7 @@ pub(crate) fn toys_from_header(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
-/// A test again.
+/// Restores a pickled test.
 #[pyfunction]
 pub(crate) fn _toy_test(
     py: Python<'_>,
@@ -214,9 +215,10 @@ pub(crate) fn _toy_test(
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 
-/// Counts toys that `ToyTest.run` returned: `parts` are tuples `(hypothesis, index, statistic, mu_hat, status)`
-/// (a sixth entry, the reasons, may follow), in any order. A toy that comes twice is an error; one that is
-/// missing is told in `warnings`. `wall_s` is for the rate of toys.
+/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis,
+/// index, statistic, mu_hat, status)` in any order; a sixth entry, the reasons, is ignored. A toy that occurs
+/// twice is an error; `warnings` says if toys are missing. `wall_s`, the time of the run in seconds, gives
+/// the rate of toys.
 #[pyfunction]
 #[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
 pub(crate) fn toys_summarise(
@@ -276,7 +278,7 @@ pub(crate) fn toys_summarise(
     if got < wanted {
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }
-    // Each part may have run on another device.
+    // The device stays empty, because the parts may have run on different devices.
     let ran = RunInfo {
         interpolation: Some(header.origin.interpolation),
         model_digest: Some(header.origin.model_digest),

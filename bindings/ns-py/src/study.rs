@@ -1,4 +1,4 @@
-//! `nextstat.fit_toys`, and `Model.toy_data`.
+//! The function `nextstat.fit_toys` with its result, and the method `Model.toy_data`.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::work::released;
 use crate::{load, toys};
 
 result_class! {
-    /// A study of fits: attributes are the keys of `nextstat toys`'s JSON; `parameters` has one dictionary per
-    /// parameter.
+    /// The result of a study of fits to toys. Attributes are the keys of `nextstat toys`'s JSON; `parameters`
+    /// has one dictionary per parameter.
     FitToysResult {
         parameters n_toys n_failed n_nonconverged n_error seed shard toys_per_s converged warnings
     }
 }
 
-/// Reads a generating point: None or "bestfit", "init", all values in order, or some by name (the others
-/// at their initial values).
+/// Reads a point at which toys are generated: None or "bestfit", "init", all values in order, or some values
+/// by name (the other parameters have their initial values).
 pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<GeneratingPoint> {
     let Some(object) = object else { return Ok(GeneratingPoint::BestFit) };
     if let Ok(word) = object.extract::<String>() {
@@ -44,11 +44,13 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
     Ok(options.start.map_or(GeneratingPoint::Init, GeneratingPoint::At))
 }
 
-/// Fits toys drawn at `params` and compares the values found with the true ones: bias, pulls, coverage.
+/// Fits toys that are generated at `params`, and compares the fitted values with the generated ones: bias,
+/// pulls and coverage.
 ///
-/// `params` is the generating point: None or "bestfit" (the best fit of the data), "init", all values in
-/// order, or some by name. `parameters` names those studied, by default all free ones. The other arguments
-/// are those of `hypotest_toys`. `model.toy_data(params, n_toys, seed)` are the toys.
+/// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init",
+/// all values in order, or some by name. `parameters` names the parameters to study, by default all free
+/// ones. The other arguments are those of `hypotest_toys`. `model.toy_data(params, n_toys, seed)` returns the
+/// toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
                     data = None, asimov = None, fixed = None, init = None, threads = 0, progress = None))]
@@ -89,22 +91,23 @@ pub(crate) fn fit_toys(
     )
 }
 
-/// Numbers drawn between two looks for Ctrl-C.
+/// Approximate number of data values that are drawn between two checks for Ctrl-C.
 const PORTION: usize = 1 << 21;
 
-/// What toys are drawn from.
+/// The origin of toys.
 pub(crate) enum Origin {
-    /// A point, and the number of the hypothesis.
+    /// A parameter point, and the number of the hypothesis, which selects the random numbers.
     Point(Vec<f64>, u8),
-    /// An expectation.
+    /// The expected data.
     Expectation(Arc<BinnedData>),
 }
 
 impl Origin {
-    /// Reads `params`, `expected` and `hypothesis`.
+    /// Reads the arguments `params`, `expected` and `hypothesis`.
     ///
     /// # Errors
-    /// `ValueError` for a wrong shape, an unknown hypothesis, or if not one of the first two is given.
+    /// `ValueError` for a wrong shape, an unknown hypothesis, both or neither of `params` and `expected`, and
+    /// `hypothesis` together with `expected`.
     pub(crate) fn of(
         model: &ns_core::Model,
         params: Option<&Bound<'_, PyAny>>,
@@ -145,7 +148,7 @@ impl Origin {
         Ok(Self::Point(rows.values, number))
     }
 
-    /// The distributions of all data.
+    /// Returns the distributions that toys are drawn from.
     fn source(
         &self,
         model: &ns_core::Model,
@@ -161,11 +164,11 @@ impl Origin {
     }
 }
 
-/// Draws toys: one row each, main counts followed by auxiliary data.
+/// Generates toys `first` to `first + n_toys - 1`. Each is a row of main counts, followed by the auxiliary
+/// data if `include_auxdata` is set.
 ///
 /// # Errors
-/// `ValueError` for a point or an expectation of which nothing can be drawn; `MemoryError` for more toys than there is memory
-/// for.
+/// `ValueError` if no toys can be drawn from the origin; `MemoryError` if the toys do not fit into memory.
 pub(crate) fn toy_data<'py>(
     py: Python<'py>,
     model: &Model,

@@ -1,4 +1,4 @@
-//! Results as text and as HTML tables, and arrays as nested lists.
+//! Converts results to text and to HTML, and arrays to nested lists.
 
 use ns_core::{plain, plain_lines};
 use ns_inference::report::{Part, Table};
@@ -6,7 +6,7 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// What people read of a result, in plain text. Names come from files, and a terminal must only show them.
+/// Returns a result as plain text. Names come from files, so they are escaped for terminals.
 pub(crate) fn text(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
         Part::Text(lines) => plain_lines(lines).into_owned(),
@@ -15,7 +15,7 @@ pub(crate) fn text(parts: &[Part]) -> String {
     shown.collect::<Vec<_>>().join("\n")
 }
 
-/// The same for a notebook.
+/// Returns a result as HTML for a notebook.
 pub(crate) fn html(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
         Part::Text(lines) => format!("<p>{}</p>", escape(&plain_lines(lines)).replace('\n', "<br>")),
@@ -24,7 +24,7 @@ pub(crate) fn html(parts: &[Part]) -> String {
     shown.collect()
 }
 
-/// Aligned columns: texts to the left, numbers to the right.
+/// Returns a table as text with aligned columns: texts to the left, numbers to the right.
 fn aligned(table: &Table) -> String {
     let titles: Vec<String> = table.columns.iter().map(|column| column.title.clone()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(&titles)
@@ -54,15 +54,15 @@ fn html_table(table: &Table) -> String {
     format!("<table><thead>{head}</thead><tbody>{body}</tbody></table>")
 }
 
-/// Text that HTML cannot take for markup.
+/// Escapes the characters of a text that have a meaning in HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A matrix as a list of lists, with None for NaN.
+/// Converts a matrix to a list of lists, with None for NaN.
 ///
 /// # Errors
-/// If the array has been reshaped to something else.
+/// If the array is not contiguous, because the user has reshaped it.
 pub(crate) fn rows<'py>(
     py: Python<'py>,
     matrix: &Bound<'py, PyArrayDyn<f64>>,

@@ -1,4 +1,4 @@
-//! `nextstat.hypotest_toys`, and the result of `nextstat.upper_limit` with toys.
+//! The function `nextstat.hypotest_toys` with its result, and the result of `nextstat.upper_limit` with toys.
 
 use ns_inference::Work;
 use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};
@@ -12,8 +12,8 @@ use crate::load;
 use crate::whole::whole;
 
 result_class! {
-    /// A toy-based test: attributes are the keys of `nextstat hypotest-toys`'s JSON. None stands for a
-    /// number that does not exist, and `warnings` says why.
+    /// The result of a toy-based test. Attributes are the keys of `nextstat hypotest-toys`'s JSON. None
+    /// stands for a number that does not exist, and `warnings` says why.
     HypotestToysResult {
         param mu_test test_stat cls clsb clb cls_error clsb_error clb_error cls_upper cls_failed_low
         cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed shard toys_per_s expected_set
@@ -22,20 +22,20 @@ result_class! {
 }
 
 result_class! {
-    /// A toy-based upper limit: attributes are the keys of `nextstat upper-limit --toys`'s JSON; `points` has
-    /// every value tested.
+    /// The result of a toy-based upper limit. Attributes are the keys of `nextstat upper-limit --toys`'s
+    /// JSON; `points` has every value tested.
     ToyLimitResult {
         param cl test_stat observed observed_error expected expected_error nsigma_order observed_asymptotic
         mu_hat n_evaluations n_toys seed points toys_per_s converged warnings
     }
 }
 
-/// Reads `shard`: "K/N".
+/// Reads the argument `shard`, "K/N"; None is the whole run.
 pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
     text.map_or(Ok(Shard::WHOLE), |text| text.parse().map_err(|error| inference_error(&error)))
 }
 
-/// What a test asks of a device.
+/// Describes the work of a toy-based test, from which `auto` chooses the device.
 pub(crate) fn work(options: &HypotestToysOptions) -> Work {
     let range = options.shard.range(options.n_toys);
     Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 }
@@ -43,10 +43,10 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 
 /// Tests the hypothesis that the parameter of interest is `mu` with toys of both hypotheses.
 ///
-/// `n_toys` are drawn of each hypothesis with `seed`; the same seed gives the same toys. `expected_set`
-/// adds the band expected for background alone (8 bytes per toy). `shard` is "K/N": only that part of the
-/// toys. The other arguments are those of `hypotest`. Ctrl-C raises `KeyboardInterrupt` with the toys done
-/// by then as its attribute `result`.
+/// `n_toys` toys of each hypothesis are generated with `seed`; the same seed gives the same toys.
+/// `expected_set` adds the band that is expected if there is only background (8 bytes of memory per toy).
+/// `shard`, as "K/N", runs only part K of N of the toys. The other arguments are those of `hypotest`. Ctrl-C
+/// raises `KeyboardInterrupt`, whose attribute `result` is the result from the toys that were finished.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
                     device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,

@@ -1,12 +1,13 @@
-//! Numbers among the arguments: what is none gets an error that says what is wanted.
+//! Reads arguments that are whole numbers, with clear errors for other values.
 
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 
-/// A number of things, or a seed.
+/// Reads a whole number that is not negative, such as a number of toys or a seed.
 ///
 /// # Errors
-/// `ValueError` if it is negative or too large, `TypeError` if it is no whole number: PyO3 adds which argument it is.
+/// `ValueError` if the number is negative or too large, `TypeError` if it is no whole number. PyO3 adds the
+/// name of the argument to the message.
 pub(crate) fn whole<'py, T>(object: &Bound<'py, PyAny>) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
@@ -22,7 +23,7 @@ where
     })
 }
 
-/// The same where there may be none.
+/// Reads a whole number that is not negative, or None.
 ///
 /// # Errors
 /// As [`whole`].

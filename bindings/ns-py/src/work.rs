@@ -1,4 +1,4 @@
-//! Long work without the interpreter's lock: Ctrl-C is heard and progress is shown meanwhile.
+//! Runs long work with the interpreter lock released. Meanwhile Ctrl-C stops the work, and progress is shown.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,10 +9,10 @@ use ns_core::{Control, Observer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// How often Ctrl-C and progress are looked after.
+/// Interval between two checks for Ctrl-C, at which progress is also shown.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Counts finished fits.
+/// Stores the latest report of progress: the finished fits and all fits.
 #[derive(Default)]
 struct Counter {
     done: AtomicUsize,
@@ -26,13 +26,13 @@ impl Observer for Counter {
     }
 }
 
-/// Who hears progress.
+/// Where progress is reported.
 pub(crate) enum Progress {
-    /// Nobody.
+    /// Progress is not reported.
     Silent,
-    /// A line on `sys.stderr`.
+    /// A line on `sys.stderr` is updated.
     Line,
-    /// A function of `(done, total)`.
+    /// A function is called with the arguments `(done, total)`.
     Call(Py<PyAny>),
 }
 
@@ -40,7 +40,7 @@ impl Progress {
     /// Reads the `progress` argument: a truth value or a function.
     ///
     /// # Errors
-    /// `TypeError` for anything else.
+    /// `TypeError` for other objects.
     pub(crate) fn read(object: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         match object {
             None => Ok(Self::Silent),
@@ -64,10 +64,11 @@ impl Progress {
     }
 }
 
-/// Runs `work` on a thread of its own with the lock released.
+/// Runs `work` on a separate thread with the interpreter lock released.
 ///
 /// # Errors
-/// What a signal handler or the progress function raised; the work is stopped first.
+/// The exception that a signal handler or the progress function raised, after the work has stopped; or an
+/// error if the work panicked.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -80,7 +81,8 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// The same for work that has something to show when it is stopped: what was raised, and the result.
+/// Runs `work` like [`run`], for work that returns a partial result when it is stopped. Returns the exception
+/// that was raised, if any, and the result, unless the work panicked.
 pub(crate) fn run_keeping<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -109,7 +111,7 @@ pub(crate) fn run_keeping<T: Send>(
             let (sender, receiver) = channel();
             let control = Control { observer: Some(&counter), cancel: Some(&stop) };
             let worker = scope.spawn(move || {
-                // The receiver waits for this or for the end of the thread.
+                // The receiver waits for the result or for the end of the thread.
                 let _ = sender.send(work(control));
             });
             let result = loop {
@@ -119,7 +121,7 @@ pub(crate) fn run_keeping<T: Send>(
                     Err(RecvTimeoutError::Disconnected) => break None,
                 }
             };
-            // A panic of the worker must not unwind through here.
+            // `join` catches a panic of the worker, which must not propagate from here.
             let ended = worker.join();
             look_after(&stop, true);
             result.filter(|_| ended.is_ok())
@@ -128,30 +130,30 @@ pub(crate) fn run_keeping<T: Send>(
     (raised, result)
 }
 
-/// A fit of up to this many parameters takes milliseconds.
+/// Largest number of parameters for which a fit takes only milliseconds.
 pub(crate) const SHORT_FIT: usize = 400;
 
-/// Runs `work` of a few milliseconds on this very thread with the lock released: starting a thread
-/// and moving to another core would cost as much again. Ctrl-C is heard when it ends.
+/// Runs `work` that takes a few milliseconds on the calling thread with the interpreter lock released,
+/// because starting another thread would take as long as the work. Ctrl-C has its effect after the work.
 ///
 /// # Errors
-/// If the work panicked, which is a bug, or what a signal handler raised.
+/// An error if the work panicked, which is a bug, or the exception that a signal handler raised.
 pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) -> T + Send) -> PyResult<T> {
     let result = released(py, || work(Control::default()));
     py.check_signals()?;
     result
 }
 
-/// Runs `work` with the lock released. A panic, which is a bug, becomes an exception that programs catch like any other.
+/// Runs `work` with the interpreter lock released. A panic, which is a bug, becomes an ordinary exception.
 ///
 /// # Errors
 /// If the work panicked.
 pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    // Nothing that the closure borrows is looked at again after a panic.
+// After a panic nothing that the closure borrows is used again.
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
 }
 
-/// Panics where a test wants it.
+/// Panics in the kind of run that a test asks for.
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {

@@ -1,4 +1,5 @@
-//! `nextstat.patch`, `sort` and `digest`: workspaces with their numbers as they are written.
+//! `nextstat.patch`, `sort` and `digest`, which keep the numbers of a workspace as they are written in its
+//! text.
 
 use ns_translate::pyhf::{DigestAlgorithm, DigestCheck, Patch, WorkspaceError, WrittenWorkspace};
 use pyo3::exceptions::PyValueError;
@@ -10,9 +11,11 @@ use crate::work::released;
 
 /// Applies patches to a workspace, a path or a dictionary, and returns the result as a dictionary.
 ///
-/// `patch` and `digest_check` are those of `load_workspace`. Numbers stay as they are written.
+/// `patch` and `digest_check` are those of `load_workspace`. Numbers stay as they are written in the text of
+/// the workspace.
 ///
-/// Raises `WorkspaceError`, which names the patch, if it does not fit or the result has no valid model.
+/// Raises `WorkspaceError`, which names the patch, if a patch cannot be applied or the patched workspace is
+/// invalid.
 #[pyfunction]
 #[pyo3(signature = (workspace, patch, *, digest_check = true))]
 pub(crate) fn patch<'py>(
@@ -32,8 +35,8 @@ pub(crate) fn patch<'py>(
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
-/// Sorts a workspace, a path or a dictionary, and returns it as a dictionary: channels, samples, modifiers,
-/// measurements, settings and observations by name, as `pyhf.Workspace.sorted` does.
+/// Sorts a workspace, a path or a dictionary, and returns it as a dictionary. Channels, samples, modifiers,
+/// measurements, parameter settings and observations are sorted by name, as by `pyhf.Workspace.sorted`.
 #[pyfunction]
 pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let text = Text::of(workspace)?;
@@ -41,7 +44,8 @@ pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyRes
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
-/// The digest of a workspace, a path or a dictionary, by which a patchset knows it: that of `pyhf.utils.digest`.
+/// Returns the digest of a workspace, a path or a dictionary, which is that of `pyhf.utils.digest`. A
+/// patchset identifies its workspace by this digest.
 ///
 /// `algorithm` is "md5", "sha224", "sha256", "sha384" or "sha512".
 #[pyfunction]

@@ -20,20 +20,21 @@ use crate::study::point;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
-    /// Expected and observed events of every channel; `channels` is a list of dictionaries with `name`,
-    /// `samples` (`name`, `signal`, `counts`, `uncertainty`, `sum`, `sum_uncertainty`), `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and
-    /// `data_sum`.
+    /// Expected and observed events of every channel. `channels` is a list of dictionaries with `name`,
+    /// `samples` (`name`, `signal`, `counts`, `uncertainty`, `sum`, `sum_uncertainty`), `total`,
+    /// `uncertainty`, `data`, `sum`, `sum_uncertainty` and `data_sum`.
     YieldsResult {
         stage measurement parameter_names parameters channels converged warnings
     }, Yields, {
-        /// What `pickle` and `copy` keep.
+        /// Returns what `pickle` and `copy` store of the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "YieldsResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws the channels as stacks with data, uncertainty and their ratio; saves the picture if there is
-        /// a path. `channels` picks some by name, `max_samples` is how many backgrounds keep a colour of their
-        /// own, `columns` how many panels stand side by side.
+        /// Draws stacks of the samples of each channel with data, uncertainty and the ratio of data and
+        /// prediction, and saves the picture if `path` is given. `channels` selects channels by name,
+        /// `max_samples` is the largest number of colours of backgrounds, `columns` the number of panels side
+        /// by side.
         #[pyo3(signature = (path = None, *, channels = None, log_y = false, columns = None, max_samples = None,
                             title = None, subtitle = None))]
         fn plot(
@@ -62,13 +63,15 @@ result_class! {
     }
 }
 
-/// Predicts the events of every sample in every channel and their sum, with uncertainties, beside the data.
+/// Predicts the events of every sample in every channel and their sum, with uncertainties, and returns them
+/// with the data.
 ///
-/// After the fit (which is made; `data`, `asimov`, `fixed` and `init` are those of `fit`) at the best fit
-/// with its covariance, or with `prefit=True` at the initial parameters with the widths of their constraints,
-/// where free parameters without a constraint contribute nothing. `params` says where else: "bestfit", "init", a
-/// `FitResult`, which brings its covariance along, or all values in order or some by name (the others at their
-/// initial values), with the widths of the constraints.
+/// By default the model is fitted, and the events are predicted at the best fit with uncertainties from its
+/// covariance; `data`, `asimov`, `fixed` and `init` are those of `fit`. With `prefit=True` they are predicted
+/// at the initial parameters with uncertainties from the widths of the constraints; free parameters without a
+/// constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`, whose
+/// covariance gives the uncertainties, all values in order, or some by name (the others at their initial
+/// values). For given values the uncertainties come from the widths of the constraints.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None,
                     threads = 0))]
@@ -110,7 +113,7 @@ pub(crate) fn yields(
     Ok(YieldsResult(record, drawn.unwrap_or_default()))
 }
 
-/// Where yields are predicted.
+/// Point at which yields are predicted.
 enum YieldPoint {
     BestFit,
     Init,
@@ -119,10 +122,10 @@ enum YieldPoint {
 }
 
 impl YieldPoint {
-    /// Reads `params` and `prefit`.
+    /// Reads the arguments `params` and `prefit`.
     ///
     /// # Errors
-    /// `ValueError` for both of them, an unknown word or name, or another length.
+    /// `ValueError` if both are given, for an unknown word or name, and for a wrong number of values.
     fn of(
         py: Python<'_>,
         model: &ns_core::Model,
@@ -136,7 +139,7 @@ impl YieldPoint {
         if let Ok(result) = object.cast::<FitResult>() {
             return Ok(Self::Fit(Box::new(result.get().whole(py)?)));
         }
-        // A point need not lie within bounds, which hold in fits.
+        // A given point need not lie within the bounds of the parameters, which apply only to fits.
         match point(model, Some(object))? {
             GeneratingPoint::At(point) => {
                 point.values(model).map(Self::Given).map_err(|error| inference_error(&error))

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode, parse_bytes};
 use ns_translate::pyhf::PatchArgument;
 
-/// Which model.
+/// Flags that select the workspace, and how its model is built.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
@@ -35,10 +35,10 @@ pub(crate) struct ModelArgs {
     /// code0, the original HistFactory [older spellings: root = smooth, pyhf = piecewise]
     #[arg(long, value_name = "CODES", default_value = "smooth", hide_possible_values = true)]
     interp_defaults: InterpolationName,
-    /// Interpolation code of normsys alone
+    /// Interpolation code of normsys, instead of that of --interp-defaults
     #[arg(long, value_name = "CODE", value_parser = normsys_codes())]
     normsys_code: Option<NormsysCode>,
-    /// Interpolation code of histosys alone
+    /// Interpolation code of histosys, instead of that of --interp-defaults
     #[arg(long, value_name = "CODE", value_parser = histosys_codes())]
     histosys_code: Option<HistosysCode>,
 }
@@ -51,7 +51,7 @@ enum InterpolationName {
     Piecewise,
 }
 
-/// Names of interpolation codes, with or without `code`.
+/// Returns a parser of the names of interpolation codes, such as `code4`. The prefix `code` may be left out.
 fn names(codes: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(
         codes.map(|name| PossibleValue::new(name).alias(name.trim_start_matches("code"))),
@@ -67,7 +67,7 @@ fn histosys_codes() -> impl TypedValueParser<Value = HistosysCode> {
 }
 
 impl ModelArgs {
-    /// The interpolation codes that the flags name together.
+    /// Returns the interpolation codes that the flags select.
     pub(crate) fn interpolation(&self) -> Interpolation {
         let mut codes = match self.interp_defaults {
             InterpolationName::Smooth => Interpolation::SMOOTH,
@@ -79,37 +79,38 @@ impl ModelArgs {
     }
 }
 
-/// Where and how it runs.
+/// Flags that select the device, threads, memory and seed of a run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
     /// Device: auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
-    /// The same as `--device cuda` or `--device metal`; alone, the usual one of this system
+    /// Short form of `--device cuda` or `--device metal`; without KIND, metal on macOS and cuda elsewhere
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "default",
           conflicts_with = "device", hide_possible_values = true)]
     gpu: Option<Gpu>,
-    /// Threads for independent fits; 0 takes all cores
+    /// Number of threads for independent fits; 0 takes all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
-    /// Most memory that fits take, of the host's and of each GPU's, such as 500M or 2G [default: no limit]
+    /// Largest memory that fits may use on the host and on each GPU, such as 500M or 2G [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// Seed of random numbers, for commands that draw some; a fit draws none
+    /// Seed of the random numbers of toys; other computations use none
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     seed: u64,
 }
 
-/// Parses a number, such as 1.5 or 1e-3. The command checks whether it must be finite or positive.
+/// Parses a number, such as 1.5 or 1e-3. Infinities, NaN and negative numbers pass: commands that forbid them
+/// check for them.
 pub(crate) fn real(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| "give a number, such as 1.5, -2 or 1e-3".to_owned())
 }
 
-/// Above this not every integer can be represented as an f64.
+/// Largest number (2^53) up to which an f64 can represent every integer.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A whole number, such as 100000 or 1e5.
+/// Parses a whole number that is not negative, such as 100000 or 1e5.
 pub(crate) fn whole(text: &str) -> Result<u64, String> {
     let exact = |x: &f64| x.fract() == 0.0 && (0.0..=MOST_EXACT).contains(x);
     let number = text.parse().ok().or_else(|| text.parse().ok().filter(exact).map(|x| x as u64));
@@ -125,7 +126,7 @@ enum Gpu {
 }
 
 impl ExecutionArgs {
-    /// The execution that the flags describe.
+    /// Returns the device, threads and memory limit that the flags describe.
     pub(crate) fn execution(&self) -> Execution {
         let device = match self.gpu {
             None => self.device,
@@ -137,13 +138,13 @@ impl ExecutionArgs {
         Execution { device, threads: self.threads, memory_limit: self.memory, ..Execution::default() }
     }
 
-    /// The seed of random numbers.
+    /// Returns the seed of the random numbers.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 }
 
-/// What is written where.
+/// Flags that say where and in which format the result is written.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
@@ -158,11 +159,11 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
-/// How a result is written.
+/// Format in which a result is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// One JSON object.
     Json,
-    /// Text for people.
+    /// Text and tables for a terminal.
     Table,
 }

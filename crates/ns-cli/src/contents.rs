@@ -1,4 +1,4 @@
-//! The contents of a workspace, as `inspect` and `validate` show them.
+//! The contents of a workspace in the result of `inspect` and `validate`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ns_inference::report::{Part, Table};
 use ns_translate::pyhf::Problem;
 use serde::Serialize;
 
-/// The keys of `inspect` and `validate`. Keys that an invalid workspace leaves unknown are null.
+/// The result of `inspect` and `validate`. What is unknown because the workspace is invalid is null.
 #[derive(Debug, Serialize)]
 pub(crate) struct Contents {
     pub(crate) measurement: Option<String>,
@@ -19,13 +19,13 @@ pub(crate) struct Contents {
     pub(crate) parameters: Option<Vec<ParameterRow>>,
     pub(crate) modifier_counts: Option<BTreeMap<&'static str, usize>>,
     pub(crate) problems: Vec<ProblemRow>,
-    /// Errors beyond those that `problems` lists.
+    /// Number of errors that `problems` leaves out.
     pub(crate) problems_omitted: usize,
     pub(crate) valid: bool,
     pub(crate) warnings: Vec<String>,
 }
 
-/// A channel.
+/// A channel in the result, with the observed and the nominal expected events of all its bins.
 #[derive(Debug, Serialize)]
 pub(crate) struct ChannelRow {
     pub(crate) name: String,
@@ -35,7 +35,7 @@ pub(crate) struct ChannelRow {
     pub(crate) samples: Vec<String>,
 }
 
-/// A sample, over all its channels.
+/// A sample in the result. `nominal` and `n_modifiers` are sums over its channels.
 #[derive(Debug, Serialize)]
 pub(crate) struct SampleRow {
     pub(crate) name: String,
@@ -44,7 +44,7 @@ pub(crate) struct SampleRow {
     pub(crate) n_modifiers: usize,
 }
 
-/// A parameter.
+/// A parameter in the result. `width` is that of its constraint, if it has one.
 #[derive(Debug, Serialize)]
 pub(crate) struct ParameterRow {
     pub(crate) name: String,
@@ -56,7 +56,7 @@ pub(crate) struct ParameterRow {
     pub(crate) modifiers: Vec<&'static str>,
 }
 
-/// A problem with its path and remedy.
+/// A problem of the workspace with its path in the file and a remedy.
 #[derive(Debug, Serialize)]
 pub(crate) struct ProblemRow {
     pub(crate) severity: String,
@@ -77,7 +77,7 @@ impl From<&Problem> for ProblemRow {
 }
 
 impl Contents {
-    /// The contents of an invalid workspace: its problems.
+    /// Returns the contents of an invalid workspace, of which only the problems are known.
     pub(crate) fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
             measurement: None,
@@ -97,7 +97,7 @@ impl Contents {
         }
     }
 
-    /// Everything about a model.
+    /// Returns the contents of a valid workspace with its model.
     pub(crate) fn of(model: &Model, measurements: Vec<String>, problems: Vec<ProblemRow>) -> Self {
         Self {
             measurement: Some(model.measurement.clone()),
@@ -114,7 +114,8 @@ impl Contents {
         }
     }
 
-    /// The tables of channels, samples, modifiers and parameters, each with an empty line above it.
+    /// Returns the contents as text: a line about the measurement, the tables of channels, samples and
+    /// parameters, and the number of modifiers of each type.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut add = |table: Table| parts.extend([Part::Text(String::new()), Part::Table(table)]);
@@ -223,7 +224,7 @@ fn parameters(model: &Model) -> Vec<ParameterRow> {
     rows
 }
 
-/// How many modifiers of each type there are, over all samples.
+/// Returns the number of modifiers of each type in all samples.
 fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for (_, modifier) in modifiers(model) {
@@ -232,7 +233,7 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// Every modifier with its channel.
+/// Returns every modifier of the model with its channel.
 fn modifiers(model: &Model) -> impl Iterator<Item = (&ns_core::Channel, &ns_core::Modifier)> {
     model
         .channels

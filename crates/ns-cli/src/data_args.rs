@@ -1,4 +1,4 @@
-//! Flags of every analysis: the data, fixed parameters, and start points.
+//! Flags of every analysis: the data, fixed parameters, and the starting point.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::args::{ExecutionArgs, OutputArgs, real};
 use crate::error::CliError;
 use crate::start;
 
-/// Data, fixed parameters and start point of all fits of an analysis.
+/// Flags for the data, the fixed parameters and the starting point of all fits of an analysis.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fit")]
 pub(crate) struct DataArgs {
@@ -18,16 +18,16 @@ pub(crate) struct DataArgs {
     /// [default: its initial value]
     #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
-    /// Hold a parameter at a value; repeatable, for other parameters
+    /// Fix a parameter at a value; repeatable
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
-    /// Start from the values in a JSON file: an object of names and values, a list of all values, or
+    /// Starting point of the fit, from a JSON file: an object of names and values, a list of all values, or
     /// the result of an earlier fit
     #[arg(long, value_name = "FILE")]
     init: Option<PathBuf>,
 }
 
-/// The flags of an analysis beside its own: what is fitted, where it runs, and where the result goes.
+/// Flags that all analyses have in common: what is fitted, on which device, and where the result is written.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Reads `NAME=V`.
+/// Parses `NAME=V`.
 fn assignment(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.rsplit_once('=').ok_or("expected NAME=VALUE, for example mu=1")?;
     match value.trim().parse::<f64>() {
@@ -48,10 +48,10 @@ fn assignment(text: &str) -> Result<(String, f64), String> {
 }
 
 impl DataArgs {
-    /// The fit that the flags describe.
+    /// Returns the options of the fit that the flags describe.
     ///
     /// # Errors
-    /// If a parameter is to be held at two values, or the start file cannot be read.
+    /// If `--fix` gives a parameter two values, or the file of `--init` cannot be read.
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, CliError> {
         let mut options = FitOptions::default();
         if let Some(poi) = self.asimov {

@@ -1,5 +1,5 @@
-//! Commands whose result is a workspace. The document is written to standard output, so that it can be piped,
-//! and a report of the changes to standard error.
+//! Shared code of the commands whose result is a workspace. The workspace is written to standard output, so
+//! that it can be piped, and a report of the changes to standard error.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::load;
 use crate::output::{Output, complain};
 
-/// Where the document is written.
+/// Flags that say where the workspace is written.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct DocumentArgs {
@@ -27,10 +27,10 @@ pub(crate) struct DocumentArgs {
 }
 
 impl DocumentArgs {
-    /// Opens the output before the work.
+    /// Opens the output, before any work is done.
     ///
     /// # Errors
-    /// If the file cannot be created.
+    /// If the file cannot be created, or standard output is closed.
     pub(crate) fn open(&self) -> Result<Output, CliError> {
         let format = Some(Format::Json);
         Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet })
@@ -43,7 +43,7 @@ impl DocumentArgs {
         }
     }
 
-    /// Prints what an operation did, unless `--quiet` is given.
+    /// Prints the changes and warnings of an operation to standard error, unless `--quiet` is given.
     pub(crate) fn tell(&self, operation: Operation, edited: &Edited) {
         if self.quiet {
             return;
@@ -61,23 +61,23 @@ impl DocumentArgs {
     }
 }
 
-/// Reads a workspace.
+/// Reads a workspace from a file or from standard input.
 ///
 /// # Errors
-/// If there is none.
+/// If the file cannot be read, or is not a valid workspace.
 pub(crate) fn read(path: &Path) -> Result<Workspace, CliError> {
     load::read(path).and_then(|text| Workspace::from_slice(&text)).map_err(|source| failed(path, source))
 }
 
-/// An error with the file that it is about.
+/// Returns the error of the command for an error of the workspace in the file `path`.
 pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
     CliError::Workspace { origin: load::shown(path), source }
 }
 
-/// Writes the workspace.
+/// Writes the workspace as JSON in the layout of [`Lines`].
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the workspace cannot be written.
 pub(crate) fn write(output: Output, workspace: &impl Serialize) -> Result<(), CliError> {
     let mut bytes = Vec::with_capacity(1 << 16);
     workspace.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Lines::default()))?;
@@ -85,12 +85,13 @@ pub(crate) fn write(output: Output, workspace: &impl Serialize) -> Result<(), Cl
     output.deliver(&bytes)
 }
 
-/// Writes one line for each object in an array and each key of the outermost object. So each modifier has
-/// a line, arrays of numbers stay on one line, and versions of a file can be compared line by line.
+/// JSON layout with one line for each object in an array and for each key of the outermost object. Each
+/// modifier then has its own line, arrays of numbers stay on one line, and versions of a file can be compared
+/// line by line.
 #[derive(Default)]
 struct Lines {
     depth: usize,
-    /// Innermost container: true for an array.
+    /// For each open container, from the outermost to the innermost, whether it is an array.
     array: Vec<bool>,
 }
 

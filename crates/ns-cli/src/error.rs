@@ -19,14 +19,14 @@ pub(crate) enum Exit {
     Failed = 1,
     /// Wrong usage or invalid input.
     Input = 2,
-    /// The device asked for is not there.
+    /// The requested device is not available.
     Device = 3,
-    /// Interrupted; the finished part was written.
+    /// The command was interrupted. If part of the work was finished, its result was written.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// How an analysis ends that was interrupted or not, and has a good result or not.
+    /// Returns the exit code of an analysis that was interrupted or not, and whose result is good or not.
     pub(crate) fn of(interrupted: bool, good: bool) -> Self {
         match (interrupted, good) {
             (true, _) => Self::Interrupted,
@@ -45,61 +45,63 @@ impl From<Exit> for ExitCode {
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
-    /// The workspace or a patch.
+    /// The workspace or a patch is wrong or cannot be read.
     #[error("{}{source}", place(origin, source))]
     Workspace {
-        /// The file, or standard input.
+        /// Name of the workspace file, or "standard input".
         origin: String,
-        /// What is wrong with it.
+        /// The error of the workspace or of the patch.
         source: WorkspaceError,
     },
-    /// The analysis.
+    /// The analysis failed or was impossible.
     #[error("{}{}", .0, where_names_are(.0))]
     Inference(#[from] InferenceError),
-    /// A file of toys.
+    /// A file of toys is wrong, or cannot be read or written.
     #[error(transparent)]
     Toys(#[from] StoreError),
-    /// A flag, or a file that a flag names.
+    /// A flag, or a file that a flag names, is wrong. The text is the message.
     #[error("{0}")]
     Usage(String),
     /// A file cannot be written.
     #[error("cannot write {}: {source}{}", path.display(), if wrong_place(source) { "; check the path" } else { "" })]
     Write {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A file that could be opened before the work cannot be written after it.
     #[error("cannot write {}: {source}{instead}", path.display())]
     Lost {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
-        /// Where the content was written instead, after a semicolon; empty if nowhere.
+        /// A semicolon and where the content was written instead, as part of the message; empty if nowhere.
         instead: &'static str,
     },
     /// A picture cannot be drawn.
     #[error("cannot draw {}: {source}", path.display())]
     Picture {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// Why it cannot be drawn.
         source: PictureError,
     },
-    /// A number cannot be written as JSON.
+    /// The result cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Whether a file cannot be written because of wrong usage (such as a missing folder), not because a disk is full.
+/// Returns whether an error of writing a file is wrong usage, such as a missing folder, and not a failure of
+/// the system, such as a full disk.
 fn wrong_place(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
-/// Where the user finds the existing names, for an error about an unknown name. Python has another text.
+/// Returns the end of the message for an unknown name: how to list the names with this program. Empty for
+/// other errors.
 fn where_names_are(error: &InferenceError) -> &'static str {
     match error {
         error if !error.is_unknown_name() => "",
@@ -108,7 +110,7 @@ fn where_names_are(error: &InferenceError) -> &'static str {
     }
 }
 
-/// The input's name, where the message itself does not say which file it is about.
+/// Returns the start of the message: the name of the input, if the error itself names no file.
 fn place(origin: &str, error: &WorkspaceError) -> String {
     match error {
         WorkspaceError::Invalid { .. }
@@ -123,7 +125,7 @@ fn place(origin: &str, error: &WorkspaceError) -> String {
 }
 
 impl CliError {
-    /// The exit code of an error.
+    /// Returns the exit code of the error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Workspace { .. } | Self::Usage(_) => Exit::Input,

@@ -1,4 +1,4 @@
-//! The expectation that toys are drawn from, from a file.
+//! Reads the expected yields that toys are generated from, the file of `--expected`.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use serde::Deserialize;
 use crate::error::CliError;
 use crate::load;
 
-/// The two forms of such a file.
+/// The two forms of a file of expected yields.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum ExpectationFile {
-    /// Main counts, or main counts and auxiliary data, in the model's order.
+    /// The expected yield of every bin, followed by all auxiliary data or none, in the model's order.
     List(Vec<f64>),
     /// The result of `nextstat yields`.
     Yields { channels: Vec<ChannelTotal> },
@@ -24,7 +24,8 @@ struct ChannelTotal {
     total: Vec<f64>,
 }
 
-/// Reads an expectation for `model`; auxiliary data that are not given scatter around the observed ones.
+/// Reads expected yields and auxiliary data for `model`. If the file has no auxiliary data, they are the
+/// observed ones.
 ///
 /// # Errors
 /// If the file cannot be read or has another form, or its channels, bins or numbers are not those of the model.
@@ -51,7 +52,7 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
     }
 }
 
-/// The totals of all channels in the model's order.
+/// Checks the channels, and returns the expected yields of all bins in the model's order.
 fn totals(channels: &[ChannelTotal], model: &Model) -> Result<Vec<f64>, String> {
     let mut main = Vec::with_capacity(model.n_bins());
     for channel in &model.channels {

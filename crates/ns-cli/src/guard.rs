@@ -1,5 +1,5 @@
-//! Runs the program on a thread of its own. A panic, which is a bug, becomes a message and exit code 1. The stack of the thread
-//! does not depend on the limits of the shell.
+//! Runs the program on a thread of its own. A panic, which is a bug, becomes a message and exit code 1. The
+//! size of the thread's stack does not depend on the limits of the shell.
 
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use std::thread::Builder;
 use crate::error::Exit;
 use crate::output::complain;
 
-/// Bytes of the stack, the usual limit of shells. Only pages that are used take memory.
+/// Size of the thread's stack in bytes, the usual limit of shells. Only the part in use takes memory.
 const STACK: usize = 8 << 20;
 
 /// Message and location of the first panic.
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
-/// Runs the program.
+/// Runs the program and returns its exit code, [`Exit::Failed`] after a panic.
 pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
     let usual = take_hook();
     set_hook(Box::new(move |panic| {
@@ -45,7 +45,7 @@ pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
     })
 }
 
-/// Keeps the message of the first panic, and ignores those that follow from it.
+/// Stores the message and location of the first panic in [`SAID`], and ignores later panics.
 fn note(panic: &PanicHookInfo<'_>) {
     let said = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));

@@ -1,28 +1,30 @@
-//! Ctrl-C, or the SIGTERM of a batch system: the first asks the work to stop and write what is done, the
-//! second ends the process, and so does the first one before the work. Temporary files are then removed, so
-//! that no half-written file remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
+//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal during
+//! the work asks the work to stop and to write the part that is finished. A second signal, or one before the
+//! work, ends the process at once and removes temporary files, so that no half-written file remains. Signals
+//! that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Set by a signal during the work.
+/// Set by the first signal during the work, which then stops.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program checks [`STOP`].
+/// Whether the work has begun, so that the program checks [`STOP`].
 static WORKING: AtomicBool = AtomicBool::new(false);
 
-/// Temporary files, which are moved to their final path when they are complete.
+/// Temporary files to remove when a signal ends the process. They are moved to their final paths when
+/// complete.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Handles signals from now on; returns the flag that the first Ctrl-C sets.
+/// Begins the work: from now on the first signal sets the returned flag instead of ending the process.
 pub(crate) fn listen() -> &'static AtomicBool {
     WORKING.store(true, Ordering::SeqCst);
     handle();
     &STOP
 }
 
-/// Removes a file when a signal ends the process.
+/// Adds a temporary file to those that are removed when a signal ends the process.
 pub(crate) fn remove_at_end(path: PathBuf) {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path);
     handle();
@@ -30,11 +32,12 @@ pub(crate) fn remove_at_end(path: PathBuf) {
 
 fn handle() {
     let ignored = ignored::signals();
-    // Without a handler (already set, or none possible) Ctrl-C ends the process as usual.
+    // An error means that the handler is installed already, or that none can be: then Ctrl-C ends the
+    // process.
     let set = ctrlc::set_handler(|| {
         if !WORKING.load(Ordering::SeqCst) || STOP.swap(true, Ordering::Relaxed) {
             for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                // Errors cannot be reported any more.
+                // An error cannot be reported any more.
                 let _ = std::fs::remove_file(path);
             }
             std::process::exit(crate::error::Exit::Interrupted as i32);
@@ -49,13 +52,14 @@ fn handle() {
 mod ignored {
     use std::ffi::c_int;
 
-    /// The signals that the handler handles.
+    /// Signals for which `ctrlc` installs the handler.
     const TAKEN: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-    /// Signals that are ignored at the moment.
+    /// Returns those of the signals that are ignored now.
     pub(super) fn signals() -> Vec<c_int> {
         let is_ignored = |signal: &c_int| {
-            // SAFETY: all bits zero are a valid structure, and with no new action `sigaction` only reads the old one into it.
+            // SAFETY: all bits zero are a valid `sigaction` structure. Without a new action the call only
+            // copies the old one into that structure.
             let old = unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 (libc::sigaction(*signal, std::ptr::null(), &raw mut old) == 0).then_some(old)
@@ -65,7 +69,7 @@ mod ignored {
         TAKEN.into_iter().filter(is_ignored).collect()
     }
 
-    /// Ignores them again.
+    /// Sets the signals to be ignored again, after the handler was installed for them.
     pub(super) fn ignore(signals: &[c_int]) {
         for signal in signals {
             // SAFETY: an ignored signal runs no handler.

@@ -1,4 +1,4 @@
-//! What every analysis command does around its call of the library. Before the work it opens output, model and
+//! The steps that all analysis commands have in common. Before the work a command opens output, model and
 //! session; during the work it shows progress and handles Ctrl-C; after the work it writes the result.
 
 use std::time::Instant;
@@ -16,23 +16,23 @@ use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
 use crate::{interrupt, load};
 
-/// A running command.
+/// A running analysis command.
 pub(crate) struct Job {
     started: Instant,
     output: Output,
     quiet: bool,
     pub(crate) model: Model,
     session: Box<dyn Session>,
-    /// Why the device was chosen, if `auto` chose it.
+    /// Reason for the choice of the device, if `auto` chose it.
     reason: Option<String>,
 }
 
 impl Job {
-    /// Opens output, model and session, so that errors are found before the work; the cheapest check comes first. `work` describes
-    /// what will be computed, for the choice of `auto`.
+    /// Opens output, model and session, so that errors are found before the work; the cheapest check comes
+    /// first. From `work`, the description of the work, `auto` chooses the device.
     ///
     /// # Errors
-    /// For an output that cannot be written, an invalid workspace, or a device that is not there.
+    /// For an output that cannot be written, an invalid workspace, or a device that is not available.
     pub(crate) fn open(model: &ModelArgs, run: &RunArgs, work: Work) -> Result<Self, CliError> {
         let started = Instant::now();
         let RunArgs { execution, output, .. } = run;
@@ -44,10 +44,11 @@ impl Job {
         Ok(Self { started, output, quiet, model, session, reason })
     }
 
-    /// Calls the library with a progress bar and a flag that the first Ctrl-C sets.
+    /// Calls the library with a progress bar, which shows the text `what`, and with the flag that the first
+    /// Ctrl-C sets.
     ///
     /// # Errors
-    /// Those of the analysis.
+    /// The errors of the analysis.
     pub(crate) fn work<'a, T, E>(
         &'a self,
         what: &'static str,
@@ -64,7 +65,7 @@ impl Job {
         if let Err(CliError::Inference(InferenceError::NoPoi { .. })) = &result
             && !self.quiet
         {
-            // Which name the workspace gives, and which one may be meant.
+            // They say which parameter of interest the workspace names, and which existing one may be meant.
             for warning in &self.model.warnings {
                 complain("warning", warning);
             }
@@ -72,10 +73,10 @@ impl Job {
         result
     }
 
-    /// Writes the result as JSON, or as text with closing lines on what ran.
+    /// Writes the result as JSON, or as text with closing lines about the run.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the result cannot be written.
     pub(crate) fn finish<R: Serialize>(
         self,
         result: &R,

@@ -12,33 +12,33 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::args::ModelArgs;
 use crate::error::CliError;
 
-/// The name of the input for messages.
+/// Returns the name of the input for messages.
 pub(crate) fn origin(args: &ModelArgs) -> String {
     shown(&args.input)
 }
 
-/// The name of a path for messages.
+/// Returns the name of a path for messages.
 pub(crate) fn shown(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Whether a path means standard input.
+/// Returns whether a path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The text of a file, of a member of an archive, or of standard input, unpacked if it is compressed.
+/// Reads a file, a member of an archive, or standard input, and unpacks what is compressed.
 ///
 /// # Errors
-/// If it cannot be read or unpacked.
+/// If the text cannot be read or unpacked.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
-/// Makes sure that standard input is read no more than once.
+/// Checks that at most one of the input and the patches is standard input.
 ///
 /// # Errors
-/// If the input and a patch, or two patches, are to be read from it; wrong usage.
+/// [`CliError::Usage`] if two of them are.
 pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), CliError> {
     let patches = patches.iter().filter(|patch| patch.is_standard_input()).count();
     match (is_stdin(input), patches) {
@@ -53,10 +53,10 @@ pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), 
     }
 }
 
-/// The patches that flags name, `-` from standard input.
+/// Reads the patches that the flags name; `-` means standard input.
 ///
 /// # Errors
-/// If one cannot be read or is not a patch.
+/// If a patch cannot be read, or its text is no patch.
 pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, WorkspaceError> {
     let load = |argument: &PatchArgument| {
         if argument.is_standard_input() { argument.parse(&read(&argument.file)?) } else { argument.load() }
@@ -64,10 +64,10 @@ pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, Workspa
     arguments.iter().map(load).collect()
 }
 
-/// The workspace with its patches applied and without the channels that the flags leave out.
+/// Reads the workspace, applies its patches, and removes the channels that the flags leave out.
 ///
 /// # Errors
-/// If the file or a patch cannot be read, or is not what it should be; if there is no such channel.
+/// If the file or a patch cannot be read or is invalid, or a flag names a channel that does not exist.
 pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
     let text = read(&args.input)?;
     let patches = patches(&args.patch)?;
@@ -80,7 +80,8 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
-/// The names in lists separated by commas; a comma may also be part of a name.
+/// Splits lists of names at commas. A list that is one of the `known` names is not split, because a name may
+/// contain commas.
 fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for list in lists {
@@ -93,13 +94,13 @@ fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     names
 }
 
-/// The parameters in lists separated by commas; a comma may also be part of a name.
+/// Splits lists of parameter names at commas. A list that is the name of a parameter is not split.
 pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
     let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
     names(lists, &known)
 }
 
-/// The model that the flags describe.
+/// Reads the model that the flags describe.
 ///
 /// # Errors
 /// As [`workspace`], and if the measurement has no valid model.
@@ -110,7 +111,7 @@ pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 
-/// A model of a file without patches.
+/// Reads the model of a file without patches, with the default interpolation codes.
 ///
 /// # Errors
 /// As [`model`].
@@ -121,15 +122,16 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }
 
-/// How to read the workspace, from the flags.
+/// Returns the measurement and the interpolation codes that the flags select.
 pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
     ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }
 }
 
-/// What a small JSON file of a known form holds; `usage` makes an error of what is wrong, and `expected` names the form.
+/// Reads a small JSON file into a value of type `T`. Messages describe the expected contents by `expected`,
+/// and `usage` turns a message into an error.
 ///
 /// # Errors
-/// If it cannot be read or has another form; wrong usage.
+/// The error of `usage` if the file cannot be read, is not JSON, or has other contents.
 pub(crate) fn form<T: DeserializeOwned>(
     path: &Path,
     usage: &impl Fn(String) -> CliError,

@@ -1,4 +1,4 @@
-//! The `nextstat` command: parse flags, call the library, print.
+//! The `nextstat` program: parses flags, calls the library and prints results.
 
 mod args;
 mod commands;
@@ -51,7 +51,7 @@ enum Command {
     Hypotest(commands::hypotest::HypotestArgs),
     /// Test a value of the parameter of interest with toys (CLs without asymptotic formulae)
     HypotestToys(commands::hypotest_toys::HypotestToysArgs),
-    /// Put saved shards of toys together
+    /// Merge saved shards of toys and find their common result
     MergeToys(commands::merge_toys::MergeToysArgs),
     /// Fit toys drawn at a known point: bias, pulls and coverage of parameters
     Toys(commands::toys::ToysArgs),
@@ -59,7 +59,7 @@ enum Command {
     UpperLimit(commands::upper_limit::UpperLimitArgs),
     /// Find the significance of a discovery
     Significance(commands::significance::SignificanceArgs),
-    /// Judge the fit against the saturated model
+    /// Test the goodness of fit against the saturated model
     Gof(commands::gof::GofArgs),
     /// Predict the events of every channel and sample, with uncertainties, and the data beside them
     Yields(commands::yields::YieldsArgs),
@@ -79,9 +79,9 @@ enum Command {
     Sort(commands::sort::SortArgs),
     /// Print the digest of a workspace
     Digest(commands::digest::DigestArgs),
-    /// List what this machine and this build can run on, and why not
+    /// List the devices that fits can run on, and why others cannot be used
     Devices(commands::devices::DevicesArgs),
-    /// Print the licences of what this program carries
+    /// Print the licences of this program and of its font
     Licences(commands::licences::LicencesArgs),
 }
 
@@ -89,7 +89,8 @@ fn main() -> ExitCode {
     guard::run(program)
 }
 
-/// The command line. `-1` behind a flag is a value of it, so that messages tell what it may be.
+/// Parses the command line. `-1` after a flag is read as the value of that flag, so that the message for a
+/// wrong value says which values are possible.
 fn parsed() -> Cli {
     let values = |arg: Arg| {
         let one = arg.get_action().takes_values() && !arg.is_positional();
@@ -101,7 +102,8 @@ fn parsed() -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
-/// The error with the way to name a workspace, where a file stands without its flag.
+/// Adds a tip to the error if an unknown argument is an existing file: the workspace needs the flag
+/// `--input`.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let stray = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(text)) => !text.starts_with('-') && Path::new(text).is_file(),
@@ -114,7 +116,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What the command line asks for.
+/// Runs the command of the command line, prints its error if it has one, and returns the exit code.
 fn program() -> ExitCode {
     #[cfg(debug_assertions)]
     assert!(std::env::var_os("NEXTSTAT_TEST_PANIC").is_none(), "a panic that a test asked for");

@@ -1,5 +1,5 @@
-//! Everything that is printed or written passes through this file. Text from files is escaped here, so that names cannot control
-//! a terminal.
+//! Writes results, messages and files. Text that comes from files is escaped here before it is printed, so
+//! that names cannot control a terminal.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -16,7 +16,7 @@ use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
 use crate::table;
 
-/// Where the result of a command goes. Opened before the work, so that a wrong path costs no
+/// Destination of the result of a command. It is opened before the work, so that a wrong path costs no
 /// computing time.
 pub(crate) struct Output {
     target: Target,
@@ -31,18 +31,18 @@ enum Target {
 
 /// A file that is written completely or not at all.
 pub(crate) enum PendingFile {
-    /// A regular file. It is written to a temporary file in the same folder and moved at the end, with the mode of the file that it
-    /// replaces.
+    /// A regular file: the temporary file in the same folder that is written, the final path that it is moved
+    /// to, and the mode of the file that it replaces.
     Whole(NamedTempFile, PathBuf, Option<Permissions>),
-    /// A pipe or device, which cannot be replaced.
+    /// A pipe or device, which is written directly, with its path.
     Stream(File, PathBuf),
 }
 
 impl Output {
-    /// Opens what the flags name.
+    /// Opens the file that the flags name, or standard output.
     ///
     /// # Errors
-    /// If the file cannot be created, or there is no standard output.
+    /// If the file cannot be created, or standard output is closed.
     pub(crate) fn open(args: &OutputArgs) -> Result<Self, CliError> {
         let target = match &args.output {
             None => Target::Stdout,
@@ -61,7 +61,7 @@ impl Output {
         Ok(Self { target, format, quiet: args.quiet })
     }
 
-    /// Writes a report and the warnings.
+    /// Writes a report to the destination and the warnings to standard error.
     ///
     /// # Errors
     /// As [`Output::write_parts`].
@@ -69,10 +69,11 @@ impl Output {
         self.write_parts(report, warnings, &report.parts)
     }
 
-    /// Writes a result, as JSON or as the parts that people read, and the warnings.
+    /// Writes a result to the destination, as JSON (`result`) or as text (`parts`), and the warnings to
+    /// standard error.
     ///
     /// # Errors
-    /// If it cannot be written. A reader that has gone away is no error.
+    /// If the bytes cannot be written. A pipe whose reader has closed it is no error.
     pub(crate) fn write_parts(
         self,
         result: &impl Serialize,
@@ -91,11 +92,11 @@ impl Output {
         self.deliver(&bytes)
     }
 
-    /// Writes bytes unchanged. If the file cannot be written after all, the result goes to standard output, so that it is not
-    /// lost.
+    /// Writes bytes unchanged. If the file cannot be written although it could be opened, the bytes are
+    /// written to standard output, so that the result is not lost.
     ///
     /// # Errors
-    /// As [`Output::write`].
+    /// If the bytes cannot be written to the file, even if they were written to standard output instead.
     pub(crate) fn deliver(self, bytes: &[u8]) -> Result<(), CliError> {
         match self.target {
             Target::File(file) => file.finish(bytes).map_err(|error| match error {
@@ -109,13 +110,13 @@ impl Output {
     }
 }
 
-/// Standard output, in messages.
+/// Name of standard output in messages.
 const STDOUT: &str = "standard output";
 
 /// Writes bytes to standard output.
 ///
 /// # Errors
-/// If it cannot be written. A reader that has gone away is no error.
+/// If the bytes cannot be written. A pipe whose reader has closed it is no error.
 fn print(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -127,10 +128,11 @@ fn print(bytes: &[u8]) -> Result<(), CliError> {
 }
 
 impl PendingFile {
-    /// Makes sure that `path` can be written.
+    /// Prepares writing to `path`: opens a pipe or device, or creates the temporary file beside a regular
+    /// file.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the path cannot be written.
     pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
         let failed = |source| CliError::Write { path: path.to_owned(), source };
         match fs::metadata(path) {
@@ -140,10 +142,10 @@ impl PendingFile {
                 Ok(Self::Stream(file, path.to_owned()))
             }
             found => {
-                // Through a link, so that the link stays and its target is replaced.
+                // If the path is a link, the link stays and its target is replaced.
                 let path = target(path);
                 if found.is_ok() {
-                    // A protected file could be replaced without write permission; it must not be.
+                    // Replacing a file needs no permission to write it, so that permission is checked here.
                     File::options().append(true).open(&path).map_err(failed)?;
                 }
                 let mode = found.ok().map(|found| found.permissions());
@@ -163,7 +165,7 @@ impl PendingFile {
     /// Writes everything and moves the file to its path.
     ///
     /// # Errors
-    /// If the disk is full or the folder no longer exists.
+    /// If the file cannot be written, because the disk is full or the folder no longer exists, for example.
     pub(crate) fn finish(self, bytes: &[u8]) -> Result<(), CliError> {
         match self {
             Self::Whole(mut file, path, mode) => {
@@ -186,7 +188,7 @@ impl PendingFile {
     }
 }
 
-/// The file that a path refers to: links are followed, also if the target does not exist.
+/// Follows the links of a path, and returns the path of the target, which need not exist.
 fn target(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -199,14 +201,14 @@ fn target(path: &Path) -> PathBuf {
     path
 }
 
-/// The most links that are followed one after another, as on Linux.
+/// Largest number of links that are followed one after another, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// Makes sure that no two flags name the same file, however they write it: the second one written would take
-/// the place of the first, or of an input. Standard streams, pipes and devices may be named twice.
+/// Checks that no two flags name the same file, even if they spell its path differently: one output would
+/// overwrite the other, or an input. Standard streams, pipes and devices may be named twice.
 ///
 /// # Errors
-/// If two do; wrong usage.
+/// [`CliError::Usage`] if two flags do.
 pub(crate) fn distinct<'a>(
     flags: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
 ) -> Result<(), CliError> {
@@ -228,7 +230,7 @@ pub(crate) fn distinct<'a>(
     Ok(())
 }
 
-/// The absolute path of a file, without links. The file need not exist.
+/// Returns the absolute path of a file without links. The file need not exist.
 fn place(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -240,19 +242,20 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Why no file could be created in a folder, without the name of the temporary file.
+/// Returns an error of creating a temporary file in `folder` without the name of the temporary file.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {
         let why = format!("the folder {} does not exist", folder.display());
         return io::Error::new(ErrorKind::NotFound, why);
     }
-    // The system's own words: a kind has none for what is rare ("uncategorized error").
+    // The message of the system is kept: the error kind has no text for rare errors ("uncategorized error").
     let words = error.to_string();
     let words = words.split(" at path ").next().unwrap_or_default();
     io::Error::new(error.kind(), words)
 }
 
-/// Prints a message to standard error. Errors are ignored, because they cannot be reported.
+/// Prints a message to standard error, after its kind, such as "warning". If that fails, the error is
+/// ignored.
 pub(crate) fn complain(kind: &str, message: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", plain_lines(message));
 }

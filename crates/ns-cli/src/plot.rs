@@ -1,4 +1,4 @@
-//! Pictures of a result: the file is checked before the work and written after it.
+//! Pictures of a result. Their files are checked before the work and written after it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use ns_viz::{Drawing, Format, PictureError};
 use crate::error::{CliError, Exit};
 use crate::output::{PendingFile, complain, distinct};
 
-/// Where the picture of an analysis goes.
+/// Flag of the picture of an analysis.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct PlotArgs {
@@ -19,12 +19,12 @@ pub(crate) struct PlotArgs {
 }
 
 impl PlotArgs {
-    /// Whether a picture is wanted.
+    /// Returns whether a picture is asked for.
     pub(crate) fn wanted(&self) -> bool {
         self.plot.is_some()
     }
 
-    /// Opens the file.
+    /// Opens the file of the picture. `result` is the file of `--output`.
     ///
     /// # Errors
     /// As [`Plots::open`].
@@ -33,9 +33,9 @@ impl PlotArgs {
     }
 }
 
-/// Files that pictures will be written to.
+/// The open files of all pictures that are asked for.
 pub(crate) struct Plots {
-    /// With the flag that asked for them.
+    /// Each file with the flag that names it.
     files: Vec<(&'static str, Target)>,
 }
 
@@ -46,11 +46,10 @@ struct Target {
 }
 
 impl Plots {
-    /// Makes sure that every file that a flag names has a known extension and can be written, and that
-    /// no two outputs (`result` is that of `--output`) are the same file.
+    /// Opens the file that each flag names. `result` is the file of `--output`.
     ///
     /// # Errors
-    /// If not; all of these are wrong usage.
+    /// If two flags name the same file, an extension is no picture format, or a file cannot be created.
     pub(crate) fn open<'a>(
         result: Option<&'a Path>,
         flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
@@ -67,12 +66,12 @@ impl Plots {
         Ok(Self { files })
     }
 
-    /// Whether a flag was given.
+    /// Returns whether the flag of a picture was given.
     pub(crate) fn wanted(&self, flag: &str) -> bool {
         self.files.iter().any(|(known, _)| *known == flag)
     }
 
-    /// Warnings about names that the pictures cannot show.
+    /// Returns a warning if no font has some characters of the model's names, which PNG and PDF then replace.
     pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
         if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
             return None;
@@ -83,11 +82,13 @@ impl Plots {
         ns_viz::font_warning(parameters.chain(channels).chain(samples.map(|sample| sample.name.as_str())))
     }
 
-    /// Draws and writes every picture. `exit` is the exit code of the command without
-    /// pictures. If one picture cannot be drawn, the others still are.
+    /// Draws and writes every picture, and returns the exit code of the command. `exit` is the exit code
+    /// without pictures, and `draw` draws the picture of a flag. If one picture fails, the others are still
+    /// written.
     ///
     /// # Errors
-    /// If a file cannot be written, when nothing else went wrong before.
+    /// If a picture cannot be drawn or written and `exit` is [`Exit::Done`]. Otherwise this error is only
+    /// printed.
     pub(crate) fn finish(
         self,
         exit: Exit,
@@ -114,7 +115,7 @@ impl Plots {
         match failed {
             None => Ok(exit),
             Some(error) if exit == Exit::Done => Err(error),
-            // An earlier failure is reported instead: it is why the picture is missing.
+            // The analysis itself failed or was interrupted, so its exit code is returned.
             Some(error) => {
                 complain("error", &error.to_string());
                 Ok(exit)

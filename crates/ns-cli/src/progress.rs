@@ -1,5 +1,5 @@
-//! The progress bar of long work: fits done, rate and time left, on standard error and only on a
-//! terminal.
+//! The progress bar of long work. It shows the number of finished fits, their rate and the time left on
+//! standard error, if that is a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -14,14 +14,15 @@ use ns_core::Observer;
 pub(crate) struct Bar {
     bar: ProgressBar,
     visible: bool,
-    /// Done at the first report of a total, when the bar appears.
+    /// Makes the bar appear once, at the first report of a total that is not zero.
     shown: Once,
-    /// The most fits reported so far: threads report in any order.
+    /// Largest number of finished fits reported so far. Threads may report smaller numbers later.
     done: AtomicU64,
 }
 
 impl Bar {
-    /// A bar for work of some name; silent with `--quiet` and where standard error is no terminal.
+    /// Creates a bar with the text `what` before it. It stays hidden if `quiet` is set or standard error is
+    /// no terminal.
     pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
         let visible = !quiet && std::io::stderr().is_terminal();
         let bar = ProgressBar::hidden();
@@ -40,7 +41,7 @@ impl Bar {
         Self { bar, visible, shown: Once::new(), done: AtomicU64::new(0) }
     }
 
-    /// Removes the bar, before anything else is written.
+    /// Removes the bar from the terminal. Call this before anything else is printed.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -53,7 +54,7 @@ impl Observer for Bar {
         }
         self.bar.set_length(total as u64);
         let done = done as u64;
-        // Added, not set: the sum of what is new is the maximum, in whatever order threads get here.
+        // The increments of all threads add up to the largest report, in whatever order the threads get here.
         let before = self.done.fetch_max(done, Ordering::Relaxed);
         if done > before {
             self.bar.inc(done - before);

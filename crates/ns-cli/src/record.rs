@@ -1,14 +1,14 @@
-//! The JSON text of every command.
+//! Writes results as JSON.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// JSON text with one line for each key of the outermost object: readable, and no longer than it must be.
+/// Returns the JSON text of a value, with one line for each key of the outermost object.
 ///
 /// # Errors
-/// If a map key is not a text.
+/// If a key of a map is not a string.
 pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1 << 16);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Outline::default()))?;
@@ -16,7 +16,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Breaks lines at depth one only.
+/// JSON layout that breaks lines only between the items of the outermost container.
 #[derive(Default)]
 struct Outline {
     depth: usize,

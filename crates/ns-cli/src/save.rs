@@ -1,4 +1,4 @@
-//! Saves toys while they are run: the flags, and writing a run to its file.
+//! Flags that select and save toys, and the run that writes them to a file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,59 +13,61 @@ use ns_inference::toys::{PreparedToys, RowSink, Shard};
 use crate::error::CliError;
 use crate::output::distinct;
 
-/// Which toys are run and where they are kept.
+/// Flags that select the toys to run and the file to save them in.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Toys")]
 pub(crate) struct SaveArgs {
-    /// Run only part K of N of the toys; `merge-toys` puts saved parts together
+    /// Run only part K of N of the toys; `merge-toys` merges saved parts
     #[arg(long, value_name = "K/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
     shard: Shard,
-    /// Keep every toy in a Parquet file; until it is finished, in pieces in the folder FILE.parts
+    /// Save every toy in a Parquet file; until the run is finished, the toys are in pieces in the folder
+    /// FILE.parts
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Continue a run that was saved and killed or interrupted, with what is missing; begins it if there
-    /// is nothing yet
+    /// Continue a saved run that was killed or interrupted, with the missing toys; if nothing is saved yet,
+    /// begin the run
     #[arg(long, requires = "save")]
     resume: bool,
-    /// Write a piece after so many seconds
+    /// Time in seconds after which a piece is written
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, requires = "save", value_parser = seconds)]
     save_every: f64,
-    /// Toys handed to the device at a time; no number depends on it. A killed run loses one such batch
-    /// [default: what takes a few seconds]
+    /// Number of toys that the device gets at a time, which changes no result; a killed run loses one such
+    /// batch [default: as many as take a few seconds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     batch: Option<u64>,
 }
 
-/// Reads a time.
+/// Parses a time in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.0..=86_400.0).contains(value));
     value.ok_or_else(|| format!("'{text}' is no number of seconds between 0 and 86400"))
 }
 
 impl SaveArgs {
-    /// Which part of the toys is run.
+    /// Returns the part of the toys that is run.
     pub(crate) fn shard(&self) -> Shard {
         self.shard
     }
 
-    /// Toys handed to the device at a time.
+    /// Returns the number of toys that the device gets at a time, if `--batch` is given.
     pub(crate) fn batch(&self) -> Option<u64> {
         self.batch
     }
 
-    /// Claims the path of the file, before any work.
+    /// Claims the path of the file of toys, before any work. `result` is the file of `--output`.
     ///
     /// # Errors
-    /// If it cannot be written, if another run uses it, or if the result goes to the same path.
+    /// If the file cannot be written, another run uses it, or `result` is the same file.
     pub(crate) fn claim(&self, result: Option<&Path>) -> Result<Option<ToyDestination>, CliError> {
         distinct([("--output", result), ("--save", self.save.as_deref())])?;
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the missing toys and hands over all rows, including those of an earlier run.
+    /// Runs the missing toys, saves them, and gives all rows to `sink`, including those of an earlier run.
     ///
     /// # Errors
-    /// If the device fails or the file cannot be written.
+    /// If the device fails, the file cannot be written, or the run was interrupted before any toy was
+    /// finished.
     pub(crate) fn run<'a, R: StoredRow>(
         &self,
         place: Option<ToyDestination>,
@@ -85,7 +87,8 @@ impl SaveArgs {
             recording.set_every(Duration::from_secs_f64(self.save_every));
             earlier = recording.n_there();
             if earlier > 0 {
-                // The first part's generating point, to the last bit.
+                // The generating point of the earlier run is used, so that all toys come from exactly the
+                // same point.
                 let header = recording.header().clone();
                 test = PreparedToys::from_header(model, session, header, control)?.batch(self.batch);
             }
@@ -114,21 +117,21 @@ impl SaveArgs {
     }
 }
 
-/// How a run ended.
+/// Summary of a finished or interrupted run of toys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     shard: Shard,
     saved: bool,
-    /// Rows of an earlier run.
+    /// Number of rows that an earlier run had saved.
     earlier: u64,
     rows: u64,
     pub(crate) interrupted: bool,
-    /// Toys of this run.
+    /// Toys per second of this run; none if it ran no toy.
     pub(crate) toys_per_s: Option<f64>,
 }
 
 impl Done {
-    /// Warnings about the run.
+    /// Returns warnings that the result covers only part of the toys, because of an interrupt or a shard.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut list = Vec::new();
         if self.interrupted {
@@ -142,7 +145,7 @@ impl Done {
         list
     }
 
-    /// Where the toys come from, as text; nothing if all of them were run now.
+    /// Returns a line that says how many toys come from an earlier run; none if there are no such toys.
     pub(crate) fn about(&self) -> Option<Part> {
         let text = || format!("{} of {} toys from an earlier run", self.earlier, self.rows);
         (self.earlier > 0).then(|| Part::Text(text()))

@@ -1,4 +1,4 @@
-//! Start points from a file.
+//! Reads starting points from files.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::error::CliError;
 use crate::load;
 
-/// The three forms of a start file.
+/// The three forms of a file with a starting point.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum StartFile {
@@ -21,11 +21,12 @@ enum StartFile {
         #[serde(default)]
         covariance: Option<Vec<Vec<Option<f64>>>>,
     },
-    /// All values in the model's order, or some by name; the others start where the model says.
+    /// All values in the model's order, or some values by name. The other parameters have their initial
+    /// values.
     Point(Point),
 }
 
-/// Reads a start point for `model`.
+/// Reads a starting point for `model`.
 ///
 /// # Errors
 /// If the file cannot be read or has another form, or names a parameter that the model lacks.
@@ -33,7 +34,8 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
     read_with_covariance(path, model).map(|(point, _)| point)
 }
 
-/// The same with the covariance that the result of a fit has.
+/// Reads a starting point for `model` and, if the file is the result of a fit with a covariance, the
+/// covariance.
 ///
 /// # Errors
 /// As [`read`], and if the covariance has another size than the parameters.
@@ -43,7 +45,7 @@ pub(crate) fn read_with_covariance(
 ) -> Result<(Vec<f64>, Option<Covariance>), CliError> {
     let usage = |why: String| CliError::Usage(format!("start values {}: {why}", path.display()));
     if is_assignment(path) && !path.exists() {
-        // Written as for `--fix`.
+        // The user wrote NAME=V, as for `--fix`.
         let tip = "there is no such file; give a JSON file, such as one with {\"mu\": 1.0}";
         return Err(usage(tip.to_owned()));
     }
@@ -66,13 +68,13 @@ pub(crate) fn read_with_covariance(
     }
 }
 
-/// Whether a path looks like `NAME=V`.
+/// Returns whether a path looks like `NAME=V`.
 fn is_assignment(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.rsplit_once('=').is_some_and(|(_, value)| value.trim().parse::<f64>().is_ok())
 }
 
-/// A point from some of its values; the others are the model's initial ones.
+/// Returns the point with the given values by name and the model's initial values for all other parameters.
 ///
 /// # Errors
 /// For a name that the model lacks, or one with two values.
@@ -86,7 +88,8 @@ pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f6
     Point::ByName(named).values(model).map_err(|error| CliError::from(error).to_string())
 }
 
-/// A matrix whose rows and columns have names, in the model's order; null is NaN, and what is not named 0.
+/// Reorders a covariance matrix from the order of `names` to that of the model's parameters. Null becomes
+/// NaN; the elements of parameters that are not in `names` are 0.
 fn covariance(names: &[String], rows: &[Vec<Option<f64>>], model: &Model) -> Result<Covariance, String> {
     if rows.len() != names.len() || rows.iter().any(|row| row.len() != names.len()) {
         return Err(format!("covariance is no matrix of {0} x {0} numbers", names.len()));

@@ -1,4 +1,4 @@
-//! Aligned tables within the width of the terminal.
+//! Lays out tables within the width of the terminal.
 
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
@@ -7,16 +7,17 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Width of a table if standard output is no terminal.
+/// Width, in characters, within which tables are split into blocks if standard output is no terminal.
 const WIDTH: usize = 100;
 
-/// The least width of a table. Terminals that do not know their width report 0.
+/// Smallest width of a terminal, in characters, that is respected. Terminals that do not know their width
+/// report 0.
 const NARROWEST: u16 = 20;
 
-/// The least width of the first column, however narrow the terminal.
+/// Smallest width of the first column, in characters, however narrow the terminal.
 const LEAST_NAME: usize = 12;
 
-/// What people read of a result.
+/// Returns the text of a result.
 pub(crate) fn render(parts: &[Part]) -> String {
     let rendered = parts.iter().map(|part| match part {
         Part::Text(lines) => lines.clone(),
@@ -29,7 +30,8 @@ pub(crate) fn render(parts: &[Part]) -> String {
     rendered.collect::<Vec<_>>().join("\n")
 }
 
-/// A table as text; one that splits, in as many blocks of columns as the width asks for.
+/// Returns a table as text. A table that may be split becomes as many blocks of columns, below each other, as
+/// the width requires; each block repeats the first column.
 pub(crate) fn text(table: &report::Table) -> String {
     if !table.splits || table.columns.len() < 2 {
         return arranged(laid_out(table));
@@ -39,7 +41,7 @@ pub(crate) fn text(table: &report::Table) -> String {
         let title = table.columns.get(column).map(|column| &column.title);
         cells.chain(title).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    // Three blanks between columns.
+    // Three spaces separate two columns.
     let cell = (1..table.columns.len()).map(widest).max().unwrap_or(0) + 3;
     let per_block = (width().saturating_sub(widest(0) + 2) / cell).max(1);
     let block = |start: usize| {
@@ -54,12 +56,13 @@ pub(crate) fn text(table: &report::Table) -> String {
     (1..table.columns.len()).step_by(per_block).map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// A table with cells that a terminal only shows: what is in them comes from files. Numbers are never broken.
+/// Creates the table with its style and alignment. Cells are escaped, because their text may come from files,
+/// and columns of numbers are never broken.
 fn laid_out(from: &report::Table) -> Table {
     let safe = |cell: &String| Cell::new(plain(cell));
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    // Rules around the header and at the end only: models have hundreds of rows.
+    // There are no lines between rows, because models have hundreds of rows.
     for part in [
         TableComponent::HorizontalLines,
         TableComponent::MiddleIntersections,
@@ -81,25 +84,26 @@ fn laid_out(from: &report::Table) -> Table {
     table
 }
 
-/// The width that a table has to keep to, if standard output is a terminal.
+/// Returns the width of the terminal in characters, if standard output is a terminal with a known width.
 fn limit(table: &Table) -> Option<u16> {
     table.width().filter(|width| *width >= NARROWEST)
 }
 
-/// Characters that a line may have.
+/// Returns the number of characters that a line may have.
 fn width() -> usize {
     limit(&Table::new()).map_or(WIDTH, usize::from)
 }
 
-/// Whether a table needs no broken cell; where there is no terminal, none does.
+/// Returns whether the table fits into the terminal without line breaks in its cells; always true without a
+/// terminal.
 fn fits(table: &Table) -> bool {
     let columns = table.column_max_content_widths();
     let needed: usize = columns.iter().map(|width| usize::from(*width) + 3).sum();
     limit(table).is_none_or(|width| needed <= usize::from(width))
 }
 
-/// Its text without blanks at the ends of lines. Where the terminal is narrow, numbers are never broken, text
-/// is broken between words, and names in the first column only if nothing else helps.
+/// Returns the text of the table without spaces at the ends of lines. In a narrow terminal numbers are never
+/// broken, text is broken between words, and names in the first column are broken only if nothing else helps.
 fn arranged(mut table: Table) -> String {
     if let Some(width) = limit(&table) {
         arrange(&mut table, usize::from(width));
@@ -109,11 +113,11 @@ fn arranged(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Makes every column but the first as wide as its longest word, and the first as wide as it needs, if that
-/// fits.
+/// Makes every column of text but the first at least as wide as its longest word, and the first as wide as
+/// its longest name if that fits into `width`.
 fn arrange(table: &mut Table, width: usize) {
     let contents = table.column_max_content_widths();
-    // Two blanks around every cell and one between.
+    // A cell has two spaces around it, and one space separates two cells.
     let mut needed = 3 * contents.len();
     for (i, content) in contents.iter().enumerate() {
         let words =
@@ -133,14 +137,15 @@ fn arrange(table: &mut Table, width: usize) {
         if needed <= width {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if needed - names + room > width {
-            // The terminal breaks lines that are too long; names with one letter per line would be unreadable.
+            // The table is wider than the terminal, which then breaks the lines: still better than one letter
+            // per line.
             let least = u16::try_from(room).unwrap_or(u16::MAX).saturating_add(column.padding_width());
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(least)));
         }
     }
 }
 
-/// Characters of the longest word.
+/// Returns the number of characters of the longest word.
 fn longest_word(text: &str) -> usize {
     text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Axes: from values to positions on the page, and ticks at round numbers.
+//! Axes: the conversion of values to positions on the page, and ticks at round numbers.
 
 use crate::number::{fixed, power_of_ten};
 
@@ -8,7 +8,7 @@ enum Scale {
     Log,
 }
 
-/// A range of values and where its ends are on the page.
+/// A range of values (`lo` to `hi`) and the positions of its ends on the page (`start` to `end`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
     pub(crate) lo: f64,
@@ -18,19 +18,20 @@ pub(crate) struct Axis {
     end: f64,
 }
 
-/// Where an axis has its marks.
+/// The ticks of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ticks {
-    /// Long ticks with their labels.
+    /// Values of the long ticks, with their labels.
     pub(crate) major: Vec<(f64, String)>,
-    /// Short ticks.
+    /// Values of the short ticks.
     pub(crate) minor: Vec<f64>,
-    /// The power of ten that the labels leave out.
+    /// Exponent of the power of ten that the labels leave out, if they do.
     pub(crate) exponent: Option<i32>,
 }
 
 impl Axis {
-    /// Equal steps. A range without width, as when all values are equal, is widened around its middle.
+    /// Creates a linear axis. A range of zero width, as when all values are equal, is widened around its
+    /// middle.
     pub(crate) fn linear(lo: f64, hi: f64) -> Self {
         let (lo, hi) = if lo <= hi { (lo, hi) } else { (0.0, 1.0) };
         let size = lo.abs().max(hi.abs());
@@ -43,41 +44,41 @@ impl Axis {
         Self { lo, hi, scale: Scale::Linear, start: 0.0, end: 1.0 }
     }
 
-    /// Equal factors; both ends have to be positive, otherwise the axis spans one decade below one.
+    /// Creates a logarithmic axis. Both ends must be positive; otherwise the axis goes from 0.1 to 1.
     pub(crate) fn log(lo: f64, hi: f64) -> Self {
         let (lo, hi) = if lo > 0.0 && hi >= lo { (lo, hi) } else { (0.1, 1.0) };
         let (lo, hi) = if hi / lo > 1.01 { (lo, hi) } else { (lo / 3.0, hi * 3.0) };
         Self { lo, hi, scale: Scale::Log, start: 0.0, end: 1.0 }
     }
 
-    /// The axis with its lower end at `start` and its upper end at `end` of the page.
+    /// Returns the axis with its lower end at the position `start` and its upper end at the position `end`.
     pub(crate) fn between(self, start: f64, end: f64) -> Self {
         Self { start, end, ..self }
     }
 
-    /// Position of a value; beyond the ends for values out of range.
+    /// Returns the position of a value. It lies beyond the ends of the axis if the value is out of range.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.lo) / (self.hi - self.lo),
             Scale::Log if value > 0.0 => (value / self.lo).ln() / (self.hi / self.lo).ln(),
             Scale::Log => -10.0,
         };
-        // Limits values far outside, so that coordinates stay in the range of every format.
+        // Positions far outside are limited, so that every file format can store the coordinates.
         self.start + share.clamp(-100.0, 100.0) * (self.end - self.start)
     }
 
-    /// Position of a value, or of the end that it lies beyond.
+    /// Returns the position of a value, or that of the nearer end of the axis if the value is out of range.
     pub(crate) fn clamped(&self, value: f64) -> f64 {
         self.at(value.clamp(self.lo, self.hi))
     }
 
-    /// Whether the value lies on the axis (with the rounding of its ends).
+    /// Returns whether the value lies on the axis, with a tolerance for rounding at its ends.
     pub(crate) fn holds(&self, value: f64) -> bool {
         let slack = (1e-9 * (self.hi - self.lo)).max(4.0 * f64::EPSILON * self.lo.abs().max(self.hi.abs()));
         value >= self.lo - slack && value <= self.hi + slack
     }
 
-    /// Ticks at round values, with at most about `most` labels.
+    /// Returns ticks at round values, with at most about `most` labels.
     pub(crate) fn ticks(&self, most: usize) -> Ticks {
         match self.scale {
             Scale::Linear => self.linear_ticks(most),
@@ -98,7 +99,7 @@ impl Axis {
         let exponent = (!(-3..=5).contains(&size)).then_some(size);
         let decimals = (exponent.unwrap_or(0) - power).max(0) as usize;
         let label = |value: f64| {
-            // 10^300 cannot be divided by 10^-20 in one go without care; the range is 1e100.
+            // Values are at most 1e100 in size, so neither the power of ten nor the quotient overflows.
             fixed(value / 10f64.powi(exponent.unwrap_or(0)), decimals)
         };
         let step = mantissa * 10f64.powi(power);

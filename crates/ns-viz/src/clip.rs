@@ -1,9 +1,9 @@
-//! Cuts lines at the edges of a panel.
+//! Clips lines at the edges of a panel.
 
 use crate::drawing::Area;
 
-/// The parts of a line through `points` that lie inside `area` (Liang and Barsky 1984), each a line of
-/// its own.
+/// Returns the parts of a line through `points` that lie inside `area`, each as a separate line (Liang and
+/// Barsky 1984).
 pub(crate) fn polyline(points: &[(f64, f64)], area: &Area) -> Vec<Vec<(f64, f64)>> {
     let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
     for pair in points.windows(2) {

@@ -1,4 +1,4 @@
-//! Colours that readers with colour-blindness can tell apart, and colour scales.
+//! Colours that readers with colour blindness can distinguish, and colour scales.
 //!
 //! The palette is that of Okabe and Ito, *Color Universal Design* (2008).
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// An opaque colour, one byte per channel (sRGB).
 ///
-/// Opaque, because transparency looks different in every viewer; where two things overlap, the mixed
-/// colour is computed here.
+/// All colours are opaque, because transparency looks different in every viewer. [`Colour::mix`] computes the
+/// colour of overlapping shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Colour(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
@@ -18,11 +18,11 @@ pub(crate) const LIGHT_GREY: Colour = Colour(214, 214, 214);
 pub(crate) const BLUE: Colour = Colour(0, 114, 178);
 pub(crate) const ORANGE: Colour = Colour(230, 159, 0);
 pub(crate) const VERMILION: Colour = Colour(213, 94, 0);
-/// The bands of one and two standard deviations, as in every limit plot of the field.
+/// Colour of the band of one standard deviation, the usual green of limit plots.
 pub(crate) const BAND_ONE: Colour = Colour(0, 200, 80);
 pub(crate) const BAND_TWO: Colour = Colour(255, 221, 51);
 
-/// Fill colours of a stack's samples, in order of use; red is kept for the signal.
+/// Fill colours of the background samples of a stack, in order of use. Red is reserved for signals.
 const SAMPLES: [Colour; 10] = [
     Colour(86, 180, 233),
     Colour(230, 159, 0),
@@ -37,12 +37,13 @@ const SAMPLES: [Colour; 10] = [
 ];
 const SIGNALS: [Colour; 3] = [Colour(213, 54, 40), Colour(140, 20, 80), Colour(250, 130, 110)];
 
-/// The colour of the background sample at `index`; after ten, lighter shades of the same.
+/// Returns the colour of the background sample at `index`. After ten samples the colours repeat in other
+/// shades.
 pub(crate) fn sample(index: usize) -> Colour {
     shade(&SAMPLES, index)
 }
 
-/// The colour of the signal sample at `index`.
+/// Returns the colour of the signal sample at `index`.
 pub(crate) fn signal(index: usize) -> Colour {
     shade(&SIGNALS, index)
 }
@@ -54,7 +55,7 @@ fn shade(palette: &[Colour], index: usize) -> Colour {
 }
 
 impl Colour {
-    /// This colour with the share `amount` (0 to 1) of `other` in it.
+    /// Returns a mixture of this colour with the fraction `amount` (0 to 1) of `other`.
     pub(crate) fn mix(self, other: Colour, amount: f64) -> Colour {
         let channel = |own: u8, theirs: u8| {
             let mixed = f64::from(own) + (f64::from(theirs) - f64::from(own)) * amount.clamp(0.0, 1.0);
@@ -63,19 +64,19 @@ impl Colour {
         Colour(channel(self.0, other.0), channel(self.1, other.1), channel(self.2, other.2))
     }
 
-    /// Black or white, whichever is easier to read on this colour.
+    /// Returns black or white, whichever is easier to read on this colour.
     pub(crate) fn readable_ink(self) -> Colour {
         let luminance = 0.2126 * f64::from(self.0) + 0.7152 * f64::from(self.1) + 0.0722 * f64::from(self.2);
         if luminance > 125.0 { BLACK } else { WHITE }
     }
 
-    /// As in `#0072b2`.
+    /// Returns the colour in hexadecimal form, such as `#0072b2`.
     pub(crate) fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 }
 
-/// Blue through white to red, for values from -1 to 1.
+/// Returns a colour from blue (-1) through white (0) to red (1).
 pub(crate) fn diverging(value: f64) -> Colour {
     along(
         &[
@@ -91,7 +92,7 @@ pub(crate) fn diverging(value: f64) -> Colour {
     )
 }
 
-/// Blue (0) to white (1), light enough for black lines on top.
+/// Returns a colour from blue (0) to nearly white (1), light enough for black lines on top.
 pub(crate) fn sequential(value: f64) -> Colour {
     along(
         &[Colour(120, 178, 220), Colour(173, 208, 234), Colour(214, 230, 244), Colour(250, 252, 254)],

@@ -1,25 +1,27 @@
-//! Bins on a page: all of them, or of those narrower than a pixel the lowest and the highest.
+//! Selects the bins that are drawn. Bins narrower than a pixel are grouped, and only the lowest and the
+//! highest bin of each group are drawn.
 
 use crate::axis::Axis;
 
-/// A bin narrower than this is drawn with its neighbours.
+/// Width in pixels below which bins are grouped with their neighbours.
 const NARROW: f64 = 1.0;
 
-/// A bin and where it is drawn.
+/// A bin that is drawn, and the positions of its edges on the page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) bin: usize,
-    /// The other extreme of the same pixel, for the first of the two.
+    /// For the first of the two bins of a group, the second one; none for all other bins.
     pub(crate) other: Option<usize>,
 }
 
-/// The bins between `edges` that are drawn on the axis `x`, from left to right without a gap.
+/// Returns the bins that are drawn on the axis `x`, from left to right and without gaps. `edges` are the
+/// edges of all bins.
 ///
-/// Bins are gathered until they are a pixel wide. Of several only those with the lowest and the highest
-/// `height` remain, each with half of the room, in their order; bins without a height count only where
-/// no other is.
+/// Neighbouring bins are grouped until the group is a pixel wide. In a group of several bins, those with the
+/// lowest and the highest `height` are drawn in their order, each with half of the width. Bins without a
+/// height are drawn only if no bin of the group has one.
 pub(crate) fn cells(edges: &[f64], x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
     let bins = edges.len().saturating_sub(1);
     let at = |edge: usize| edges.get(edge).map_or(0.0, |value| x.at(*value));

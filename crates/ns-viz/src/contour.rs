@@ -1,4 +1,4 @@
-//! Likelihood scans in two parameters, with contours.
+//! The picture of a likelihood scan in two parameters, with contours.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ const PICTURE: &str = "contour";
 const LINE: Colour = Colour(8, 48, 107);
 const BANDS: usize = 14;
 
-/// A scan of -2 Δ ln L over two parameters, all others profiled.
+/// The picture of a scan of -2 Δ ln L over two parameters, with all other parameters profiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Contour {
@@ -29,21 +29,21 @@ pub struct Contour {
     pub x_parameter: String,
     /// Name of the parameter on the vertical axis.
     pub y_parameter: String,
-    /// Title; none if empty.
+    /// Title of the picture; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
-    /// Scanned values of the first parameter, increasing.
+    /// Scanned values of the horizontal parameter, strictly increasing.
     pub x: Vec<f64>,
-    /// Scanned values of the second parameter, increasing.
+    /// Scanned values of the vertical parameter, strictly increasing.
     pub y: Vec<f64>,
-    /// Twice the difference of the negative log-likelihood to the best fit, `[y][x]`; nothing where the
+    /// Twice the negative log-likelihood minus its value at the best fit, indexed `[y][x]`; none where the
     /// fit failed.
     pub twice_delta_nll: Vec<Vec<Option<f64>>>,
-    /// Best-fit values of both parameters.
+    /// Best-fit values of the horizontal and the vertical parameter.
     pub best_fit: Option<[f64; 2]>,
-    /// Heights of the contours, labelled with the coverage they have for two parameters of interest; by
-    /// default those of 68.27 % and 95 %.
+    /// Values of `twice_delta_nll` at which contours are drawn. Each is labelled with its coverage for two
+    /// parameters of interest; the default levels have 68.27 % and 95 %.
     pub levels: Vec<f64>,
 }
 
@@ -64,11 +64,11 @@ impl Default for Contour {
 }
 
 impl Contour {
-    /// Draws the surface in light colours, the contours as lines, and the best fit.
+    /// Draws the values of the scan in light colours, the contours as lines, and the best fit.
     ///
     /// # Errors
-    /// If no point has a value, there are fewer than two values of a parameter, the shapes differ, or
-    /// the values do not increase.
+    /// If no point has a value, a parameter has fewer than two values or they do not increase, or the shapes
+    /// of the fields differ.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         same_length(PICTURE, "twice_delta_nll", self.twice_delta_nll.len(), "y", self.y.len())?;
         for (index, row) in self.twice_delta_nll.iter().enumerate() {
@@ -161,7 +161,7 @@ impl Contour {
         self.best_fit.filter(|values| values.iter().all(|value| usable(*value).is_some()))
     }
 
-    /// Regions below falling heights, each painted on top of the one before.
+    /// Paints the regions below decreasing heights, each on top of the previous one.
     fn paint_surface(&self, panel: &mut Panel<'_>, grid: &Grid<'_>, top: f64) {
         for band in (1..=BANDS + 1).rev() {
             let height = if band > BANDS { f64::MAX } else { top * band as f64 / BANDS as f64 };

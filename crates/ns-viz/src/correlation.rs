@@ -1,4 +1,4 @@
-//! Correlation matrices.
+//! The picture of a correlation matrix.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,27 @@ use crate::text::{Style, drop, fit};
 
 const PICTURE: &str = "correlation";
 const MARGIN: f64 = 16.0;
-/// Names get no longer than this; longer ones are written smaller, then shortened in the middle.
+/// Largest width of a parameter name in pixels. Longer names get a smaller font, then are shortened in the
+/// middle.
 const LONGEST_NAME: f64 = 420.0;
 const SHADES: f64 = 32.0;
-/// Numbers fit into the cells up to this many parameters.
+/// Largest number of parameters for which the coefficients are written into the cells.
 const MOST_NUMBERED: usize = 16;
 
-/// The correlations of a fit's parameters.
+/// The picture of the correlation matrix of a fit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Correlation {
-    /// Title; none if empty.
+    /// Title of the picture; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
-    /// Names of the parameters.
+    /// Names of the parameters, in the order of the matrix.
     pub parameters: Vec<String>,
-    /// Correlation coefficients, as many rows and columns as parameters; nothing where there is none, as
-    /// for a parameter without uncertainty.
+    /// Correlation coefficients, with a row and a column for each parameter; none where a coefficient does
+    /// not exist, as for a parameter without uncertainty.
     pub matrix: Vec<Vec<Option<f64>>>,
-    /// Keep only parameters with a coefficient of at least this size with another one; all by default.
+    /// Draw only parameters with a coefficient of at least this size with another parameter; all by default.
     pub threshold: Option<f64>,
 }
 
@@ -44,8 +45,8 @@ impl Correlation {
     /// at most sixteen parameters.
     ///
     /// # Errors
-    /// If there is no parameter, the matrix is not square, or the threshold is not between 0 and 1
-    /// or leaves nothing.
+    /// If there is no parameter, the size of the matrix is wrong, the threshold is not between 0 and 1, or no
+    /// coefficient reaches it.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         let empty =
             |field: &str, remedy| PictureError::Empty { picture: PICTURE, field: field.into(), remedy };
@@ -115,7 +116,7 @@ impl Correlation {
         Ok(page)
     }
 
-    /// Positions of the parameters that the threshold keeps.
+    /// Returns the indices of the parameters that the threshold keeps.
     fn kept(&self) -> Vec<usize> {
         let Some(threshold) = self.threshold else { return (0..self.parameters.len()).collect() };
         let large = |row: usize, column: usize| {
@@ -141,8 +142,8 @@ impl Correlation {
         if self.subtitle.is_empty() { counted } else { format!("{} · {counted}", self.subtitle) }
     }
 
-    /// All cells of one shade as one path, neighbours in a row joined: the picture of 250 parameters
-    /// stays small.
+    /// Paints the cells. All cells of one shade are one path in which neighbours in a row are joined, so that
+    /// the file of 250 parameters stays small. Small matrices get numbers too.
     fn paint_cells(&self, page: &mut Drawing, area: &Area, kept: &[usize], cell: f64) {
         let shade = |row, column| {
             self.value(row, column).map(|value| (value.clamp(-1.0, 1.0) * SHADES).round() as i32)

@@ -1,4 +1,4 @@
-//! A finished picture: shapes and texts in the order in which they are painted.
+//! A finished picture: its shapes and texts, in the order in which they are painted.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,26 +8,26 @@ use crate::text::{ASCENT, Anchor, DESCENT, Style};
 
 /// A drawn picture, ready to be written as SVG, PNG or PDF.
 ///
-/// Its lengths are in pixels of the screen (96 to the inch) as CSS and SVG count them.
+/// Lengths are in CSS pixels (96 per inch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Drawing {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// What the picture shows, for readers who cannot see it.
+    /// Description of the picture for readers who cannot see it.
     pub(crate) description: String,
     pub(crate) items: Vec<Item>,
-    /// What a PDF has instead, page after page, where one page would be too large to read; empty if it is not.
+    /// Pages of the PDF file if this page would be too large to read; empty if this page is used.
     pub(crate) pages: Vec<Drawing>,
 }
 
-/// A text of a drawing and the box that it covers.
+/// A text of a drawing and the box that it covers, in CSS pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label {
     /// The text as drawn.
     pub text: String,
     /// Left edge.
     pub left: f64,
-    /// Upper edge (y grows downwards).
+    /// Upper edge. Vertical positions grow downwards.
     pub top: f64,
     /// Right edge.
     pub right: f64,
@@ -55,12 +55,12 @@ pub(crate) enum Segment {
     Close,
 }
 
-/// A stroked line.
+/// Colour, width and dashes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
     pub(crate) width: f64,
-    /// Lengths of dash and gap.
+    /// Lengths of a dash and of the gap after it; none for a solid line.
     pub(crate) dash: Option<(f64, f64)>,
 }
 
@@ -74,12 +74,12 @@ impl Stroke {
     }
 }
 
-/// How a shape is painted.
+/// Fill and outline of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Ink {
     pub(crate) fill: Option<Colour>,
     pub(crate) stroke: Option<Stroke>,
-    /// Edges on whole pixels, for tiles that have to join without a seam.
+    /// Whether the edges are not antialiased, for neighbouring tiles that must join without a visible line.
     pub(crate) crisp: bool,
 }
 
@@ -141,26 +141,27 @@ impl Drawing {
         }
     }
 
-    /// Width in pixels of the screen.
+    /// Returns the width in CSS pixels (96 per inch).
     #[must_use]
     pub fn width(&self) -> f64 {
         self.width
     }
 
-    /// Height in pixels of the screen.
+    /// Returns the height in CSS pixels (96 per inch).
     #[must_use]
     pub fn height(&self) -> f64 {
         self.height
     }
 
-    /// Pages of the picture as PDF; SVG and PNG have one sheet.
+    /// Returns the number of pages of the picture as PDF. SVG and PNG always show one page.
     #[must_use]
     pub fn pages(&self) -> usize {
         self.pages.len().max(1)
     }
 
-    /// What to say of characters that neither the font of the pictures nor one of the system has: PNG and
-    /// PDF show a replacement for them. An SVG is drawn with the fonts of its viewer.
+    /// Returns a warning if neither the font of the pictures nor a font of the system has some of the
+    /// characters: PNG and PDF show a replacement character for them. An SVG is drawn with the fonts of its
+    /// viewer.
     #[must_use]
     pub fn font_warning(&self) -> Option<String> {
         let texts = self.items.iter().filter_map(|item| match item {
@@ -170,7 +171,7 @@ impl Drawing {
         font::font_warning(texts)
     }
 
-    /// All texts with the boxes that they cover, in the order in which they are drawn.
+    /// Returns all texts with the boxes that they cover, in the order in which they are drawn.
     #[must_use]
     pub fn labels(&self) -> Vec<Label> {
         let label = |item: &Item| match item {
@@ -196,7 +197,8 @@ impl Drawing {
         self.items.iter().filter_map(label).collect()
     }
 
-    /// Paints a path. A path with a coordinate that is not finite is left out: no format can hold it.
+    /// Adds a path. A path with a coordinate that is not finite is left out, because no file format can store
+    /// it.
     pub(crate) fn path(&mut self, path: Vec<Segment>, ink: Ink) {
         if !path.is_empty() && path.iter().flat_map(Segment::numbers).all(f64::is_finite) {
             self.items.push(Item::Shape(Shape { path, ink }));
@@ -234,7 +236,7 @@ impl Drawing {
         self.path(circle(x, y, radius).into(), ink);
     }
 
-    /// A cross of two diagonal lines.
+    /// Adds a cross of two diagonal lines.
     pub(crate) fn cross(&mut self, x: f64, y: f64, radius: f64, stroke: Stroke) {
         let r = radius;
         let path = vec![
@@ -247,7 +249,7 @@ impl Drawing {
     }
 }
 
-/// A circle of four cubic curves, whose control points keep it within 0.03 % of one.
+/// Returns a circle as four cubic curves, whose distance from the centre is the radius within 0.03 %.
 pub(crate) fn circle(x: f64, y: f64, r: f64) -> [Segment; 6] {
     let k = 0.552_284_749_8 * r;
     [

@@ -1,4 +1,4 @@
-//! What can be wrong with a picture's input or with writing it.
+//! Errors of the input of a picture, and of writing it.
 
 use std::path::PathBuf;
 
@@ -11,35 +11,35 @@ pub enum PictureError {
     /// There is nothing to draw.
     #[error("{picture}: `{field}` has no usable value; give {remedy}")]
     Empty {
-        /// Which picture.
+        /// Kind of the picture.
         picture: &'static str,
         /// The field without usable values.
         field: String,
-        /// What to give instead.
+        /// What the field must contain.
         remedy: &'static str,
     },
     /// Two fields that belong together have different lengths.
     #[error("{picture}: `{field}` has {found} entries, but `{reference}` asks for {expected}")]
     Length {
-        /// Which picture.
+        /// Kind of the picture.
         picture: &'static str,
         /// The field with the wrong length.
         field: String,
-        /// Its length.
+        /// Length of the field.
         found: usize,
-        /// The field that says how long it has to be.
+        /// The field that determines the right length.
         reference: String,
-        /// How long it has to be.
+        /// The right length.
         expected: usize,
     },
-    /// Values that have to increase do not.
+    /// Values that must increase strictly do not.
     #[error(
         "{picture}: `{field}` has to increase strictly, but entry {index} is not above the one before it"
     )]
     NotIncreasing {
-        /// Which picture.
+        /// Kind of the picture.
         picture: &'static str,
-        /// The field.
+        /// The field with the error.
         field: String,
         /// Position of the first entry that does not increase.
         index: usize,
@@ -47,24 +47,24 @@ pub enum PictureError {
     /// A number outside its range.
     #[error("{picture}: `{field}` is {value}, but it has to be {range}")]
     OutOfRange {
-        /// Which picture.
+        /// Kind of the picture.
         picture: &'static str,
-        /// The field.
+        /// The field with the error.
         field: String,
         /// The value given.
         value: f64,
-        /// The values that are possible.
+        /// Range of the allowed values, as text.
         range: &'static str,
     },
-    /// The file name's extension names no picture format.
+    /// The extension of the file name is not that of a picture format.
     #[error("cannot tell the picture format of '{}': {}; end the name in .svg, .png or .pdf", path.display(), described(extension.as_deref()))]
     UnknownExtension {
-        /// The file asked for.
+        /// The file.
         path: PathBuf,
-        /// Its extension, if it has one.
+        /// Extension of the file name, if it has one.
         extension: Option<String>,
     },
-    /// The pixels of a picture would not fit into memory.
+    /// A PNG would have too many pixels.
     #[error(
         "a PNG of {width:.0} x {height:.0} pixels is too large (at most {limit} pixels); use a smaller scale, or SVG or PDF"
     )]
@@ -73,23 +73,23 @@ pub enum PictureError {
         width: f64,
         /// Height in pixels.
         height: f64,
-        /// The most pixels that are drawn.
+        /// Largest allowed number of pixels.
         limit: usize,
     },
-    /// An encoder or the font refused.
+    /// The encoder or the font gave an error.
     #[error("cannot encode the picture as {format}: {message}; write it as SVG instead")]
     Encode {
         /// The format being written.
         format: &'static str,
-        /// What the encoder said.
+        /// Message of the encoder.
         message: String,
     },
     /// The file could not be written.
     #[error("cannot write '{}': {source}", path.display())]
     Write {
-        /// The file asked for.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
@@ -98,7 +98,7 @@ fn described(extension: Option<&str>) -> String {
     extension.map_or_else(|| "it has no extension".into(), |known| format!("'.{known}' is none of them"))
 }
 
-/// Fails unless `found` equals `expected`.
+/// Checks that the length `found` of `field` is `expected`, the length that `reference` asks for.
 pub(crate) fn same_length(
     picture: &'static str,
     field: &str,
@@ -112,7 +112,7 @@ pub(crate) fn same_length(
     Err(PictureError::Length { picture, field: field.into(), found, reference: reference.into(), expected })
 }
 
-/// Fails unless the values increase strictly (which NaN does not) and are usable numbers.
+/// Checks that the values increase strictly and can be drawn (NaN cannot).
 pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);

@@ -1,5 +1,5 @@
-//! The one font: widths, outlines and where each glyph goes. Characters that it lacks come from a font of
-//! the system.
+//! The font of the pictures: widths of texts, and positions and outlines of glyphs. Characters that this font
+//! lacks are taken from a font of the system.
 
 use std::sync::LazyLock;
 
@@ -8,27 +8,27 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use crate::shown::shown;
 use crate::system_fonts;
 
-/// The font file that travels with the crate (see `font/README.md` for its origin and licence).
+/// The font file inside this crate (see `font/README.md` for its origin and licence).
 pub(crate) const FILE: &[u8] = include_bytes!("../font/DejaVuSans.ttf");
 
-/// The licence of the font inside this crate. Whoever passes on a program that contains the crate has to
-/// pass on this text too.
+/// The licence of the font inside this crate. Whoever distributes a program that contains the crate must
+/// distribute this text with it.
 pub const FONT_LICENCE: &str = include_str!("../font/LICENSE");
 
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
 
-/// The parsed font; nothing only if the file were damaged, which a test excludes.
+/// Returns the parsed font; none only if the font file is damaged, which a test excludes.
 pub(crate) fn face() -> Option<&'static Face<'static>> {
     FACE.as_ref()
 }
 
-/// One glyph of a line of text, in units of the font size.
+/// One glyph of a line of text, with lengths in units of the font size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) glyph: GlyphId,
-    /// The font of the system that the glyph is of; none for the one font.
+    /// The font of the system that contains the glyph; none if the font of the pictures contains it.
     pub(crate) system: Option<&'static Face<'static>>,
-    /// The character it stands for.
+    /// The character that the glyph shows.
     pub(crate) character: char,
     /// Distance from the start of the text.
     pub(crate) x: f64,
@@ -36,16 +36,16 @@ pub(crate) struct Placed {
     pub(crate) y: f64,
 }
 
-/// Where the glyphs of a text go, and how wide the text is, both for a font size of one.
+/// Returns the glyphs of a text with their positions, and the width of the text, for a font size of one.
 ///
-/// Combining accents sit centred on top of the letter before them, which is all the shaping that
-/// labels like θ̂ need. Characters that the font lacks are taken from a font of the system that has them;
-/// what none has becomes the replacement character. What would not show itself is written out.
+/// Combining accents are centred above the letter before them, which is enough for labels such as θ̂. A
+/// character that the font lacks is taken from a font of the system, or is replaced by the replacement
+/// character if no font has it. Invisible and control characters are escaped.
 pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
     place_with(text, system_fonts::face_for)
 }
 
-/// Characters of the texts that no font has, each once.
+/// Returns the characters of the texts that no font has, without repetition.
 pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut found = String::new();
     let strange = |c: &char| !c.is_ascii();
@@ -59,7 +59,8 @@ pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     found
 }
 
-/// What to tell the reader of a PNG or PDF with these texts, if some of their characters are in no font.
+/// Returns a warning for the reader of a PNG or PDF with these texts, if no font has some of their
+/// characters.
 #[must_use]
 pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let missing = missing(texts);
@@ -111,7 +112,7 @@ fn place_with(
     (placed, pen)
 }
 
-/// Width of a text at a font size.
+/// Returns the width of a text at a font size.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     place(text).1 * size
 }
@@ -125,7 +126,7 @@ pub(crate) fn outline(glyph: &Placed, builder: &mut dyn OutlineBuilder) {
     }
 }
 
-/// Hands an outline on in units of the font size.
+/// Passes an outline on to another builder in units of the font size.
 struct Scaled<'a> {
     builder: &'a mut dyn OutlineBuilder,
     unit: f32,
@@ -179,15 +180,15 @@ mod tests {
 
     #[test]
     fn cjk_names_use_a_system_font_or_a_replacement_that_is_told() {
-        // A font of the system that has the character, here the one font under another name.
+        // A font of the system has the character; here the font of the pictures stands for it.
         let lent = |_| Some((face()?, face()?.glyph_index('M')?));
         let (glyphs, wide) = place_with("a中", lent);
         assert!(glyphs[0].system.is_none() && glyphs[1].system.is_some());
         assert!((wide - width("aM", 1.0)).abs() < 1e-12);
-        // None has it.
+        // No font of the system has the character.
         let (glyphs, _) = place_with("a中", |_| None);
         assert_eq!(Some(glyphs[1].glyph), face().unwrap().glyph_index('\u{fffd}'));
-        // Whichever it is on this machine, what is said is what is drawn.
+        // Whether this machine has such a font or not, the warning agrees with the drawing.
         let has_font = system_fonts::face_for('中').is_some();
         assert_eq!(missing(["μ_中", "中_b"].into_iter()), if has_font { "" } else { "中" });
     }

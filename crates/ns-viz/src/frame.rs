@@ -1,4 +1,4 @@
-//! The frame of a panel: ticks on the inside of all four sides, labels, and titles at the axes' ends.
+//! The frame of a panel: ticks inside its edges, tick labels, and titles at the ends of the axes.
 
 use crate::axis::{Axis, Ticks};
 use crate::colour::BLACK;
@@ -7,19 +7,19 @@ use crate::font;
 use crate::number::power_of_ten;
 use crate::text::{Style, drop, fit};
 
-/// Font size of tick labels.
+/// Font size of tick labels, in pixels.
 pub(crate) const TICK_SIZE: f64 = 12.0;
-/// Font size of axis titles.
+/// Font size of axis titles, in pixels.
 pub(crate) const TITLE_SIZE: f64 = 14.0;
-/// Room below a panel for tick labels and title.
+/// Height below a panel for tick labels and title, in pixels.
 pub(crate) const BELOW: f64 = 52.0;
-/// Least room to the right of a panel, for half of the last tick label.
+/// Smallest width to the right of a panel, for half of the last tick label, in pixels.
 pub(crate) const RIGHT: f64 = 26.0;
-/// Room between a panel and the one below it, for half a tick label of each.
+/// Height between two panels, for half a tick label of each, in pixels.
 pub(crate) const SPLIT: f64 = 16.0;
 const GAP: f64 = 7.0;
 
-/// Room to the left of a panel for the labels and the title of its vertical axis.
+/// Returns the width that the tick labels and the title of the vertical axis need to the left of a panel.
 pub(crate) fn left_room(ticks: &[&Ticks]) -> f64 {
     GAP + label_width(ticks) + 8.0 + TITLE_SIZE + 8.0
 }
@@ -29,12 +29,12 @@ fn label_width(ticks: &[&Ticks]) -> f64 {
     labels.map(|(_, label)| font::width(label, TICK_SIZE)).fold(0.0, f64::max)
 }
 
-/// The line around a panel.
+/// Draws the line around a panel.
 pub(crate) fn outline(drawing: &mut Drawing, area: &Area) {
     drawing.path(rectangle(*area), Ink::stroke(Stroke::solid(BLACK, 1.2)));
 }
 
-/// A title and the power of ten that its tick labels leave out.
+/// Returns the title of an axis with the power of ten that the tick labels leave out, if they do.
 fn with_factor(title: &str, exponent: Option<i32>) -> String {
     match exponent {
         None => title.to_owned(),
@@ -42,7 +42,7 @@ fn with_factor(title: &str, exponent: Option<i32>) -> String {
     }
 }
 
-/// As many ticks as have room for their labels in a horizontal axis of this width.
+/// Returns as many ticks as have room for their labels on a horizontal axis of this width.
 pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
     let fits = |ticks: &Ticks| {
         let widest = label_width(&[ticks]) + 14.0;
@@ -52,19 +52,19 @@ pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
     (2..=9).rev().map(|most| axis.ticks(most)).find(fits).unwrap_or_else(|| axis.ticks(1))
 }
 
-/// Ticks of a vertical axis of this height.
+/// Returns the ticks of a vertical axis of this height.
 pub(crate) fn vertical_ticks(axis: &Axis, height: f64) -> Ticks {
     axis.ticks(((height / 52.0) as usize).clamp(2, 9))
 }
 
-/// Which horizontal side of a panel carries labels.
+/// A horizontal edge of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
     Top,
     Bottom,
 }
 
-/// Ticks inside the edges of a panel, without labels.
+/// Draws the ticks of a horizontal axis inside the given edges of a panel, without labels.
 pub(crate) fn horizontal_marks(
     drawing: &mut Drawing,
     area: &Area,
@@ -85,7 +85,7 @@ pub(crate) fn horizontal_marks(
     }
 }
 
-/// Tick labels and title of a horizontal axis, outside the panel.
+/// Draws the tick labels and the title of a horizontal axis outside an edge of the panel.
 pub(crate) fn horizontal_labels(
     drawing: &mut Drawing,
     area: &Area,
@@ -111,7 +111,8 @@ pub(crate) fn horizontal_labels(
     drawing.text(area.right, title_at, text, Style::new(size).ending());
 }
 
-/// Ticks on the left and right inside of a panel, labels and title on its left.
+/// Draws a vertical axis: ticks inside the left and the right edge of the panel, and labels and title on its
+/// left.
 pub(crate) fn vertical(
     drawing: &mut Drawing,
     area: &Area,

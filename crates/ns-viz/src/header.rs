@@ -1,4 +1,4 @@
-//! The header above a panel: title, subtitle and legend, outside of the data.
+//! The header above a panel: title, subtitle and legend.
 
 use crate::colour::GREY;
 use crate::drawing::Drawing;
@@ -17,14 +17,14 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Room that the header takes above a panel when it may be `room` wide.
+    /// Returns the height of the header if its width is `room`.
     pub(crate) fn height(&self, room: f64) -> f64 {
         let title = if self.title.is_empty() { 0.0 } else { 26.0 };
         let subtitle = if self.subtitle.is_empty() { 0.0 } else { 20.0 };
         TOP + title + subtitle + legend::height(&self.entries, room) + 8.0
     }
 
-    /// Draws the header with its left edge at `left`.
+    /// Draws the header at the top of the page, with its left edge at `left` and the width `room`.
     pub(crate) fn draw(&self, drawing: &mut Drawing, left: f64, room: f64) {
         let mut y = TOP;
         if !self.title.is_empty() {

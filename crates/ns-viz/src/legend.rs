@@ -1,19 +1,19 @@
-//! Legends: symbols with their names, in as many rows as the width asks for.
+//! Legends: symbols with their texts, in as many rows as the width requires.
 
 use crate::colour::{BLACK, Colour};
 use crate::drawing::{Area, Drawing, Ink, Segment, Stroke};
 use crate::font;
 use crate::text::{Style, drop, fit};
 
-/// Font size of legends.
+/// Font size of legends, in pixels.
 pub(crate) const SIZE: f64 = 12.0;
-/// Height of a row.
+/// Height of a row of a legend, in pixels.
 pub(crate) const ROW: f64 = 20.0;
 const SYMBOL: f64 = 28.0;
 const PAD: f64 = 6.0;
 const GAP: f64 = 20.0;
 
-/// What stands before a name.
+/// The symbol before the text of a legend entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Symbol {
     Line(Stroke),
@@ -27,13 +27,13 @@ pub(crate) enum Symbol {
     Hatched,
     Cross(Stroke),
     Plus,
-    /// A line down to the head of an arrow, which has the ink.
+    /// An arrow that points down: a line, and a head that is painted with the ink.
     Arrow(Stroke, Ink),
     /// A character, such as a dagger.
     Sign(&'static str),
 }
 
-/// One line of a legend.
+/// One entry of a legend.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) symbol: Symbol,
@@ -50,7 +50,7 @@ impl Entry {
     }
 }
 
-/// Entries in rows, in reading order, none wider than `room`.
+/// Distributes the entries over rows that are no wider than `room`, in reading order.
 fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
     let mut rows: Vec<Vec<&Entry>> = Vec::new();
     let mut used = 0.0;
@@ -70,12 +70,12 @@ fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
     rows
 }
 
-/// Height that the entries take at this width.
+/// Returns the height of a legend whose width is `room`.
 pub(crate) fn height(entries: &[Entry], room: f64) -> f64 {
     rows(entries, room).len() as f64 * ROW
 }
 
-/// Draws the entries below `top`.
+/// Draws the entries below `top`, from `left` on and no wider than `room`.
 pub(crate) fn draw(drawing: &mut Drawing, entries: &[Entry], left: f64, top: f64, room: f64) {
     for (index, row) in rows(entries, room).into_iter().enumerate() {
         let middle = top + (index as f64 + 0.5) * ROW;
@@ -121,29 +121,31 @@ fn symbol(drawing: &mut Drawing, symbol: &Symbol, x: f64, y: f64) {
     }
 }
 
-/// The head of an arrow that points down to a place.
+/// Draws the head of an arrow that points down to (`x`, `tip`).
 pub(crate) fn arrow_head(drawing: &mut Drawing, x: f64, tip: f64, ink: Ink) {
     drawing.polygon(&[(x, tip), (x - 4.5, tip - 9.0), (x + 4.5, tip - 9.0)], ink);
 }
 
-/// The mark of a best fit.
+/// Draws a plus sign, the mark of a best fit.
 pub(crate) fn plus(drawing: &mut Drawing, x: f64, y: f64) {
     let pen = Stroke::solid(BLACK, 2.2);
     drawing.line((x - 7.0, y), (x + 7.0, y), pen);
     drawing.line((x, y - 7.0), (x, y + 7.0), pen);
 }
 
-/// Slanted lines across an area, cut at its edges: an uncertainty that leaves what is below visible.
+/// Draws slanted lines across an area, clipped at its edges. They show an uncertainty without hiding what is
+/// below.
 pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
     drawing.path(hatching(area), hatching_ink());
 }
 
-/// The pen of [`hatching`].
+/// Returns the ink of the lines of [`hatching`].
 pub(crate) fn hatching_ink() -> Ink {
     Ink::stroke(Stroke::solid(Colour(60, 60, 60), 0.9))
 }
 
-/// The lines of [`hatch`], on a grid of the page, so that neighbouring areas continue each other.
+/// Returns the slanted lines of [`hatch`]. Their positions are fixed on the page, so that the lines of
+/// neighbouring areas join.
 pub(crate) fn hatching(area: &Area) -> Vec<Segment> {
     const SPACING: f64 = 6.0;
     let mut path = Vec::new();

@@ -1,8 +1,8 @@
-//! The pictures of an analysis: likelihood scans, contours, rankings, pulls, correlations, CLs limits
-//! and yields, as SVG, PNG and PDF.
+//! Draws the results of an analysis as SVG, PNG and PDF: likelihood scans, contours, rankings, pulls,
+//! correlations, CLs limits and yields.
 //!
-//! Each picture is a plain struct that can be filled by hand or read from JSON; its `draw` makes a
-//! [`Drawing`], which [`Drawing::save`] writes in the format that the file's extension names:
+//! Each picture is a plain struct that can be filled by hand or read from JSON. Its method `draw` returns a
+//! [`Drawing`], which [`Drawing::save`] writes in the format of the file's extension:
 //!
 //! ```
 //! use ns_viz::Scan;
@@ -19,12 +19,13 @@
 //! # Ok::<(), ns_viz::PictureError>(())
 //! ```
 //!
-//! The crate knows no statistics beyond the labels of its axes and no file format of the analysis. One
-//! font travels inside it, so that a picture has the same bytes on every machine; only characters that it
-//! lacks, such as Chinese ones, are drawn with a font of the system, if there is one.
+//! The crate computes no statistics except the coverage of likelihood levels and the error bars of counts,
+//! and reads no result files. It contains a font, so that a picture has the same bytes on every machine. Only
+//! characters that this font lacks, such as Chinese ones, are drawn with a font of the system, if one has
+//! them.
 //!
-//! Values that are not finite, or beyond 1e100, are treated as missing: a point that failed must not
-//! take the picture of all the others with it.
+//! Values that are not finite, or larger than 1e100 in size, are treated as missing, so that one failed point
+//! does not prevent the picture of all others.
 
 mod axis;
 mod clip;

@@ -1,4 +1,4 @@
-//! Scans of CLs with the expected bands.
+//! The picture of a scan of CLs with the expected bands.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,31 +15,33 @@ use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "limit";
-/// Lines from the level down to a limit.
+/// Line from the level `alpha` down to the observed limit on the axis; [`EXPECTED`] is that of the expected
+/// limit.
 const OBSERVED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: None };
 const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.0)) };
 
-/// A scan of CLs over the parameter of interest.
+/// The picture of a scan of CLs over the parameter of interest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limit {
     /// Name of the parameter of interest.
     pub poi: String,
-    /// Title; none if empty.
+    /// Title of the picture; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
-    /// Tested values, increasing.
+    /// Tested values of the parameter of interest, strictly increasing.
     pub mu: Vec<f64>,
-    /// Observed CLs at each value; nothing where the test failed. Empty if there is no observation.
+    /// Observed CLs at each tested value; none where the test failed. Empty if there is no observation.
     pub observed: Vec<Option<f64>>,
-    /// Expected CLs at each value: -2, -1, 0, 1, 2 standard deviations of the background. May be empty.
+    /// Expected CLs at each tested value, for background fluctuations of -2, -1, 0, 1 and 2 standard
+    /// deviations. May be empty.
     pub expected: Vec<[Option<f64>; 5]>,
-    /// CLs at the limit: 0.05 for 95 % confidence.
+    /// Value of CLs at the limit: 0.05 for a confidence level of 95 %.
     pub alpha: f64,
-    /// Observed upper limit.
+    /// Observed upper limit on the parameter of interest.
     pub observed_limit: Option<f64>,
-    /// Expected upper limits at -2, -1, 0, 1, 2 standard deviations of the background.
+    /// Expected upper limits for background fluctuations of -2, -1, 0, 1 and 2 standard deviations.
     pub expected_limits: [Option<f64>; 5],
     /// Whether CLs is drawn on a logarithmic axis.
     pub log_y: bool,
@@ -63,12 +65,12 @@ impl Default for Limit {
 }
 
 impl Limit {
-    /// Draws observed and expected CLs with the bands of one and two standard deviations, the level of
-    /// the limit, and the limits.
+    /// Draws observed and expected CLs with the bands of one and two standard deviations, a line at the level
+    /// `alpha`, and the limits.
     ///
     /// # Errors
-    /// If no tested value has an observed or expected CLs, the lengths differ, `mu` does not increase, or
-    /// `alpha` is not between 0 and 1.
+    /// If no tested value has an observed or expected CLs, the lengths of fields differ, `mu` does not
+    /// increase, or `alpha` is not between 0 and 1.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         increasing(PICTURE, "mu", &self.mu)?;
         if !self.observed.is_empty() {
@@ -194,7 +196,7 @@ impl Limit {
         }
     }
 
-    /// A line that stops at missing values.
+    /// Draws a line through the values that `value` returns for each index, with gaps at missing values.
     fn line(&self, panel: &mut Panel<'_>, value: impl Fn(usize) -> Option<f64>, pen: Stroke) {
         let points: Vec<Option<(f64, f64)>> = self
             .mu
@@ -209,9 +211,10 @@ impl Limit {
     }
 }
 
-/// A number that somebody chose, with the digits that it was written with.
+/// Returns a number as text with at most seven significant digits and without trailing zeros, as a user would
+/// write a confidence level.
 fn plain(value: f64) -> String {
-    // 1 - 0.9999 is a little less than 0.0001.
+    // Removes rounding errors: 1 - 0.9999 is a little less than 0.0001.
     let rounded = format!("{value:.6e}").parse().unwrap_or(value);
     let text = significant(rounded, 7);
     let (number, power) = text.find(" ×").map_or((text.as_str(), ""), |at| text.split_at(at));
@@ -220,7 +223,8 @@ fn plain(value: f64) -> String {
     format!("{digits}{power}")
 }
 
-/// The head of the expected limit's arrow, open where that of the observed one is filled.
+/// Returns the ink of the arrow head of the expected limit, a white fill. The arrow head of the observed
+/// limit is black.
 fn open() -> Ink {
     Ink::outlined(WHITE, Stroke::solid(BLACK, 1.2))
 }
@@ -230,7 +234,7 @@ mod tests {
     use super::*;
     use crate::drawing::Item;
 
-    /// Corners of the shapes filled with a colour inside the panel.
+    /// Returns the numbers of corners of the shapes with a fill colour, without the rectangles of the legend.
     fn corners(drawing: &Drawing, colour: crate::colour::Colour) -> Vec<usize> {
         let shapes = drawing.items.iter().filter_map(|item| match item {
             Item::Shape(shape) if shape.ink.fill == Some(colour) => Some(shape.path.len() - 1),
@@ -295,7 +299,7 @@ mod tests {
                 .filter(|item| matches!(item, Item::Shape(s) if s.ink == ink && s.path.len() == 4))
                 .count()
         };
-        // One in the panel and one in the legend, of each.
+        // Each limit has one arrow in the panel and one in the legend.
         assert_eq!((heads(Ink::fill(BLACK)), heads(open())), (2, 2));
     }
 

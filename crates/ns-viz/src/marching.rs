@@ -1,31 +1,34 @@
-//! Lines of equal height on a grid, by marching squares (Lorensen and Cline 1987, in two dimensions).
+//! Lines of equal height on a grid, found by marching squares, the two-dimensional form of marching cubes
+//! (Lorensen and Cline 1987).
 //!
-//! Every line keeps the lower side on its left, so that the outlines of a region and of the holes in it
-//! run in opposite directions and can be filled as one path.
+//! Lower values are always on the left side of a line. So the outlines of a region and of the holes in it run
+//! in opposite directions, and can be filled as one path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A side of a cell: of the cell (column, row), its lower (`false`) or its left side (`true`).
+/// A side of a grid cell: column and row of the cell, and whether it is the left side (`true`) or the lower
+/// side (`false`).
 type Side = (usize, usize, bool);
 
 /// Heights at the nodes of a grid.
 pub(crate) struct Grid<'a> {
     pub(crate) x: &'a [f64],
     pub(crate) y: &'a [f64],
-    /// `values[y][x]`; missing ones end the lines around them.
+    /// Heights, indexed `[y][x]`. Lines end at cells with a missing height.
     pub(crate) values: &'a [Vec<Option<f64>>],
 }
 
 impl Grid<'_> {
-    /// The lines at `level`. Closed ones repeat their first point at the end.
+    /// Returns the lines of height `level`. A closed line repeats its first point at the end.
     pub(crate) fn lines(&self, level: f64) -> Vec<Vec<(f64, f64)>> {
         trace(self.x, self.y, &|i, j| self.value(i, j), level)
     }
 
-    /// The outlines of all that is below `level`, closed along the edges of the grid and around
-    /// missing nodes.
+    /// Returns the outlines of the regions below `level`. They are closed along the edges of the grid and
+    /// around missing nodes.
     pub(crate) fn regions(&self, level: f64) -> Vec<Vec<(f64, f64)>> {
-        // A ring of nodes of infinite height on top of the outermost nodes.
+        // The grid gets a ring of additional nodes of infinite height, at the positions of its outermost
+        // nodes.
         let padded = |values: &[f64]| -> Vec<f64> {
             let (first, last) = (values.first().copied(), values.last().copied());
             first.into_iter().chain(values.iter().copied()).chain(last).collect()
@@ -58,7 +61,8 @@ fn trace(
             for (from, to) in cell([a, b, c, d], level) {
                 for side in [from, to] {
                     points.entry(sides[side]).or_insert_with(|| {
-                        // Always from the lower index to the higher, so that neighbours agree.
+                        // The order of the two ends is the same for both cells of a side, so that they find
+                        // the same point.
                         let ((u, low), (v, high)) = match side {
                             0 => (((x[i], y[j]), a), ((x[i + 1], y[j]), b)),
                             1 => (((x[i + 1], y[j]), b), ((x[i + 1], y[j + 1]), c)),
@@ -75,8 +79,8 @@ fn trace(
     join(next, &points)
 }
 
-/// Sides (0 below, 1 right, 2 above, 3 left) that lines enter and leave a cell through; corners from
-/// the lower left one anticlockwise.
+/// Returns, for each line through a cell, the sides at which it enters and leaves (0 lower, 1 right, 2 upper,
+/// 3 left). `corners` are the heights at the corners, anticlockwise from the lower left one.
 fn cell(corners: [f64; 4], level: f64) -> Vec<(usize, usize)> {
     let below = corners.map(|height| height < level);
     let index = below.iter().enumerate().map(|(bit, set)| usize::from(*set) << bit).sum::<usize>();
@@ -156,7 +160,8 @@ mod tests {
                 let height = x * x + 4.0 * y * y + x * y;
                 assert!((height - level).abs() < 0.012, "{height} at {x} {y}");
             }
-            // Shoelace formula: the ellipse's area, positive because the inside is on the left.
+            // The shoelace formula gives the area of the ellipse. It is positive because the inside is on the
+            // left.
             let area: f64 = lines[0].windows(2).map(|p| 0.5 * (p[0].0 * p[1].1 - p[1].0 * p[0].1)).sum();
             let expected = std::f64::consts::PI * level / (4.0f64 - 0.25).sqrt();
             assert!((area / expected - 1.0).abs() < 2e-3, "{area} {expected}");

@@ -1,29 +1,31 @@
-//! Points with error bars, gathered into few shapes: twenty thousand single ones make files that no viewer
-//! opens in a moment.
+//! Points with error bars, collected into a few shapes: viewers are slow to open files with twenty thousand
+//! single shapes.
 
 use crate::axis::Axis;
 use crate::colour::BLACK;
 use crate::drawing::{Area, Drawing, Ink, Segment, Stroke, circle};
 
-/// The points of one panel.
+/// The points of one panel with their error bars.
 pub(crate) struct Marks<'a> {
     area: &'a Area,
     axis: Axis,
-    /// Whether a bar that goes on beyond the panel ends in an arrow head.
+    /// Whether an error bar that extends beyond the panel ends in an arrow head.
     heads: bool,
     bars: Vec<Segment>,
     points: Vec<Segment>,
-    /// Apart from the points: they run the other way round, and what overlaps would be left empty.
+    /// Arrow heads of points beyond the panel. They are not in the path of the points, because their outlines
+    /// run in the opposite direction: where they overlapped a point, the path would not be filled.
     arrows: Vec<Segment>,
 }
 
 impl<'a> Marks<'a> {
-    /// No points yet, on a vertical axis that is the area's.
+    /// Creates an empty collection for the panel `area` with the vertical axis `axis`.
     pub(crate) fn new(area: &'a Area, axis: Axis, heads: bool) -> Self {
         Self { area, axis, heads, bars: Vec::new(), points: Vec::new(), arrows: Vec::new() }
     }
 
-    /// Adds a point in the middle of a bin, with its error bar; an arrow at the edge for a point beyond it.
+    /// Adds a point in the middle between `left` and `right`, with an error bar from `low` to `up`. A point
+    /// beyond the panel becomes an arrow at its edge.
     pub(crate) fn add(&mut self, (left, right): (f64, f64), value: f64, low: f64, up: f64) {
         let (area, y) = (self.area, &self.axis);
         let x = 0.5 * (left + right);
@@ -43,7 +45,7 @@ impl<'a> Marks<'a> {
                 head(area.bottom - 1.0, area.bottom - 5.0);
             }
         }
-        // Points of narrow bins are smaller, but never so small that they are lost.
+        // Points of narrow bins are smaller, but large enough to be seen.
         let narrow = (0.4 * (right - left)).max(1.2);
         let radius = (0.012 * area.width()).clamp(2.0, 3.6).min(narrow);
         let mut arrow = |tip: f64, back: f64| {
@@ -63,13 +65,14 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Joins the lowest and the highest point of a pixel: the others lie between them.
+    /// Adds a vertical line at the position `x` between two values: the lowest and the highest point of a
+    /// pixel, between which all its other points lie.
     pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
         self.bars
             .extend([Segment::Move(x, self.axis.clamped(from)), Segment::Line(x, self.axis.clamped(to))]);
     }
 
-    /// Draws all of them.
+    /// Draws all points and error bars.
     pub(crate) fn draw(self, page: &mut Drawing) {
         page.path(self.bars, Ink::stroke(Stroke::solid(BLACK, 1.3)));
         page.path(self.points, Ink::fill(BLACK));

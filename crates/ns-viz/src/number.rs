@@ -1,16 +1,17 @@
-//! Numbers as text, and which numbers can be drawn at all.
+//! Numbers as text, and the range of numbers that can be drawn.
 
-/// The value if it can be drawn: finite and not beyond 1e100, so that spans do not overflow.
+/// Returns the value if it can be drawn: it must not be NaN or larger than 1e100 in size, so that differences
+/// do not overflow.
 pub(crate) fn usable(value: f64) -> Option<f64> {
     (value.abs() <= 1e100).then_some(value)
 }
 
-/// [`usable`] for a value that may be missing.
+/// Returns the value if it is present and [`usable`].
 pub(crate) fn present(value: Option<f64>) -> Option<f64> {
     value.and_then(usable)
 }
 
-/// The smallest and the largest usable value.
+/// Returns the smallest and the largest usable value; none if no value is usable.
 pub(crate) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().filter_map(usable).fold(None, |found, value| match found {
         None => Some((value, value)),
@@ -18,7 +19,8 @@ pub(crate) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)
     })
 }
 
-/// With a fixed number of decimals, a real minus sign, and thin spaces between thousands from five digits on.
+/// Returns a number with a fixed number of decimals, a minus sign instead of a hyphen, and thin spaces
+/// between groups of three digits if there are five or more before the point.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs(), decimals = decimals.min(30));
     let zero = text.chars().all(|c| c == '0' || c == '.');
@@ -41,7 +43,8 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     out
 }
 
-/// With about `digits` significant digits; very large and very small values as a power of ten.
+/// Returns a number with about `digits` significant digits; very large and very small numbers have a power of
+/// ten.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     if !(value.abs() >= 1e-100) {
         return "0".into();
@@ -54,7 +57,8 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).max(0) as usize)
 }
 
-/// With about three digits of what `span` is made of, so that values of one axis have the same decimals.
+/// Returns a number with the decimals that show three significant digits of `span`, the length of the axis,
+/// so that all values of an axis have the same number of decimals.
 pub(crate) fn resolved(value: f64, span: f64) -> String {
     let step = span.abs().log10().floor();
     if !(-4.0..=5.0).contains(&step) || value.abs() >= 1e7 {
@@ -63,7 +67,7 @@ pub(crate) fn resolved(value: f64, span: f64) -> String {
     fixed(value, (2.0 - step).max(0.0) as usize)
 }
 
-/// As in 10⁻³.
+/// Returns a power of ten with the exponent in superscript, such as 10⁻³.
 pub(crate) fn power_of_ten(exponent: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let mut out = "10".to_owned();

@@ -1,4 +1,4 @@
-//! The page of a picture with one panel: header above, axes on the sides, data in between.
+//! The page of a picture with one panel: a header above the panel, and axes around it.
 
 use crate::axis::{Axis, Ticks};
 use crate::clip;
@@ -6,7 +6,7 @@ use crate::drawing::{Area, Drawing, Stroke};
 use crate::frame::{self, Edge};
 use crate::header::Header;
 
-/// The parts of a page with one panel.
+/// What a page with one panel contains, except the data.
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header<'a>,
     pub(crate) description: String,
@@ -14,11 +14,11 @@ pub(crate) struct Layout<'a> {
     pub(crate) y: Axis,
     pub(crate) x_title: &'a str,
     pub(crate) y_title: &'a str,
-    /// Room to the right of the panel.
+    /// Width to the right of the panel, in pixels.
     pub(crate) right: f64,
 }
 
-/// A page whose axes know their places, and that data can be drawn on.
+/// A page on which data can be drawn: its axes have their positions on the page.
 pub(crate) struct Panel<'a> {
     pub(crate) drawing: Drawing,
     pub(crate) area: Area,
@@ -35,7 +35,7 @@ const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
 
 impl<'a> Layout<'a> {
-    /// Lays out the page and draws its header.
+    /// Computes the positions of the panel and its axes, and draws the header.
     pub(crate) fn start(self) -> Panel<'a> {
         let y_ticks = frame::vertical_ticks(&self.y, HEIGHT);
         let left = frame::left_room(&[&y_ticks]);
@@ -53,7 +53,7 @@ impl<'a> Layout<'a> {
 }
 
 impl Panel<'_> {
-    /// A line through values, cut at the edges of the panel.
+    /// Draws a line through values, clipped at the edges of the panel.
     pub(crate) fn curve(&mut self, values: &[(f64, f64)], pen: Stroke) {
         let points: Vec<_> = values.iter().map(|(x, y)| (self.x.at(*x), self.y.at(*y))).collect();
         for part in clip::polyline(&points, &self.area) {
@@ -61,7 +61,7 @@ impl Panel<'_> {
         }
     }
 
-    /// Whether a point lies in the panel.
+    /// Returns whether the point with these values lies in the panel.
     pub(crate) fn holds(&self, x: f64, y: f64) -> bool {
         self.x.holds(x) && self.y.holds(y)
     }

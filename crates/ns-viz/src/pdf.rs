@@ -1,4 +1,4 @@
-//! A drawing as a PDF page of its own size, with the used part of the font embedded.
+//! Writes a drawing as PDF. Pages have the size of the drawing, and the used part of the font is embedded.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,17 @@ use crate::error::PictureError;
 use crate::font;
 use crate::text::{Anchor, Style};
 
-/// Points (72 to the inch) of one pixel of the screen (96 to the inch).
+/// Number of PDF points (72 per inch) of one CSS pixel (96 per inch).
 const POINTS: f64 = 0.75;
-/// Objects of pages are numbered from here on, after those of the file.
+/// Number of the first PDF object of the pages. Smaller numbers are used for the objects of the file.
 const FIRST_PAGE: i32 = 32;
 const FONT: Name = Name(b"F0");
 const FONT_NAME: Name = Name(b"NSVIZA+DejaVuSans");
 const ADOBE_IDENTITY: SystemInfo =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
-/// The glyphs of one file: their new numbers, and the character that each stands for.
+/// The glyphs that a file uses. `remapper` gives each glyph its number in the embedded font; `characters`
+/// maps this number to the glyph's number in the original font and to the character that it shows.
 #[derive(Default)]
 struct Used {
     remapper: GlyphRemapper,
@@ -28,7 +29,7 @@ struct Used {
 }
 
 impl Drawing {
-    /// The picture as a PDF file: of one page, or of several where one would be too large to read.
+    /// Returns the picture as a PDF file. It has one page, or several if one page would be too large to read.
     ///
     /// # Errors
     /// [`PictureError::Encode`] if the font could not be reduced to the characters used.
@@ -65,7 +66,7 @@ impl Drawing {
     fn content(&self, used: &mut Used) -> Vec<u8> {
         let mut content = Content::new();
         let points = POINTS as f32;
-        // From here on y grows downwards, as in the drawing.
+        // After this transformation y grows downwards, as in the drawing.
         content.transform([points, 0.0, 0.0, -points, 0.0, self.height as f32 * points]);
         for item in &self.items {
             match item {
@@ -120,7 +121,7 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     content.begin_text();
     content.set_fill_rgb(share(style.colour.0), share(style.colour.1), share(style.colour.2));
     content.set_font(FONT, style.size as f32);
-    // Runs of glyphs on one baseline; an accent is a run of its own.
+    // A run is a sequence of glyphs on one baseline. An accent is a separate run.
     let mut run: Vec<u8> = Vec::new();
     let mut run_at = (start, 0.0);
     let show = |content: &mut Content, run: &mut Vec<u8>, (along, up): (f64, f64)| {
@@ -140,7 +141,7 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     let mut strange = Vec::new();
     for glyph in glyphs {
         if glyph.system.is_some() {
-            // Of a font of the system only outlines are taken: what may be embedded differs from font to font.
+            // Glyphs of system fonts are drawn as outlines, because not every font may be embedded.
             show(content, &mut run, run_at);
             strange.push(glyph);
             continue;
@@ -167,7 +168,8 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     }
 }
 
-/// Writes a glyph's outline, in units of the font size with y upwards, as a path of the page.
+/// Writes the outline of a glyph as a path of the page. The outline is in units of the font size, with y
+/// upwards.
 struct GlyphPath<'a> {
     content: &'a mut Content,
     origin: (f64, f64),

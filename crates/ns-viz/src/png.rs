@@ -1,4 +1,4 @@
-//! A drawing as PNG pixels.
+//! Writes a drawing as PNG.
 
 use std::io::Write;
 
@@ -11,15 +11,15 @@ use crate::error::PictureError;
 use crate::font;
 use crate::text::{Anchor, Style};
 
-/// The most pixels of a PNG.
+/// Largest number of pixels of a PNG.
 pub(crate) const MOST_PIXELS: usize = 100_000_000;
-/// Pixels that are in memory at a time: a page is drawn in bands.
+/// Approximate number of pixels in memory at a time. A page is drawn in bands of so many pixels.
 const BAND_PIXELS: u32 = 2_000_000;
-/// Larger pictures are packed in a hurry.
+/// Number of pixels above which a picture is compressed fast instead of well.
 const QUICK_ABOVE: u64 = 12_000_000;
 
 impl Drawing {
-    /// The picture as a PNG file, `scale` pixels to each pixel of the screen (2 is good for slides).
+    /// Returns the picture as a PNG file with `scale` pixels per CSS pixel (2 is good for slides).
     ///
     /// # Errors
     /// [`PictureError::OutOfRange`] if the scale is not a positive number, and
@@ -85,7 +85,7 @@ impl Drawing {
     }
 }
 
-/// The upper and the lower end of an item on the page, with room for its pen.
+/// Returns the upper and the lower end of an item on the page, with a margin for the width of its lines.
 fn vertical_extent(item: &Item) -> (f64, f64) {
     match item {
         Item::Shape(shape) => {
@@ -95,7 +95,7 @@ fn vertical_extent(item: &Item) -> (f64, f64) {
                 Segment::Curve(_, b, _, d, _, y) => [b, d, y],
                 Segment::Close => [f64::NAN; 3],
             });
-            // Points of a sharp corner's mitre reach further than the pen is wide.
+            // The tip of a sharp corner reaches further out than the width of the line.
             heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| {
                 (low.min(y - 5.0 * pen), high.max(y + 5.0 * pen))
             })
@@ -141,7 +141,8 @@ fn path(segments: &[Segment]) -> Option<Path> {
     builder.finish()
 }
 
-/// Collects glyph outlines, shifted to where each glyph goes, in units of the font size.
+/// Collects the outlines of glyphs, shifted to the position of each glyph, in units of the font size with y
+/// downwards.
 struct Outlines {
     builder: PathBuilder,
     x: f32,

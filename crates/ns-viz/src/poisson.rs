@@ -1,11 +1,11 @@
-//! Error bars of counted events.
+//! Error bars of observed numbers of events.
 
-/// Probability of a unit normal beyond one standard deviation on one side.
+/// Probability of the standard normal distribution above one standard deviation.
 const TAIL: f64 = 0.158_655_253_931_457;
 
-/// The central 68.27 % interval for the mean of a Poisson distribution from which `count` was seen
-/// (Garwood 1936). For whole counts up to 100 from the sums themselves; for others, such as those of an
-/// Asimov data set, in the approximation of Wilson and Hilferty, which is off by less than 1 %.
+/// Returns the central 68.27 % confidence interval for the mean of a Poisson distribution of which `count`
+/// was observed (Garwood 1936). Whole counts up to 100 use the exact sums. Other counts, such as those of
+/// Asimov data, use the approximation of Wilson and Hilferty, whose error is less than 1 %.
 pub(crate) fn interval(count: f64) -> (f64, f64) {
     let count = count.max(0.0);
     if count.fract() == 0.0 && count <= 100.0 {
@@ -21,7 +21,7 @@ pub(crate) fn interval(count: f64) -> (f64, f64) {
     (if count > 0.0 { cube(count, -1.0) } else { 0.0 }, cube(count + 1.0, 1.0))
 }
 
-/// Probability of at most `n` events when `mean` are expected.
+/// Returns the probability of at most `n` events if `mean` events are expected.
 fn at_most(n: u32, mean: f64) -> f64 {
     let mut term = (-mean).exp();
     let mut sum = term;
@@ -32,7 +32,8 @@ fn at_most(n: u32, mean: f64) -> f64 {
     sum
 }
 
-/// The mean at which a monotone probability equals the tail, by halving.
+/// Finds the mean at which a monotone probability equals [`TAIL`], by bisection. `rising` says whether the
+/// probability rises with the mean; the search ends at about twice the `count`.
 fn mean_where(probability: impl Fn(f64) -> f64, rising: bool, count: f64) -> f64 {
     let (mut low, mut high) = (0.0, 2.0 * count + 5.0);
     for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! Pulls of the constrained parameters.
+//! The picture of the pulls of constrained parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,46 +13,48 @@ use crate::rows::{self, PULL_TITLE};
 
 const PICTURE: &str = "pulls";
 const MARGIN: f64 = 16.0;
-/// Rows of a column before another one starts.
+/// Largest number of rows of a column, unless the number of columns is given.
 const MOST_ROWS: usize = 50;
-/// Rows that one page holds; more are folded into a square, or pages.
+/// Largest number of rows in columns of [`MOST_ROWS`]. More rows are arranged in an approximate square, and
+/// on several pages of a PDF.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
-/// So many rows are as low as rows get.
+/// A number of rows for which rows have their smallest height.
 const MANY_ROWS: usize = 61;
-/// Width of one of several columns.
+/// Width of the panel of each column if there are several columns, in pixels.
 const NARROW_PANEL: f64 = 220.0;
 
-/// One parameter of a pull plot.
+/// One parameter in the picture of pulls.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PullRow {
-    /// The parameter's name.
+    /// Name of the parameter.
     pub parameter: String,
-    /// (Best fit - initial value) / uncertainty before the fit.
+    /// (Best fit - centre of the constraint) / uncertainty before the fit. The centre of a Gaussian
+    /// constraint is its auxiliary datum, that of a Poisson constraint the datum divided by tau.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,
 }
 
-/// Pulls of many parameters, with the bands of one and two standard deviations.
+/// The picture of the pulls of parameters, with the bands of one and two standard deviations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pulls {
-    /// Title; none if empty.
+    /// Title of the picture; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
-    /// Number of columns, on one page. By default as many as keep each below 51 rows; above 150 rows as many
-    /// as make the sheet a square, and as PDF pages of two columns.
+    /// Number of columns, all on one page. By default each column has at most 50 rows. For more than 150 rows
+    /// the default is as many columns as make the page about a square; a PDF then has pages of two columns
+    /// instead.
     pub columns: Option<usize>,
 }
 
 impl Pulls {
-    /// Draws each parameter as a point with the uncertainty that the fit left it. Long lists are folded
-    /// into columns, very long ones into as many as make a sheet about as wide as high; as PDF those have
-    /// pages.
+    /// Draws the pull of each parameter as a point, with its uncertainty after the fit as error bar. Long
+    /// lists are arranged in columns, as described at [`Pulls::columns`].
     ///
     /// # Errors
     /// If there is no row.
@@ -83,7 +85,7 @@ impl Pulls {
         Ok(sheet)
     }
 
-    /// Columns that make a sheet about as wide as high.
+    /// Returns the number of columns for which the page is about as wide as high.
     fn square(&self) -> usize {
         let row = rows::height(MANY_ROWS);
         let names = rows::name_room(self.rows.iter().map(|entry| entry.parameter.as_str()), row);
@@ -91,7 +93,7 @@ impl Pulls {
         ((self.rows.len() as f64 * row / column).sqrt().ceil() as usize).max(LONGEST_PAGE / MOST_ROWS)
     }
 
-    /// These rows on one sheet, in columns.
+    /// Draws rows on one page, in columns. The pull axes go from `-half` to `half`.
     fn sheet(&self, entries: &[PullRow], columns: usize, half: f64, subtitle: &str) -> Drawing {
         let columns = columns.clamp(1, entries.len().max(1));
         let each = entries.len().div_ceil(columns).max(1);
@@ -110,7 +112,7 @@ impl Pulls {
         let point = Entry::new(Symbol::Pull, "pull and constraint");
         let header = Header { title: &self.title, subtitle, entries: vec![point, one, two] };
         let room = width - 2.0 * MARGIN;
-        // Columns longer than a screen have the numbers of their axis above them, too.
+        // Columns longer than a screen have the labels of their axis above them too.
         let above = if each > MOST_ROWS { 20.0 } else { 0.0 };
         let top = header.height(room) + 6.0 + above;
         let height = top + row * each as f64 + frame::BELOW;

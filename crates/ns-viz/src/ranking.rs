@@ -1,4 +1,5 @@
-//! The ranking of nuisance parameters: their impact on the parameter of interest and their pulls.
+//! The picture of a ranking of nuisance parameters: their impact on the parameter of interest and their
+//! pulls.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,48 +20,55 @@ const PANEL: f64 = 460.0;
 const MARGIN: f64 = 16.0;
 const NOTE_SIZE: f64 = 10.0;
 
-/// One nuisance parameter of a ranking.
+/// One nuisance parameter in the picture of a ranking.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RankingRow {
-    /// The parameter's name.
+    /// Name of the nuisance parameter.
     pub parameter: String,
-    /// (Best fit - initial value) / uncertainty before the fit; nothing for an unconstrained parameter.
+    /// (Best fit - centre of the constraint) / uncertainty before the fit, as in
+    /// [`PullRow::pull`](crate::PullRow::pull); none for an unconstrained parameter.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,
-    /// Change of the parameter of interest when the parameter goes up by its uncertainty before the fit.
+    /// Change of the parameter of interest when the nuisance parameter is moved up by its uncertainty before
+    /// the fit.
     pub prefit_up: Option<f64>,
-    /// The same when it goes down.
+    /// Change of the parameter of interest when the nuisance parameter is moved down by its uncertainty
+    /// before the fit.
     pub prefit_down: Option<f64>,
-    /// Change of the parameter of interest when the parameter goes up by its uncertainty after the fit.
+    /// Change of the parameter of interest when the nuisance parameter is moved up by its uncertainty after
+    /// the fit.
     pub postfit_up: Option<f64>,
-    /// The same when it goes down.
+    /// Change of the parameter of interest when the nuisance parameter is moved down by its uncertainty after
+    /// the fit.
     pub postfit_down: Option<f64>,
-    /// Whether a shift was cut at one of the parameter's bounds; marked with a dagger.
+    /// Whether a shift of the nuisance parameter was cut at one of its bounds. Such a row is marked with a
+    /// dagger.
     pub clipped: bool,
-    /// A short text to the right of the row, such as the value of a free normalisation; none if empty.
+    /// Short text to the right of the row, such as the value of a free normalisation; none if empty.
     pub note: String,
 }
 
-/// Nuisance parameters ordered by their impact on the parameter of interest.
+/// The picture of nuisance parameters, ordered by their impact on the parameter of interest.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ranking {
     /// Name of the parameter of interest.
     pub poi: String,
-    /// Title; none if empty.
+    /// Title of the picture; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
     /// The nuisance parameters, in any order.
     pub rows: Vec<RankingRow>,
-    /// How many of the leading parameters to show; all by default.
+    /// Number of parameters to draw, those of the largest impact; all by default.
     pub max_rows: Option<usize>,
 }
 
 impl RankingRow {
-    /// Largest change of the parameter of interest: after the fit, or before it where that is all there is.
+    /// Returns the size of the largest change of the parameter of interest, from the post-fit impacts, or
+    /// from the pre-fit ones if there are no others.
     fn impact(&self) -> Option<f64> {
         let largest = |up, down| {
             let sizes = [present(up), present(down)].into_iter().flatten().map(f64::abs);
@@ -71,7 +79,7 @@ impl RankingRow {
 }
 
 impl Ranking {
-    /// Draws impacts against the upper axis and pulls against the lower one.
+    /// Draws the impacts, with their axis above the panel, and the pulls, with their axis below it.
     ///
     /// # Errors
     /// If there is no row to show.
@@ -153,7 +161,7 @@ fn impact_axis(shown: &[&RankingRow]) -> Axis {
     Axis::linear(-half, half)
 }
 
-/// Open boxes before the fit, filled ones after it.
+/// Draws the impacts of a row: pre-fit impacts as open boxes, post-fit impacts as filled boxes.
 fn bars(page: &mut Drawing, axis: &Axis, row: &RankingRow, y: f64, height: f64) {
     let bar = |value: f64, share: f64| {
         let (zero, end) = (axis.at(0.0), axis.at(value));

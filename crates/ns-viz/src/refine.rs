@@ -1,12 +1,12 @@
 //! Smooth curves and surfaces through scanned points.
 //!
-//! A likelihood is smooth between the points of a scan, so that straight lines between them would show
-//! corners that are not there and cross the levels in the wrong places. The curve through a point's
-//! neighbours is the polynomial through the nearest four (Lagrange), which is exact for a parabola.
-//! Where a point is missing the curve stops: nothing is drawn across failed fits.
+//! A likelihood is smooth between the points of a scan. Straight lines between the points would have corners
+//! that the likelihood does not have, and cross the levels at wrong positions. In each interval the curve is
+//! therefore the polynomial through the four nearest points (Lagrange), which is exact for a parabola. The
+//! curve has a gap at a missing point: nothing is drawn across failed fits.
 
-/// Values at `parts` steps of every interval, and at the points themselves. Where either end of an
-/// interval is missing, so is all between.
+/// Returns the values of the curve at the points and at the steps between them, with every interval divided
+/// into `parts` steps. If either end of an interval is missing, all values between its ends are missing.
 pub(crate) fn resample(x: &[f64], y: &[Option<f64>], parts: usize) -> Vec<Option<f64>> {
     let parts = parts.max(1);
     let mut out = Vec::with_capacity(x.len() * parts);
@@ -30,7 +30,7 @@ pub(crate) fn resample(x: &[f64], y: &[Option<f64>], parts: usize) -> Vec<Option
     out
 }
 
-/// The positions that belong to the values of [`resample`].
+/// Returns the positions of the values of [`resample`].
 pub(crate) fn positions(x: &[f64], parts: usize) -> Vec<f64> {
     let parts = parts.max(1);
     let inner = (0..x.len().saturating_sub(1))
@@ -46,7 +46,8 @@ fn between(x: &[f64], index: usize, share: f64) -> f64 {
     }
 }
 
-/// The interval's ends and up to one present point on either side, or two on one where the other has none.
+/// Returns the ends of the interval that starts at `index` and up to two more points: one on each side, or
+/// two on one side if the other side has none.
 fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>) {
     let is_present = |at: usize| y.get(at).copied().flatten().is_some();
     let mut first = index;
@@ -64,7 +65,8 @@ fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>
     found.unzip()
 }
 
-/// The polynomial through the points, as long as it stays near them.
+/// Returns the value of the polynomial through the points at `at`; none if it lies far outside the range of
+/// their values.
 fn polynomial(x: &[f64], y: &[f64], at: f64) -> Option<f64> {
     let mut sum = 0.0;
     for (i, (own, value)) in x.iter().zip(y).enumerate() {
@@ -77,7 +79,8 @@ fn polynomial(x: &[f64], y: &[f64], at: f64) -> Option<f64> {
     (sum >= low - slack && sum <= high + slack).then_some(sum)
 }
 
-/// Both directions of a grid `values[y][x]`.
+/// Resamples a grid `values[y][x]` in both directions, with `parts` steps per interval in x and in y. Returns
+/// the positions in x and in y, and the values.
 pub(crate) fn surface(
     x: &[f64],
     y: &[f64],

@@ -1,4 +1,4 @@
-//! Pictures with one row for each parameter: names, stripes and pulls.
+//! Parts of pictures with one row for each parameter: names, stripes and pulls.
 
 use crate::axis::Axis;
 use crate::clip;
@@ -9,13 +9,14 @@ use crate::number::present;
 use crate::text::{Style, drop, fit};
 
 const STRIPE: Colour = Colour(243, 245, 248);
-/// Names get no wider than this; longer ones are written smaller, then shortened in the middle.
+/// Largest width of a parameter name in pixels. Longer names get a smaller font, then are shortened in the
+/// middle.
 const WIDEST_NAME: f64 = 620.0;
 const SMALLEST: f64 = 7.5;
 /// Title of a pull axis.
 pub(crate) const PULL_TITLE: &str = "(θ\u{302} − θ₀) / Δθ";
 
-/// Height of each of `count` rows.
+/// Returns the height of a row, in pixels, if there are `count` rows.
 pub(crate) fn height(count: usize) -> f64 {
     match count {
         0..=30 => 22.0,
@@ -28,18 +29,19 @@ fn font_size(row: f64) -> f64 {
     (0.62 * row).min(12.0)
 }
 
-/// Room for the names of rows of this height.
+/// Returns the width that the names need beside rows of this height.
 pub(crate) fn name_room<'a>(names: impl Iterator<Item = &'a str>, row: f64) -> f64 {
     names.map(|name| font::width(name, font_size(row))).fold(20.0, f64::max).min(WIDEST_NAME) + 8.0
 }
 
-/// Writes a name that ends at `right`, its middle at `y`.
+/// Writes the name of a row, right-aligned within the width `room` to the left of `right`, with its middle at
+/// the height `y`.
 pub(crate) fn name(drawing: &mut Drawing, right: f64, y: f64, name: &str, room: f64, row: f64) {
     let (text, size) = fit(name, room - 8.0, font_size(row), SMALLEST.min(font_size(row)));
     drawing.text(right - 8.0, y + drop(size), text, Style::new(size).ending());
 }
 
-/// Light stripes behind every second row.
+/// Paints light stripes behind every second row.
 pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64) {
     for index in (1..count).step_by(2) {
         let top = area.top + index as f64 * row;
@@ -47,7 +49,8 @@ pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64
     }
 }
 
-/// Half the width of a pull axis: `usual`, or as much as the outermost pull needs, up to 5.
+/// Returns the upper end of a symmetric pull axis: `usual`, or as much as the outermost pull with its error
+/// bar needs, up to 5.
 pub(crate) fn pull_range<'a>(
     pulls: impl Iterator<Item = (&'a Option<f64>, &'a Option<f64>)>,
     usual: f64,
@@ -59,7 +62,8 @@ pub(crate) fn pull_range<'a>(
     if most <= 0.95 * usual { usual } else { (most * 1.05).ceil().clamp(usual, 5.0) }
 }
 
-/// A point with its error bar; an arrow at the edge for a pull beyond it.
+/// Draws a pull as a point with its error bar at the height `y`. A pull beyond the axis becomes an arrow at
+/// the edge.
 pub(crate) fn pull(
     drawing: &mut Drawing,
     area: &Area,

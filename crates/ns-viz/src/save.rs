@@ -7,7 +7,7 @@ use crate::drawing::Drawing;
 use crate::error::PictureError;
 use crate::png::MOST_PIXELS;
 
-/// Pictures of more pixels are drawn with less than two to each pixel of the screen.
+/// Number of pixels of a PNG above which [`Drawing::encode`] takes fewer than two pixels per CSS pixel.
 const USUAL_PIXELS: f64 = 4e7;
 
 /// A format that pictures can be written in.
@@ -15,17 +15,17 @@ const USUAL_PIXELS: f64 = 4e7;
 pub enum Format {
     /// Scalable Vector Graphics, for the web and for editing.
     Svg,
-    /// Pixels, two for each pixel of the screen.
+    /// Portable Network Graphics, with two pixels per CSS pixel.
     Png,
     /// Portable Document Format, for LaTeX.
     Pdf,
 }
 
 impl Format {
-    /// The format that a file name asks for by its extension (in capitals or not).
+    /// Returns the format of the extension of a file name, in upper or lower case.
     ///
     /// # Errors
-    /// [`PictureError::UnknownExtension`] if it is none of `.svg`, `.png` and `.pdf`.
+    /// [`PictureError::UnknownExtension`] if the extension is none of `.svg`, `.png` and `.pdf`.
     pub fn of(path: impl AsRef<Path>) -> Result<Self, PictureError> {
         let path = path.as_ref();
         let extension = path.extension().map(|found| found.to_string_lossy().to_lowercase());
@@ -39,11 +39,11 @@ impl Format {
 }
 
 impl Drawing {
-    /// The bytes of the picture's file in a format; PNG with two pixels to each pixel of the screen, or
-    /// fewer, down to one, where that would be more than 40 million.
+    /// Returns the bytes of the picture's file in a format. A PNG has two pixels per CSS pixel, or fewer if
+    /// it would have more than 40 million pixels.
     ///
     /// # Errors
-    /// If the encoder refuses.
+    /// If the picture cannot be encoded.
     pub fn encode(&self, format: Format) -> Result<Vec<u8>, PictureError> {
         match format {
             Format::Svg => Ok(self.to_svg().into_bytes()),
@@ -57,24 +57,23 @@ impl Drawing {
         }
     }
 
-    /// Writes the picture to a file, in the format that its extension names. The file appears whole or
-    /// not at all.
+    /// Writes the picture to a file in the format of its extension. The file is written completely or not at
+    /// all.
     ///
     /// # Errors
-    /// If the extension is none of `.svg`, `.png` and `.pdf`, the encoder refuses, or the file cannot be
-    /// written.
+    /// If the extension is none of `.svg`, `.png` and `.pdf`, or the picture cannot be encoded or written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let path = path.as_ref();
         let bytes = self.encode(Format::of(path)?)?;
         let failed = |source| PictureError::Write { path: path.to_owned(), source };
-        // Through a link, so that the link stays and its target is replaced.
+        // If the path is a link, the link stays and its target is replaced.
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = target.parent().filter(|found| !found.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         builder.prefix(".nextstat-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        // Without the name of the temporary file.
+        // The message of an error must not contain the name of the temporary file.
         let mut file = builder.tempfile_in(folder).map_err(|error| {
             failed(if folder.exists() {
                 // The message of the system: the error kind has no text for rare errors ("uncategorized error").

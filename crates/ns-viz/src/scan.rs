@@ -1,4 +1,4 @@
-//! Profile likelihood scans in one parameter.
+//! The picture of a profile likelihood scan in one parameter.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,29 +17,31 @@ use crate::text::{Style, drop};
 
 const PICTURE: &str = "scan";
 
-/// A scan of -2 Δ ln L over one parameter, all others profiled.
+/// The picture of a scan of -2 Δ ln L over one parameter, with all other parameters profiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scan {
     /// Name of the scanned parameter.
     pub parameter: String,
-    /// Title; none if empty.
+    /// Title of the picture; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
-    /// Scanned values, increasing.
+    /// Scanned values of the parameter, strictly increasing.
     pub x: Vec<f64>,
-    /// Twice the difference of the negative log-likelihood to the best fit, at each value; nothing where
+    /// Twice the negative log-likelihood minus its value at the best fit, at each scanned value; none where
     /// the fit failed.
     pub twice_delta_nll: Vec<Option<f64>>,
-    /// The parameter's best-fit value.
+    /// Best-fit value of the parameter.
     pub best_fit: Option<f64>,
-    /// Heights to draw a line at, labelled with the coverage they have for one parameter of interest.
+    /// Values of `twice_delta_nll` at which a line is drawn. Each is labelled with its coverage for one
+    /// parameter of interest. The default levels are 1 and 4.
     pub levels: Vec<f64>,
-    /// Where the scan crosses each level, if known more precisely than from the points drawn (say, from
-    /// MINOS). Empty, or one list for each level.
+    /// Values of the parameter at which the scan crosses each level, if they are known more precisely than
+    /// from the drawn points (from MINOS, for example). Empty, or one list for each level.
     pub crossings: Vec<Vec<f64>>,
-    /// Largest height shown. By default all of the scan, but at most four times the highest level.
+    /// Upper end of the vertical axis. By default the axis contains the whole scan, but ends at four times
+    /// the highest level, unless fewer than three points lie below that.
     pub y_max: Option<f64>,
 }
 
@@ -60,10 +62,10 @@ impl Default for Scan {
 }
 
 impl Scan {
-    /// Draws the scan as a curve with its points, the levels and where they are crossed.
+    /// Draws the scan as a curve with its points, the levels, and the crossings of the curve with the levels.
     ///
     /// # Errors
-    /// If there is no point with a value, the lengths differ, or `x` does not increase.
+    /// If no point has a value, the lengths of fields differ, or `x` does not increase.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         same_length(PICTURE, "twice_delta_nll", self.twice_delta_nll.len(), "x", self.x.len())?;
         increasing(PICTURE, "x", &self.x)?;
@@ -80,7 +82,7 @@ impl Scan {
         let levels = self.levels_with_crossings(&curve);
         let mut panel = self.layout(&heights, (low, high), &levels).start();
 
-        // Where the scan is far higher than the levels, their names would cover each other.
+        // If the scan is far higher than the levels, their labels would overlap; some are then left out.
         let mut named_at = Vec::new();
         for (level, label, crossings) in &levels {
             let dashes = Stroke::dashed(GREY, 1.2, 6.0, 4.0);
@@ -135,7 +137,7 @@ impl Scan {
     ) -> Layout<'_> {
         let failed = heights.iter().filter(|height| height.is_none()).count();
         let top_level = levels.iter().map(|(level, ..)| *level).fold(0.0, f64::max);
-        // A scan so coarse that hardly a point lies below that is shown whole.
+        // If fewer than three points lie below four times the highest level, the whole scan is shown.
         let few = heights.iter().flatten().filter(|height| **height <= 4.0 * top_level).count() < 3;
         let most = if top_level > 0.0 && !few { 4.0 * top_level } else { high };
         let top = present(self.y_max).unwrap_or((1.06 * high).min(most).max(1.15 * top_level));
@@ -176,7 +178,8 @@ impl Scan {
         }
     }
 
-    /// Usable levels, their labels, and where they are crossed.
+    /// Returns the levels that can be drawn, each with its label and the values at which the curve crosses
+    /// it.
     fn levels_with_crossings(&self, curve: &[(f64, Option<f64>)]) -> Vec<(f64, String, Vec<f64>)> {
         let mut out = Vec::new();
         for (index, level) in self.levels.iter().enumerate() {
@@ -192,8 +195,9 @@ impl Scan {
     }
 }
 
-/// A probability in per cent, as in "68.3 %" and "95 %"; near 100 with as many nines as it has, as in
-/// "99.994 %". The decimal tells the 95.4 % of two standard deviations from the 95 % of a rise by 3.84.
+/// Returns a probability in per cent, such as "68.3 %" and "95 %". Probabilities near one keep all their
+/// nines, as in "99.994 %". One decimal distinguishes the 95.4 % of two standard deviations from the 95 % of
+/// a rise by 3.84.
 pub(crate) fn coverage(probability: f64) -> String {
     if 1.0 - probability < 1e-9 {
         return "> 99.999999 %".to_owned();
@@ -205,7 +209,7 @@ pub(crate) fn coverage(probability: f64) -> String {
     format!("{} %", number.strip_suffix(".0").unwrap_or(&number))
 }
 
-/// Where a curve passes a height.
+/// Returns the positions at which a curve crosses the height `level`.
 fn crossings(curve: &[(f64, Option<f64>)], level: f64) -> Vec<f64> {
     let cross = |pair: &[(f64, Option<f64>)]| {
         let [(x, Some(from)), (end, Some(to))] = *pair else { return None };

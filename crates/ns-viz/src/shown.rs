@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Whether a character is unsafe to draw: control characters, characters that change the direction of writing or have no
-/// width, and characters that XML forbids.
+/// Returns whether a character is unsafe to draw: control characters, characters that change the direction of
+/// writing or have no width, and characters that XML forbids.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,7 +12,7 @@ fn acts(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with such characters escaped as `\u{202e}`; letters of all scripts stay as they are.
+/// Returns the text with unsafe characters escaped, as in `\u{202e}`. Letters of all scripts stay unchanged.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(acts) {
         return Cow::Borrowed(text);

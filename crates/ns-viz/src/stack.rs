@@ -1,4 +1,5 @@
-//! One channel: the stack of samples with data above, and their ratio below.
+//! The panels of one channel: the stack of samples with the data, and below it the ratio of data and
+//! prediction.
 
 use crate::axis::{Axis, Ticks};
 use crate::colour::{BLACK, Colour, GREY, LIGHT_GREY};
@@ -11,16 +12,16 @@ use crate::number::present;
 use crate::poisson;
 use crate::text::{Style, fit};
 
-/// Upper limit of a ratio panel. Beyond it, ratios around one could not be told apart.
+/// Largest upper end of the ratio axis. On a longer axis, ratios near one could not be distinguished.
 const HIGHEST_RATIO: f64 = 4.0;
 
-/// One colour of a stack.
+/// One layer of a stack: a sample, or several samples drawn together.
 pub(crate) struct Layer {
     pub(crate) colour: Colour,
     pub(crate) counts: Vec<f64>,
 }
 
-/// A channel, checked and ready to draw.
+/// A channel whose input was checked, with its axes.
 pub(crate) struct Stack {
     name: String,
     x_title: String,
@@ -28,7 +29,7 @@ pub(crate) struct Stack {
     edges: Vec<f64>,
     layers: Vec<Layer>,
     total: Vec<f64>,
-    /// Count and ends of its error bar.
+    /// Observed events of each bin, with the lower and the upper end of the error bar.
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
     y: Axis,
@@ -73,13 +74,13 @@ impl Stack {
         stack
     }
 
-    /// Expected events of each bin.
+    /// Returns the expected yield of each bin.
     #[cfg(test)]
     pub(crate) fn total(&self) -> &[f64] {
         &self.total
     }
 
-    /// Whether data and an expectation can be compared.
+    /// Returns whether the channel has both data and samples, so that their ratio can be drawn.
     pub(crate) fn has_ratio(&self) -> bool {
         !self.layers.is_empty() && self.data.iter().any(Option::is_some)
     }
@@ -88,7 +89,7 @@ impl Stack {
         self.uncertainty.get(bin).copied().flatten()
     }
 
-    /// The count of a bin and the ends of its error bar.
+    /// Returns the observed events of a bin, and the lower and the upper end of the error bar.
     fn point(&self, bin: usize) -> Option<(f64, f64, f64)> {
         self.data.get(bin).copied().flatten()
     }
@@ -105,12 +106,14 @@ impl Stack {
         if !(high > 0.0) {
             return Axis::log(0.1, 1.0);
         }
-        // Room for the stack to be seen below the smallest bin, but no more than eight decades.
+        // The axis starts below the smallest bin, so that its stack is visible, but spans at most about eight
+        // decades.
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
     }
 
-    /// Symmetric around one, as wide as error bars and uncertainty need; from 0 where that is more than half.
-    /// The error bars of bins that expect less than one event can be very long; they may end in an arrow.
+    /// Returns the axis of the ratio. It is symmetric around one and contains all error bars and
+    /// uncertainties; if these reach further than 0.5 from one, it starts at 0. The error bars of bins with
+    /// an expected yield below one can be very long. They do not widen the axis, and may end in an arrow.
     fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
@@ -129,8 +132,9 @@ impl Stack {
         Axis::linear(0.0, high)
     }
 
-    /// Draws the channel into an area, with space for its labels on the left. Labels below are drawn under the
-    /// area.
+    /// Draws the channel into an area, which includes the space for labels on the left, but not the labels
+    /// below the panels. `caption` is the height of the channel's name, `ratio` that of the ratio panel; 0
+    /// draws no ratio.
     pub(crate) fn draw(&self, page: &mut Drawing, area: Area, caption: f64, ratio: f64) {
         let split = if ratio > 0.0 { ratio + frame::SPLIT } else { 0.0 };
         let upper = Area { top: area.top + caption, bottom: area.bottom - split, ..area };
@@ -163,7 +167,7 @@ impl Stack {
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
     }
 
-    /// The channel's name, and how it is drawn if not bin by bin.
+    /// Returns the name of the channel, with a remark if only some of the bins are drawn.
     fn caption(&self, x: &Axis) -> String {
         let bins = self.total.len();
         if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {
@@ -176,7 +180,8 @@ impl Stack {
         )
     }
 
-    /// Bins counted from zero have no marks between whole numbers.
+    /// Returns the ticks of the horizontal axis. If the axis shows bin numbers, it has ticks at whole numbers
+    /// only.
     fn x_ticks(&self, x: &Axis, width: f64) -> Ticks {
         let mut ticks = frame::horizontal_ticks(x, width);
         let counted = self.edges.iter().enumerate().all(|(index, edge)| *edge == index as f64);
@@ -193,13 +198,15 @@ impl Stack {
         ticks
     }
 
-    /// The bins to draw, from left to right. Of bins narrower than a pixel only the lowest and the highest of
-    /// each pixel are drawn, which looks the same and keeps the picture of 20 000 bins small.
+    /// Returns the bins to draw, from left to right. If bins are narrower than a pixel, only the lowest and
+    /// the highest bin of each pixel are drawn. That looks the same, and keeps the file of a picture of 20
+    /// 000 bins small.
     fn cells(&self, x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
         columns::cells(&self.edges, x, height)
     }
 
-    /// Each layer as one outline between the sums below and above it; negative counts have no height.
+    /// Draws each layer as one outline between the sum of the layers below it and the sum including it.
+    /// Negative counts have no height.
     fn paint_layers(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
         let cells = self.cells(x, |bin| self.total.get(bin).copied());
         let mut below = vec![0.0; self.total.len()];
@@ -276,7 +283,7 @@ impl Stack {
     }
 }
 
-/// The outline of a histogram with these heights.
+/// Returns the upper outline of a histogram of the cells with these heights per bin.
 fn steps(cells: &[Cell], heights: &[f64], y: &Axis) -> Vec<(f64, f64)> {
     let step = |cell: &Cell| {
         let at = y.clamped(*heights.get(cell.bin)?);

@@ -1,8 +1,8 @@
-//! A drawing as SVG text.
+//! Writes a drawing as SVG.
 //!
-//! Texts stay texts, so that they can be searched, read aloud and edited on a slide. Where the font of
-//! the measurements is not installed, the viewer takes the next of a list of similar ones, and
-//! `textLength` makes it keep the measured width, so that nothing starts to overlap.
+//! Texts are written as text elements, so that they can be searched, read aloud and edited on a slide. If the
+//! viewer does not have the font for which the picture was laid out, it takes a similar font from a list. The
+//! attribute `textLength` then keeps the width of the text, so that nothing overlaps.
 
 use std::fmt::Write;
 
@@ -11,11 +11,12 @@ use crate::font;
 use crate::shown::shown;
 use crate::text::{Anchor, Style};
 
-/// Verdana is the closest relative of DejaVu Sans that Windows and macOS have.
+/// Fonts in order of preference. Verdana is the font of Windows and macOS that is most similar to DejaVu
+/// Sans.
 const FAMILIES: &str = "'DejaVu Sans', 'Bitstream Vera Sans', Verdana, Arial, Helvetica, sans-serif";
 
 impl Drawing {
-    /// The picture as an SVG document.
+    /// Returns the picture as an SVG document.
     #[must_use]
     pub fn to_svg(&self) -> String {
         let (width, height) = (short(self.width), short(self.height));
@@ -76,8 +77,8 @@ fn painted(ink: &Ink) -> String {
     out
 }
 
-/// Path data, relative to the point before, which takes half the room. Steps are differences of rounded
-/// positions, so that rounding does not add up.
+/// Returns the path data. Coordinates are relative to the previous point, which halves the size of the file.
+/// They are differences of rounded positions, so that rounding errors do not add up.
 fn data(path: &[Segment]) -> String {
     let mut out = String::new();
     let (mut at, mut start) = ((0, 0), (0, 0));
@@ -120,7 +121,8 @@ fn hundredths(value: f64) -> i64 {
     (100.0 * value).round() as i64
 }
 
-/// A hundredth of a pixel is finer than any printer; the same digits on every machine.
+/// Returns a length with at most two decimals, the same on every machine. A hundredth of a pixel is finer
+/// than the resolution of any printer.
 fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -129,7 +131,7 @@ fn short(value: f64) -> String {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // What XML forbids, even as a reference, is written out there.
+    // `shown` escapes the characters that XML forbids even as references.
     for character in shown(text).chars() {
         match character {
             '&' => out.push_str("&amp;"),
@@ -165,7 +167,7 @@ mod tests {
         assert!(svg.contains("<title>of a\\u{202e}b</title>"), "{svg}");
         assert!(svg.contains(">a\\u{202e}b\\u{1b}[31m\\u{feff}</text>"), "{svg}");
         assert!(!svg.chars().any(|c| matches!(c, '\u{202e}' | '\u{1b}' | '\u{feff}')), "{svg}");
-        // PNG and PDF draw the glyphs of the same text, and layout measures it.
+        // PNG and PDF draw the glyphs of the same escaped text, and the layout uses its width.
         let written = font::place("a\\u{202e}b");
         assert_eq!(font::place("a\u{202e}b").1, written.1);
         assert_eq!(font::place("a\u{202e}b").0.len(), written.0.len());

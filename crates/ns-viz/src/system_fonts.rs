@@ -1,5 +1,6 @@
-//! Fonts of the system, for characters that the font of the pictures lacks: names in Chinese, Japanese or
-//! Korean. They are looked for when the first such character is met, and then once per process.
+//! Fonts of the system, for characters that the font of the pictures lacks, such as those of Chinese,
+//! Japanese and Korean. The system is searched for fonts once per process, when the first such character
+//! occurs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,22 +8,24 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ttf_parser::{Face, GlyphId};
 
-/// A glyph and the font that it is of.
+/// A glyph and the font that contains it; none if no font has the character.
 type FoundGlyph = Option<(&'static Face<'static>, GlyphId)>;
 
-/// Larger files hold coloured pictures, which cannot be drawn.
+/// Largest size, in bytes, of a font file that is read. Larger files contain coloured bitmaps, which cannot
+/// be drawn.
 const LARGEST_FILE: u64 = 120_000_000;
-/// Greatest depth of font folders that is searched, because links may form cycles.
+/// Largest depth to which folders of fonts are searched. It is limited because links may form cycles.
 const DEEPEST: usize = 6;
 
-/// One font of a file: its index in the file, and the ranges of characters that it has.
+/// One font: its file, its index in the file, and the sorted ranges of characters that it has.
 struct FontFile {
     path: PathBuf,
     index: u32,
     ranges: Vec<(u32, u32)>,
 }
 
-/// The fonts in order of preference, those opened, and what was found for each character.
+/// The fonts in order of preference, the opened fonts by their index in `known`, and the glyph found for each
+/// character so far.
 struct Fonts {
     known: Vec<FontFile>,
     opened: HashMap<usize, Option<&'static Face<'static>>>,
@@ -37,12 +40,12 @@ static FONTS: LazyLock<Mutex<Fonts>> = LazyLock::new(|| {
     Mutex::new(Fonts::new(files))
 });
 
-/// A font that has the character, and its glyph.
+/// Returns the most preferred font that has the character, and its glyph.
 pub(crate) fn face_for(character: char) -> FoundGlyph {
     FONTS.lock().unwrap_or_else(PoisonError::into_inner).face_for(character)
 }
 
-/// Where Linux, macOS and Windows keep fonts.
+/// Returns the folders in which Linux, macOS and Windows store fonts.
 fn folders() -> Vec<PathBuf> {
     let fixed = [
         "/usr/share/fonts",
@@ -64,7 +67,7 @@ fn folders() -> Vec<PathBuf> {
     fixed.into_iter().map(PathBuf::from).chain(own).collect()
 }
 
-/// The font files of a folder and those in it.
+/// Adds the font files of a folder and of its subfolders to `files`.
 fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -77,8 +80,9 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Upright, of usual weight and without serifs first, as the other labels; then by name, so that the choice
-/// does not depend on the order of files in a folder.
+/// Returns the sorting key of a font file. Upright fonts of normal weight without serifs come first, because
+/// they are similar to the font of the pictures. The path comes second, so that the choice does not depend on
+/// the order of the files in a folder.
 fn preference(path: &Path) -> (usize, PathBuf) {
     let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let unusual =
@@ -114,7 +118,7 @@ impl Fonts {
             let face = *self.opened.entry(number).or_insert_with(|| open(font));
             let glyph = face.and_then(|face| {
                 let glyph = face.glyph_index(character)?;
-                // Bitmaps cannot be drawn.
+                // A glyph without an outline is a bitmap or empty, and cannot be drawn.
                 face.outline_glyph(glyph, &mut Nothing).map(|_| (face, glyph))
             });
             if glyph.is_some() {
@@ -125,7 +129,7 @@ impl Fonts {
     }
 }
 
-/// The fonts of a file with the characters that they have.
+/// Returns the fonts of a file with the characters that they have.
 fn fonts_of(path: &Path) -> Vec<FontFile> {
     let small = std::fs::metadata(path).is_ok_and(|about| about.len() <= LARGEST_FILE);
     let Some(data) = small.then(|| std::fs::read(path).ok()).flatten() else { return Vec::new() };
@@ -150,14 +154,14 @@ fn fonts_of(path: &Path) -> Vec<FontFile> {
     (0..count).filter_map(font).collect()
 }
 
-/// Reads a font that is in use; it is kept until the process ends.
+/// Reads a font. Its memory is never freed, so that the font can be used until the process ends.
 fn open(font: &FontFile) -> Option<&'static Face<'static>> {
     let data: &'static [u8] = Box::leak(std::fs::read(&font.path).ok()?.into_boxed_slice());
     let face: &'static Face<'static> = Box::leak(Box::new(Face::parse(data, font.index).ok()?));
     Some(face)
 }
 
-/// Looks whether a glyph has an outline.
+/// An outline builder that does nothing, to find out whether a glyph has an outline.
 struct Nothing;
 
 impl ttf_parser::OutlineBuilder for Nothing {

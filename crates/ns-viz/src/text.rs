@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::colour::{BLACK, Colour};
 use crate::font;
 
-/// Which point of a text its position names.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Anchor {
     Start,
@@ -13,10 +13,10 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a text looks.
+/// Size, alignment, colour and direction of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Style {
-    /// Font size in units of the page.
+    /// Font size, in pixels.
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) colour: Colour,
@@ -25,44 +25,45 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Black text to the right of its position.
+    /// Returns the style of black text that starts at its position.
     pub(crate) fn new(size: f64) -> Self {
         Self { size, anchor: Anchor::Start, colour: BLACK, upwards: false }
     }
 
-    /// The same with its middle at the position.
+    /// Returns the same style for text whose middle is at its position.
     pub(crate) fn centred(self) -> Self {
         Self { anchor: Anchor::Middle, ..self }
     }
 
-    /// The same with its end at the position.
+    /// Returns the same style for text that ends at its position.
     pub(crate) fn ending(self) -> Self {
         Self { anchor: Anchor::End, ..self }
     }
 
-    /// The same in a colour.
+    /// Returns the same style in another colour.
     pub(crate) fn coloured(self, colour: Colour) -> Self {
         Self { colour, ..self }
     }
 
-    /// The same, running upwards.
+    /// Returns the same style for text that runs upwards.
     pub(crate) fn upwards(self) -> Self {
         Self { upwards: true, ..self }
     }
 }
 
-/// How far capitals and accents reach above the baseline, as a share of the font size.
+/// Height of capitals above the baseline, as a fraction of the font size.
 pub(crate) const ASCENT: f64 = 0.76;
-/// How far letters reach below the baseline, as a share of the font size.
+/// Depth of letters below the baseline, as a fraction of the font size.
 pub(crate) const DESCENT: f64 = 0.24;
 
-/// Offset from a line's middle to its baseline.
+/// Returns the distance from the middle of a line of text down to its baseline.
 pub(crate) fn drop(size: f64) -> f64 {
     0.36 * size
 }
 
-/// The text and the size at which it is at most `room` wide: smaller down to `least`, then shortened
-/// in the middle, where names of systematic uncertainties differ least.
+/// Returns a text and a font size at which it is at most `room` wide. The size is reduced down to `least`; if
+/// that is not enough, the text is shortened in the middle, where names of systematic uncertainties differ
+/// least.
 pub(crate) fn fit(text: &str, room: f64, size: f64, least: f64) -> (String, f64) {
     let unit = font::width(text, 1.0);
     if unit * size <= room {

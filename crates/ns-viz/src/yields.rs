@@ -1,4 +1,5 @@
-//! Yields per channel: stacked samples, data, and their ratio, before or after the fit.
+//! The picture of yields: for each channel the stacked samples, the data, and the ratio of data and
+//! prediction.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,51 +18,54 @@ const MARGIN: f64 = 16.0;
 const GUTTER: f64 = 14.0;
 const CAPTION: f64 = 22.0;
 
-/// One sample's expected events in a channel.
+/// The expected yields of one sample in a channel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SampleYields {
-    /// The sample's name; samples of one name have one colour in all channels.
+    /// Name of the sample. A sample has the same colour in all channels.
     pub name: String,
-    /// Expected events in each bin.
+    /// Expected yield of each bin.
     pub counts: Vec<f64>,
-    /// Whether it is signal, drawn in red on top of the others.
+    /// Whether the sample is signal, which is drawn in red on top of the other samples.
     pub signal: bool,
 }
 
-/// What is expected and seen in one channel.
+/// Expected and observed events of one channel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChannelYields {
-    /// The channel's name.
+    /// Name of the channel.
     pub name: String,
     /// Title of the horizontal axis; `bin` if empty.
     pub x_title: String,
-    /// Edges of the bins, one more than bins, increasing; 0, 1, 2, ... if empty.
+    /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2,
+    /// ...
     pub bin_edges: Vec<f64>,
-    /// The samples, from the bottom of the stack to its top (signal goes on top anyway).
+    /// The samples, from the bottom of the stack to its top. Signal samples are always on top.
     pub samples: Vec<SampleYields>,
-    /// Events seen in each bin; empty to draw no data, nothing for a bin to keep closed.
+    /// Observed events of each bin; none for a bin whose data are not to be shown. Empty to draw no data at
+    /// all.
     pub data: Vec<Option<f64>>,
-    /// Uncertainty of the total expectation in each bin; empty if unknown.
+    /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
 }
 
-/// Expected and observed events of one or more channels.
+/// The picture of expected and observed events of one or more channels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Yields {
-    /// Title, such as "Post-fit"; none if empty.
+    /// Title of the picture, such as "Post-fit"; none if empty.
     pub title: String,
-    /// Second, smaller line of the title; none if empty.
+    /// Subtitle, a smaller line below the title; none if empty.
     pub subtitle: String,
     /// The channels, in reading order.
     pub channels: Vec<ChannelYields>,
-    /// Whether events are counted on a logarithmic axis.
+    /// Whether the axis of events is logarithmic.
     pub log_y: bool,
-    /// Panels side by side; by default about as many as below each other, at most four.
+    /// Number of channels side by side. By default about as many as there are rows, but at most four.
     pub columns: Option<usize>,
-    /// Most background samples with a colour of their own; the smallest of more become "other".
+    /// Largest number of colours of background samples. If there are more samples, the smallest ones are
+    /// added up and drawn as "other".
     pub max_samples: usize,
 }
 
@@ -78,26 +82,28 @@ impl Default for Yields {
     }
 }
 
-/// The samples of all channels: which are drawn as themselves, and how.
+/// The samples of all channels. `named` contains the samples that are drawn separately: name, whether it is
+/// signal, and colour.
 struct Catalogue {
     named: Vec<(String, bool, Colour)>,
-    /// How many background samples are drawn together.
+    /// Number of background samples that are drawn together as "other".
     others: usize,
 }
 
 const OTHER: Colour = Colour(205, 205, 205);
 
 impl Yields {
-    /// Draws all channels on one page, with one legend.
+    /// Draws all channels on one page with a common legend.
     ///
     /// # Errors
-    /// If there is no channel, a channel has no bin or neither samples nor data, lengths differ, or bin
-    /// edges do not increase.
+    /// If there is no channel, a channel has no bins or neither samples nor data, the lengths of fields
+    /// differ, or bin edges do not increase.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         self.draw_channels(&self.channels.iter().collect::<Vec<_>>(), "Expected and observed events")
     }
 
-    /// Draws each channel on a page of its own; the colours are those of the common page.
+    /// Draws each channel on a separate page, in the colours of the common page. Returns the name of each
+    /// channel with its page.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -145,8 +151,8 @@ impl Yields {
         Ok(page)
     }
 
-    /// All samples, in the order in which they first appear; the smallest backgrounds together if there
-    /// are too many.
+    /// Returns the samples of all channels in the order in which they first appear. If there are too many
+    /// backgrounds, the smallest ones are drawn together.
     fn catalogue(&self) -> Catalogue {
         let mut found: Vec<(String, bool, f64)> = Vec::new();
         for sample in self.channels.iter().flat_map(|channel| &channel.samples) {
@@ -162,7 +168,7 @@ impl Yields {
         sizes.sort_by(|a, b| b.total_cmp(a));
         let most = self.max_samples.max(1);
         let backgrounds = sizes.len();
-        // "Other" takes one of the colours, and never stands for a single sample.
+        // "Other" needs one of the colours, and always contains at least two samples.
         let least = if backgrounds > most { sizes.get(most - 1).copied() } else { None };
         let mut named = Vec::new();
         let (mut signals, mut others) = (0, 0);
@@ -205,7 +211,8 @@ impl Catalogue {
         entries
     }
 
-    /// The channel's layers from bottom to top: others, backgrounds, signals.
+    /// Checks a channel and returns its stack. The layers are, from bottom to top: "other", backgrounds,
+    /// signals.
     fn stack(&self, channel: &ChannelYields, log: bool) -> Result<Stack, PictureError> {
         let of = |field: &str| format!("channels '{}', {field}", channel.name);
         let first = channel.samples.first().map(|sample| sample.counts.len());

@@ -1,4 +1,4 @@
-//! No input, however odd, makes a picture panic or puts a number into a file that no viewer reads.
+//! Checks with random input that drawing never panics and never writes a number that viewers cannot read.
 
 use ns_viz::{
     ChannelYields, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking, RankingRow,
@@ -19,7 +19,8 @@ fn maybe() -> impl Strategy<Value = Option<f64>> {
     prop::option::weighted(0.8, number())
 }
 
-/// Increasing values most of the time, so that more than the check of the input is reached.
+/// Generates values that are increasing most of the time, so that drawing is tested and not only the check of
+/// the input.
 fn steps(size: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<f64>> {
     vec(number(), size).prop_map(|mut values| {
         if values.first().is_some_and(|first| *first > -4.0) {

@@ -1,4 +1,4 @@
-//! What every picture has to keep: labels readable, files whole, the same bytes each time.
+//! Checks every picture: labels are readable, files are complete, and the bytes are the same each time.
 
 #[path = "../examples/gallery/inputs.rs"]
 mod inputs;
@@ -35,7 +35,8 @@ fn labels_do_not_overlap() {
         let labels = drawing.labels();
         for (index, one) in labels.iter().enumerate() {
             for other in labels.iter().skip(index + 1) {
-                // Ascender and descender room may touch by a hair; letters do not.
+                // The boxes include space for ascenders and descenders and may overlap by half a pixel;
+                // letters then do not.
                 let apart = one.right <= other.left + 0.5
                     || other.right <= one.left + 0.5
                     || one.bottom <= other.top + 0.5

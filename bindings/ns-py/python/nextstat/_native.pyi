@@ -382,7 +382,7 @@ class FitToysResult:
 
 @final
 class ToyTest:
-    """A toy-based test whose observed fits are done; `header` is JSON text for `toys_from_header`."""
+    """A toy-based test after the fits of the observed data; `header` is JSON text for `toys_from_header`."""
 
     @property
     def header(self) -> str: ...
@@ -496,7 +496,7 @@ class Model:
         mask: str | Sequence[str] | None = None,
         memory: int | str | None = None,
     ) -> Model:
-        """`load_workspace`, which also takes JSON text here."""
+        """As `load_workspace`; the workspace may also be JSON text."""
     @property
     def measurement(self) -> str: ...
     @property
@@ -523,7 +523,7 @@ class Model:
     def nll_and_grad(
         self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto"
     ) -> tuple[Any, Floats]:
-        """Both at once, for about the price of the gradient."""
+        """`-ln L` and its gradient, in about the time of the gradient alone."""
     def hessian(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Floats: ...
     def toy_data(
         self,
@@ -540,7 +540,7 @@ class Model:
 
 @final
 class Interval:
-    """Where twice_nll has risen by 1 on either side of the best fit."""
+    """Crossings at which twice_nll is 1 above its minimum, and their distances from the best fit."""
 
     @property
     def parameter(self) -> str: ...
@@ -676,7 +676,7 @@ class BatchResult:
 
 @final
 class ScanInterval:
-    """Where twice_delta_nll crosses a level on either side of the best fit."""
+    """Values at which twice_delta_nll crosses a level below and above the best fit."""
 
     @property
     def level(self) -> float: ...
@@ -693,7 +693,7 @@ class ScanInterval:
 
 @final
 class ScanResult:
-    """A profile likelihood scan; in two parameters arrays per point have one row per value of the second."""
+    """A profile likelihood scan; in two parameters, arrays of points have one row per value of the second."""
 
     @property
     def param(self) -> str: ...

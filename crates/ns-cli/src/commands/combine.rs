@@ -1,4 +1,4 @@
-//! `nextstat combine`: several workspaces as one.
+//! `nextstat combine`: combines several workspaces into one.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ pub(crate) struct CombineArgs {
     /// Workspace files in pyhf's JSON, combined from left to right; `-` reads standard input
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     inputs: Vec<PathBuf>,
-    /// Channels, observations and measurements of the same name: none allows none, outer wants them
-    /// equal, left-outer and right-outer take those of one side
+    /// What to do with channels, observations and measurements that both workspaces have under one name:
+    /// none forbids them, outer requires them to be equal, left-outer and right-outer take those of one side
     #[arg(long, value_name = "JOIN", default_value = "none")]
     join: Join,
     /// Merge channels of the same name sample by sample
@@ -29,7 +29,7 @@ pub(crate) struct CombineArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If a workspace cannot be read, or the workspaces are in conflict.
+/// If a workspace cannot be read, the workspaces are in conflict, or the result cannot be written.
 pub(crate) fn run(args: &CombineArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
     if args.inputs.iter().filter(|path| load::is_stdin(path)).count() > 1 {

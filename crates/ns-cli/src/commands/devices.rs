@@ -1,4 +1,5 @@
-//! `nextstat devices`: on which devices fits can run, why not on others, and what `auto` would choose.
+//! `nextstat devices`: lists the devices that fits can run on, says why the others cannot be used, and which
+//! device `auto` would choose.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,11 +20,11 @@ use crate::output::Output;
 /// Flags of `devices`.
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
-    /// Say what `--device auto` chooses for jobs of several kinds on the model of `--input`, with the
-    /// predicted times
+    /// Show which device `--device auto` chooses for several kinds of jobs on the model of `--input`, with
+    /// the predicted times
     #[arg(long, requires = "input")]
     explain: bool,
-    /// Threads for independent fits that the choice reckons with; 0 takes all cores
+    /// Number of threads to assume in the predicted times; 0 takes all cores
     #[arg(long, value_name = "N", requires = "explain")]
     threads: Option<usize>,
     /// Workspace file in pyhf's JSON, for --explain; `-` reads standard input
@@ -36,7 +37,8 @@ pub(crate) struct DevicesArgs {
     output: OutputArgs,
 }
 
-/// Jobs whose devices are explained: one fit, a scan, a ranking, and toys of a test, few and many.
+/// Jobs that `--explain` predicts the times of: one fit, a scan, a ranking, and hypothesis tests with few and
+/// with many toys.
 const JOBS: [Work; 5] = [
     Work::Fit,
     Work::Scan { points: 101 },
@@ -53,7 +55,7 @@ struct Devices {
     warnings: Vec<String>,
 }
 
-/// What `auto` chooses for one model.
+/// The device that `auto` chooses for each of [`JOBS`] on one model.
 #[derive(Serialize)]
 struct Explained {
     model: ModelSize,
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The table of all devices.
+/// Returns the table of all devices.
 fn listed(devices: &[DeviceInfo]) -> Table {
     let mut table = Table::new(&["device", "available", "what it is, or why not"], &[]);
     for device in devices {
@@ -106,7 +108,7 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// The table of the choices.
+/// Returns a heading, the table of the choices, and the reason for one of them, a GPU if there is one.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

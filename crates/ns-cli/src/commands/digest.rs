@@ -1,4 +1,4 @@
-//! `nextstat digest`: the digest of a workspace, by which a patchset identifies it.
+//! `nextstat digest`: prints the digest of a workspace. A patchset identifies its workspace by this digest.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ pub(crate) struct DigestArgs {
     /// Workspace file in pyhf's JSON; `-` reads standard input
     #[arg(short, long, value_name = "FILE")]
     input: PathBuf,
-    /// JSON Patch to apply before, or a patchset and the name of its patch; repeatable, applied in order
+    /// JSON Patch to apply before the digest is computed, or a patchset and the name of its patch;
+    /// repeatable, applied in order
     #[arg(long, value_name = "FILE[:NAME]", allow_hyphen_values = true)]
     patch: Vec<PatchArgument>,
     /// Apply a patchset although its digest says that it was made for another workspace
@@ -32,10 +33,11 @@ pub(crate) struct DigestArgs {
     output: OutputArgs,
 }
 
-/// Runs the command. The JSON is an object of algorithms and digests, the table has a line `sha256:...` for each.
+/// Runs the command. The JSON is an object with one digest per algorithm; the table has one line per
+/// algorithm, such as `sha256:...`.
 ///
 /// # Errors
-/// If there is no workspace to read, or the result cannot be written.
+/// If the workspace cannot be read, or the result cannot be written.
 pub(crate) fn run(args: &DigestArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.input, &args.patch)?;
     let output = Output::open(&args.output)?;

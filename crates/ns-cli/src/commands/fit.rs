@@ -18,7 +18,8 @@ use crate::plot::Plots;
 use crate::record::to_json;
 use crate::{interrupt, load};
 
-/// Largest model whose covariance is part of the result without being asked for.
+/// Largest number of parameters for which the result contains the covariance matrix. Larger matrices are
+/// written only to the file of `--covariance`.
 const COVARIANCE_LIMIT: usize = 500;
 
 /// Flags of `fit`.
@@ -28,13 +29,14 @@ pub(crate) struct FitArgs {
     model: ModelArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Find the MINOS intervals of these parameters; repeatable, once for a name with commas in it
+    /// Find the MINOS intervals of these parameters; repeatable (give a name that contains commas alone)
     #[arg(long, help_heading = "Fit", value_name = "NAME,...")]
     minos: Vec<String>,
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
     covariance: Option<PathBuf>,
-    /// How hard to look for the lowest minimum: local (one start), standard, or thorough (more starts)
+    /// Effort of the search for the global minimum: local (one starting point), standard, or thorough (more
+    /// starting points)
     #[arg(long, help_heading = "Fit", value_name = "HOW", default_value = "standard", value_parser = search)]
     search: Search,
     #[command(flatten)]
@@ -47,7 +49,7 @@ pub(crate) struct FitArgs {
     /// Draw the correlation matrix
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_correlation: Option<PathBuf>,
-    /// Only parameters with a correlation of at least X with another one
+    /// Draw only parameters whose correlation with another parameter is at least X in size
     #[arg(long, help_heading = "Output", value_name = "X", requires = "plot_correlation",
           value_parser = threshold)]
     plot_threshold: Option<f64>,
@@ -64,25 +66,26 @@ const CORRELATION: &str = "--plot-correlation";
 const PREFIT: &str = "--plot-prefit";
 const POSTFIT: &str = "--plot-postfit";
 
-/// Reads how hard to look.
+/// Parses the value of `--search`.
 fn search(text: &str) -> Result<Search, String> {
     text.parse()
 }
 
-/// Reads the size of a correlation.
+/// Parses the value of `--plot-threshold`, the size of a correlation.
 fn threshold(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
     value.ok_or_else(|| format!("'{text}' is no correlation; expected a number between 0 and 1"))
 }
 
-/// The covariance matrix in a file of its own.
+/// Contents of the file of `--covariance`.
 #[derive(Serialize)]
 struct CovarianceFile<'a> {
     parameter_names: &'a [String],
     covariance: Vec<&'a [f64]>,
 }
 
-/// Runs the command. A fit that does not converge is written and ends in [`Exit::Failed`].
+/// Runs the command. The result of a fit that does not converge is written, and the command ends with
+/// [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
@@ -105,7 +108,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let control = Control { observer: None, cancel: Some(stop) };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
 
-    // The result is written even if the matrix cannot be.
+    // An error here is returned only after the result is written.
     let covariance_written = match (covariance_file, &result.covariance) {
         (Some(file), Some(matrix)) => {
             let covariance = matrix.values.chunks(matrix.n.max(1)).collect();
@@ -130,7 +133,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
     covariance_written?;
     let exit = Exit::of(result.interrupted, result.converged);
-    // A covariance too long for the result is not too large for a picture.
+    // The picture of the correlations needs the matrix that was taken out of the result.
     result.covariance = result.covariance.or(unwritten);
     plots.finish(exit, |flag| {
         Ok(match flag {
@@ -144,12 +147,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     })
 }
 
-/// Opens the files of all pictures.
+/// Opens the files of all pictures that are asked for.
 fn plots(args: &FitArgs) -> Result<Plots, CliError> {
     Plots::open(args.output.output.as_deref(), pictures(args))
 }
 
-/// The flags of all pictures.
+/// Returns the flag of each picture, and the file that it names.
 fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     let files = [
         (PULLS, &args.plot),
@@ -160,7 +163,7 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     files.map(|(flag, path)| (flag, path.as_deref()))
 }
 
-/// The fit that the flags describe.
+/// Returns the options of the fit, with the covariance if the result, a file or a picture needs it.
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
     let covariance =
         args.covariance.is_some() || plots.wanted(CORRELATION) || model.parameters.len() <= COVARIANCE_LIMIT;

@@ -13,14 +13,15 @@ use crate::job::Job;
 pub(crate) struct GofArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Find the p-value with so many toys too
+    /// Also find the p-value with N toys
     #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "n-toys")]
     toys: Option<u64>,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// Runs the command. A result on a fit that did not converge is written and ends in [`Exit::Failed`].
+/// Runs the command. If the fit did not converge, the result is written and the command ends with
+/// [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not

@@ -22,19 +22,20 @@ pub(crate) struct HypotestArgs {
     #[arg(long, help_heading = "Test", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
           hide_possible_values = true)]
     test_stat: TestStatistic,
-    /// Show the values expected for background alone; the JSON has them always
+    /// Also show the values expected if there is only background; the JSON always has them
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// Reads the name of a statistic.
+/// Returns a parser of the names of test statistics.
 pub(crate) fn statistics() -> impl TypedValueParser<Value = TestStatistic> {
     PossibleValuesParser::new(["qtilde", "q", "q0"]).try_map(|name| name.parse())
 }
 
-/// Runs the command. A result on fits that did not converge is written and ends in [`Exit::Failed`].
+/// Runs the command. If a fit did not converge, the result is written and the command ends with
+/// [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not

@@ -29,10 +29,10 @@ pub(crate) struct HypotestToysArgs {
     #[arg(long, help_heading = "Test", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
           hide_possible_values = true)]
     test_stat: TestStatistic,
-    /// Find the values expected for background alone too; takes memory for every toy
+    /// Also find the values expected if there is only background; keeps every toy in memory
     #[arg(long, help_heading = "Test")]
     expected_set: bool,
-    /// Toys of each hypothesis
+    /// Number of toys of each hypothesis
     #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "toys")]
     n_toys: u64,
     #[command(flatten)]
@@ -41,8 +41,8 @@ pub(crate) struct HypotestToysArgs {
     run: RunArgs,
 }
 
-/// Runs the command. Toys that fail are counted as such; a result on observed fits that did not converge, or
-/// without any toy to count, is written and ends in [`Exit::Failed`].
+/// Runs the command. The result counts the toys whose fits failed. If a fit of the observed data did not
+/// converge, or no toy can be counted, the result is written and the command ends with [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
@@ -78,9 +78,10 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     Ok(exit(&result, observed))
 }
 
-/// How the command ends: successfully if the observed fits converged and there is a p-value (unless there are no toys).
+/// Returns the exit code: success if the fits of the observed data converged (`observed`) and, unless there
+/// were no toys, both p-values exist.
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
-    // A shard of few toys may have none.
+    // With more shards than toys, some shards have no toy.
     let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());
     Exit::of(result.interrupted, observed && counted)
 }

@@ -1,4 +1,4 @@
-//! `nextstat inspect`: channels, samples, parameters and modifiers of a workspace.
+//! `nextstat inspect`: shows the channels, samples, parameters and modifiers of a workspace.
 
 use std::time::Instant;
 

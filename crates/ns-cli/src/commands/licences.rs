@@ -1,4 +1,4 @@
-//! `nextstat licences`: what the program is licensed under, and the font that it carries.
+//! `nextstat licences`: prints the licences of the program and of the font that it contains.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use crate::args::{Format, OutputArgs};
 use crate::error::{CliError, Exit};
 use crate::output::Output;
 
-/// Flags of `licences`: none.
+/// Flags of `licences`, which has none.
 #[derive(Debug, Args)]
 pub(crate) struct LicencesArgs {}
 

@@ -1,4 +1,4 @@
-//! `nextstat merge-toys`: saved shards put together.
+//! `nextstat merge-toys`: merges saved shards of toys and computes their common result.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,10 +24,10 @@ pub(crate) struct MergeToysArgs {
     /// Files of toys, in any order
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Give the numbers of the toys that are there although others are missing
+    /// Compute the result from the toys in the files although other toys of the run are missing
     #[arg(long)]
     allow_incomplete: bool,
-    /// Find the values expected for background alone too; takes memory for every toy
+    /// Also find the values expected if there is only background; keeps every toy in memory
     #[arg(long)]
     expected_set: bool,
     #[command(flatten)]
@@ -37,8 +37,8 @@ pub(crate) struct MergeToysArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If a file cannot be read, is damaged, or belongs to another run than the first; if a toy is there twice;
-/// if toys are missing, unless that is allowed.
+/// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files contain
+/// the same toy; if toys are missing, unless `--allow-incomplete` is given; if the result cannot be written.
 pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     for file in &args.files {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Says in a result which toys are missing.
+/// Adds warnings about missing toys to a result, and then marks its shard as incomplete.
 fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     if !missing.is_empty() {
         "incomplete".clone_into(shard);
@@ -80,10 +80,10 @@ fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     warnings.extend(missing);
 }
 
-/// Warnings about the files.
+/// Returns warnings about missing toys and unfinished runs; none if no toy is missing.
 ///
 /// # Errors
-/// If toys are missing, unless that is allowed.
+/// If toys are missing and `allowed` is false.
 fn complete<R: StoredRow>(set: &ToySet<R>, allowed: bool) -> Result<Vec<String>, StoreError> {
     let Some(missing) = set.missing() else { return Ok(Vec::new()) };
     if !allowed {
@@ -96,7 +96,7 @@ fn complete<R: StoredRow>(set: &ToySet<R>, allowed: bool) -> Result<Vec<String>,
     Ok(warnings)
 }
 
-/// Writes the result.
+/// Writes the result of merged toys.
 fn write<R: Serialize>(
     output: Output,
     result: &R,

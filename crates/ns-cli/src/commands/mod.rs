@@ -1,4 +1,4 @@
-//! One file per command. Each reads the flags, calls the library and shows the result.
+//! The commands, one file for each. A command reads its flags, calls the library and writes the result.
 
 pub(crate) mod combine;
 pub(crate) mod devices;

@@ -1,4 +1,4 @@
-//! `nextstat patch`: a workspace with patches applied.
+//! `nextstat patch`: applies patches to a workspace.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,8 @@ pub(crate) struct PatchArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If the workspace or a patch cannot be read, an operation does not fit, or the result has no valid model.
+/// If the workspace or a patch cannot be read, an operation of a patch cannot be applied, the patched
+/// workspace is invalid, or the result cannot be written.
 pub(crate) fn run(args: &PatchArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.input, &args.patch)?;
     let output = args.output.open()?;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &PatchArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// How many operations.
+/// Returns a number of operations as text, such as "3 operations".
 fn operations(n: usize) -> String {
     ns_inference::present::count(n, "operation")
 }

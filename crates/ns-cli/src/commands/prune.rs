@@ -1,4 +1,4 @@
-//! `nextstat prune`: a workspace without some of its parts.
+//! `nextstat prune`: removes parts of a workspace.
 
 use std::path::PathBuf;
 
@@ -34,8 +34,8 @@ pub(crate) struct PruneArgs {
     /// (0.005: half a percent)
     #[arg(long, value_name = "X", value_parser = real)]
     norm_threshold: Option<f64>,
-    /// Remove every histosys that changes the sum of its sample by no more than the norm threshold
-    /// and, that change divided out, no bin by more than this
+    /// Remove every histosys that changes the sum of its sample by no more than the norm threshold and,
+    /// after that change is divided out, changes no bin by more than this relative amount
     #[arg(long, value_name = "X", value_parser = real)]
     shape_threshold: Option<f64>,
     #[command(flatten)]
@@ -45,7 +45,8 @@ pub(crate) struct PruneArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If the workspace cannot be read, a name is not in it, or nothing valid would be left.
+/// If the workspace cannot be read, a name is not in it, the remaining workspace would be invalid, or the
+/// result cannot be written.
 pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
     let workspace = document::read(&args.input)?;

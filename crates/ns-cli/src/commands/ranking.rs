@@ -1,4 +1,4 @@
-//! `nextstat ranking`: impact of every nuisance parameter on the parameter of interest.
+//! `nextstat ranking`: computes the impact of every nuisance parameter on the parameter of interest.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::plot::PlotArgs;
 pub(crate) struct RankingArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Definitions of the impact: refit (parameter moved by its uncertainty, everything refitted),
-    /// covariance, global (auxiliary datum moved by its width); the first one sorts
+    /// Definitions of the impact: refit (parameter moved by its uncertainty and fixed, all others refitted),
+    /// covariance, global (auxiliary datum moved by its width); the first definition gives the order
     #[arg(
         long,
         help_heading = "Ranking",
@@ -28,15 +28,15 @@ pub(crate) struct RankingArgs {
         default_value = "refit"
     )]
     impact: Vec<Impact>,
-    /// Pre-fit impacts too
+    /// Also find the pre-fit impacts
     #[arg(long, help_heading = "Ranking")]
     prefit: bool,
-    /// Keep the N parameters of largest impact [default: all; 30 in a picture]
+    /// Keep only the N parameters of largest impact [default: all; 30 in a picture]
     #[arg(long, help_heading = "Ranking", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Impact of groups of parameters, from a JSON object of group names and lists of parameter names or
-    /// patterns (* and ?)
+    /// Also find the impact of groups of parameters; the file is a JSON object of group names and lists of
+    /// parameter names or patterns (* and ?)
     #[arg(long, help_heading = "Ranking", value_name = "FILE")]
     group: Option<PathBuf>,
     /// Rank by the impact on this parameter [default: the parameter of interest]
@@ -48,11 +48,11 @@ pub(crate) struct RankingArgs {
     plot: PlotArgs,
 }
 
-/// Parameters in the picture of a ranking without `--top`.
+/// Largest number of parameters in the picture of a ranking without `--top`.
 const DRAWN: usize = 30;
 
-/// Runs the command. An interrupted ranking is written with the impacts that were finished; one whose best
-/// fit did not converge, or all of whose variations failed, ends in [`Exit::Failed`].
+/// Runs the command. An interrupted ranking is written with the impacts that were finished. If the best fit
+/// did not converge, or none of the ranked parameters has an impact, the command ends with [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag or group file, an invalid workspace, a device that is not there, a likelihood that is
@@ -60,7 +60,7 @@ const DRAWN: usize = 30;
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
-    // The covariance needs no further fits.
+    // Impacts from the covariance need no further fits.
     let refitted = args.impact.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;
     let work = Work::Ranking { per_parameter: refitted * if args.prefit { 4 } else { 2 } };
     let job = Job::open(&args.model, &args.run, work)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     })
 }
 
-/// Reads a group file.
+/// Reads the file of `--group`.
 fn read_groups(path: &Path) -> Result<Vec<Group>, CliError> {
     let usage = |why: String| CliError::Usage(format!("groups {}: {why}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| usage(format!("cannot be read: {error}")))?;

@@ -1,4 +1,4 @@
-//! `nextstat rename`: a workspace with other names.
+//! `nextstat rename`: renames parts of a workspace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) struct RenameArgs {
     /// Rename a sample in every channel; repeatable
     #[arg(long, value_name = "OLD=NEW")]
     sample: Vec<String>,
-    /// Rename a modifier wherever it is, with its settings; repeatable
+    /// Rename a modifier in all samples and measurements; repeatable
     #[arg(long, value_name = "OLD=NEW")]
     modifier: Vec<String>,
     /// Rename a measurement; repeatable
@@ -34,7 +34,8 @@ pub(crate) struct RenameArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If the workspace cannot be read, a name is not in it, or a new name is taken.
+/// If the workspace cannot be read, a name is not in it, a new name is taken already, or the result cannot
+/// be written.
 pub(crate) fn run(args: &RenameArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
     let workspace = document::read(&args.input)?;
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &RenameArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Reads `OLD=NEW`. Names may contain `=`: the text is split at an `=` with an existing name before it.
+/// Parses the values `OLD=NEW` of a flag into a map from old to new names. Names may contain `=`: a text is
+/// split at the first `=` that follows one of the `known` names, or else at the first `=`.
 fn pairs(flag: &str, texts: &[String], known: &[&str]) -> Result<BTreeMap<String, String>, CliError> {
     let mut map = BTreeMap::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! `nextstat scan`: profile likelihood in one or two parameters.
+//! `nextstat scan`: scans the profile likelihood in one or two parameters.
 
 use clap::Args;
 use ns_inference::{ScanAxis, ScanOptions, Work, picture, scan};
@@ -20,14 +20,14 @@ pub(crate) struct ScanArgs {
     /// First value [default: 3 uncertainties below the best fit (2.5 in two parameters), or the bound]
     #[arg(long, help_heading = "Scan", value_name = "V", value_parser = real)]
     start: Option<f64>,
-    /// Last value [default: as many uncertainties above]
+    /// Last value [default: as many uncertainties above the best fit, or the bound]
     #[arg(long, help_heading = "Scan", value_name = "V", value_parser = real)]
     stop: Option<f64>,
-    /// Number of equidistant values
+    /// Number of equally spaced values
     #[arg(long, help_heading = "Scan", value_name = "N", default_value_t = 21,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     points: u32,
-    /// Second parameter, for a scan in two
+    /// Second parameter, for a scan in two parameters
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param2: Option<String>,
     /// First value of the second parameter
@@ -46,8 +46,8 @@ pub(crate) struct ScanArgs {
     plot: PlotArgs,
 }
 
-/// Runs the command. An interrupted scan is written with the points that were finished; one whose best fit
-/// or all of whose points did not converge ends in [`Exit::Failed`].
+/// Runs the command. An interrupted scan is written with the points that were finished. If the result is not
+/// usable ([`ns_inference::ScanResult::usable`]), the command ends with [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a

@@ -1,4 +1,4 @@
-//! `nextstat significance`: discovery test, observed and expected.
+//! `nextstat significance`: computes the observed and the expected significance of a discovery.
 
 use clap::Args;
 use ns_inference::{Work, significance};
@@ -17,7 +17,8 @@ pub(crate) struct SignificanceArgs {
     run: RunArgs,
 }
 
-/// Runs the command. A result on fits that did not converge is written and ends in [`Exit::Failed`].
+/// Runs the command. If a fit did not converge, the result is written and the command ends with
+/// [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not

@@ -1,4 +1,4 @@
-//! `nextstat sort`: the same workspace in alphabetical order.
+//! `nextstat sort`: sorts the parts of a workspace by name.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) struct SortArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no workspace to read, or the result cannot be written.
+/// If the workspace cannot be read, or the result cannot be written.
 pub(crate) fn run(args: &SortArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
     let written = load::read(&args.input)

@@ -1,4 +1,4 @@
-//! `nextstat toys`: fits of toys whose truth is known.
+//! `nextstat toys`: fits toys that are generated at a known point, and compares the fits with that point.
 
 use std::path::PathBuf;
 
@@ -24,19 +24,20 @@ use crate::{expectation, load, start};
 pub(crate) struct ToysArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// How many toys
+    /// Number of toys
     #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "toys")]
     n_toys: u64,
-    /// Where they are drawn: bestfit, init (the initial parameters), or values in a JSON file as for
-    /// --init
+    /// Point at which toys are generated: bestfit, init (the initial parameters), or values in a JSON file
+    /// as for --init
     #[arg(long, help_heading = "Toys", value_name = "POINT", default_value = "bestfit", value_parser = point)]
     at: Point,
-    /// Draw them of a given expectation instead, which need not be that of any parameters: a JSON list of all bins
-    /// (and auxiliary data) in the model's order, or the result of `nextstat yields`. What is generated is then the
-    /// best fit of the expectation
+    /// Generate toys from given expected yields instead, which need not belong to any parameter values: a
+    /// JSON list of all bins (and auxiliary data) in the model's order, or the result of `nextstat yields`.
+    /// The fitted values are then compared with the best fit of the expected yields
     #[arg(long, help_heading = "Toys", value_name = "FILE", conflicts_with_all = ["at", "asimov"])]
     expected: Option<PathBuf>,
-    /// Parameters to study; repeatable, once for a name with commas in it [default: all free ones]
+    /// Parameters to study; repeatable (give a name that contains commas alone) [default: all free
+    /// parameters]
     #[arg(long, help_heading = "Toys", value_name = "NAME,...")]
     params: Vec<String>,
     #[command(flatten)]
@@ -45,7 +46,7 @@ pub(crate) struct ToysArgs {
     run: RunArgs,
 }
 
-/// Where toys are drawn.
+/// Point at which toys are generated.
 #[derive(Debug, Clone)]
 enum Point {
     BestFit,
@@ -53,7 +54,7 @@ enum Point {
     File(PathBuf),
 }
 
-/// Reads a point. Any text other than the known words is the name of a file.
+/// Parses the value of `--at`. Any text other than `bestfit` and `init` is the name of a file.
 #[allow(clippy::unnecessary_wraps)]
 fn point(text: &str) -> Result<Point, String> {
     Ok(match text {
@@ -64,7 +65,7 @@ fn point(text: &str) -> Result<Point, String> {
 }
 
 impl Point {
-    /// The parameters of the point.
+    /// Returns the point with its parameter values, which it reads from the file if there is one.
     fn read(&self, model: &Model) -> Result<GeneratingPoint, CliError> {
         Ok(match self {
             Self::BestFit => GeneratingPoint::BestFit,
@@ -74,8 +75,8 @@ impl Point {
     }
 }
 
-/// Runs the command. Toys that fail are counted as such; if all do, the result is written and the command
-/// ends in [`Exit::Failed`].
+/// Runs the command. The result counts the toys whose fits failed. If the fits of all toys failed, the result
+/// is written and the command ends with [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a

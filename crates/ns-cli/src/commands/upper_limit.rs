@@ -1,4 +1,4 @@
-//! `nextstat upper-limit`: CLs upper limit, observed and expected.
+//! `nextstat upper-limit`: computes the observed and the expected CLs upper limits.
 
 use clap::Args;
 use ns_inference::{
@@ -20,30 +20,30 @@ pub(crate) struct UpperLimitArgs {
     /// Confidence level
     #[arg(long, help_heading = "Limit", value_name = "CL", default_value_t = 0.95, value_parser = real)]
     cl: f64,
-    /// The same as a size of the test: `--alpha 0.05` is `--cl 0.95`
+    /// Size of the test, another way to give the confidence level: `--alpha 0.05` is `--cl 0.95`
     #[arg(long, help_heading = "Limit", value_name = "ALPHA", conflicts_with = "cl", value_parser = alpha)]
     alpha: Option<f64>,
     /// Test statistic: qtilde or q
     #[arg(long, help_heading = "Limit", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
           hide_possible_values = true)]
     test_stat: TestStatistic,
-    /// Only the expected limits
+    /// Find only the expected limits
     #[arg(long, help_heading = "Limit")]
     expected: bool,
-    /// Only the observed limit
+    /// Find only the observed limit
     #[arg(long, help_heading = "Limit", conflicts_with = "expected")]
     observed: bool,
-    /// Test values with so many toys of each hypothesis instead of asymptotic formulae
+    /// Use N toys of each hypothesis at every tested value instead of asymptotic formulae
     #[arg(long, help_heading = "Limit", value_name = "N", value_parser = whole,
           alias = "n-toys", conflicts_with_all = ["expected", "scan_start", "scan_stop", "plot"])]
     toys: Option<u64>,
-    /// Give CLs along a grid too: its first value
+    /// Also find CLs at the points of a grid, and take this as its first value
     #[arg(long, help_heading = "Limit", value_name = "MU", requires = "scan_stop", value_parser = real)]
     scan_start: Option<f64>,
-    /// The last value of the grid
+    /// Last value of the grid
     #[arg(long, help_heading = "Limit", value_name = "MU", requires = "scan_start", value_parser = real)]
     scan_stop: Option<f64>,
-    /// Points of the grid; with --plot and no grid, of one that covers the limits
+    /// Number of points of the grid; with --plot and without --scan-start, of a grid that covers the limits
     #[arg(long, help_heading = "Limit", value_name = "N", default_value_t = 41,
           value_parser = clap::value_parser!(u32).range(2..=100_000))]
     scan_points: u32,
@@ -53,21 +53,22 @@ pub(crate) struct UpperLimitArgs {
     plot: PlotArgs,
 }
 
-/// Reads the size of a test.
+/// Parses the value of `--alpha`.
 fn alpha(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|alpha| *alpha > 0.0 && *alpha < 0.5);
     value.ok_or_else(|| "alpha is 1 - CL; give a number between 0 and 0.5, for example 0.05".to_owned())
 }
 
 impl UpperLimitArgs {
-    /// The confidence level.
+    /// Returns the confidence level, from `--alpha` or `--cl`.
     fn cl(&self) -> f64 {
         self.alpha.map_or(self.cl, |alpha| 1.0 - alpha)
     }
 }
 
-/// Runs the command. A limit that is not crossed is null with a warning; fits that did not converge end
-/// in [`Exit::Failed`], as does a result without any limit.
+/// Runs the command. A limit is null, with a warning, if CLs does not cross its level within the bounds of
+/// the parameter of interest. If a fit did not converge, or no limit was found, the command ends with
+/// [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
@@ -104,11 +105,12 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = Exit::of(result.interrupted, result.converged && found);
     job.finish(&result, &result.warnings, result.parts(&options))?;
-    // Without a scan (if it was interrupted) the empty picture gives an error.
+    // An interrupted run has no scan. The empty picture then gives the error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
 
-/// The limit with toys. A result without any limit ends in [`Exit::Failed`].
+/// Computes the limits with toys and writes them. If no limit was found, the command ends with
+/// [`Exit::Failed`].
 fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
     let result =
         job.work("toys", |model, session, control| upper_limit_toys(model, session, options, control))?;
@@ -117,7 +119,7 @@ fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
     Ok(Exit::of(result.interrupted, found))
 }
 
-/// Values from start to stop, both included.
+/// Returns the equally spaced values of the grid, both ends included; none without `--scan-start`.
 fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
     let (Some(start), Some(stop)) = (args.scan_start, args.scan_stop) else { return Ok(Vec::new()) };
     if !(start.is_finite() && stop.is_finite() && start < stop) {

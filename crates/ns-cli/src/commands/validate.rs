@@ -1,4 +1,4 @@
-//! `nextstat validate`: every problem of a workspace, with its path and a remedy.
+//! `nextstat validate`: lists every problem of a workspace, with its path in the file and a remedy.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub(crate) struct ValidateArgs {
     output: OutputArgs,
 }
 
-/// Runs the command. A workspace with errors ends in [`Exit::Input`].
+/// Runs the command. If the workspace has errors, they are written and the command ends with [`Exit::Input`].
 ///
 /// # Errors
 /// If the file cannot be read or the result cannot be written.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
-/// The contents and problems of the workspace, and its model if it has one.
+/// Returns the contents and problems of the workspace, and its model unless it has errors.
 fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(args), source };
     let workspace = match load::workspace(args) {
@@ -59,8 +59,8 @@ fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
     Ok((Contents::of(&model, measurements, rows), Some(model)))
 }
 
-/// The problems that made a workspace unreadable. Other errors (no such file, a wrong patch) are
-/// returned as errors.
+/// Returns the contents of a workspace that could not be parsed: the problems that `error` lists. Any other
+/// error, such as a missing file, is returned unchanged.
 fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
     match error {
         WorkspaceError::Invalid { report: pyhf::Report { problems, omitted } } => {
@@ -78,7 +78,8 @@ fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
     }
 }
 
-/// The input and the patches that were applied to it: a problem may be in either.
+/// Returns the names of the input and of the patches that were applied to it, because a problem may be in
+/// either.
 fn patched(args: &ModelArgs) -> String {
     let mut origin = load::origin(args);
     for (i, patch) in args.patch.iter().enumerate() {
@@ -87,7 +88,7 @@ fn patched(args: &ModelArgs) -> String {
     origin
 }
 
-/// The list of problems as text.
+/// Returns the list of problems as text, with their numbers in the last line.
 fn report(origin: &str, contents: &Contents) -> String {
     let mut lines: Vec<String> = contents
         .problems

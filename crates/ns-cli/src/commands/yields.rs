@@ -1,4 +1,5 @@
-//! `nextstat yields`: expected events of every channel and sample, with uncertainties, beside the data.
+//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties, and
+//! shows the data beside them.
 
 use std::path::Path;
 
@@ -27,11 +28,11 @@ pub(crate) struct YieldsArgs {
     /// Predict at the initial parameters, before any fit
     #[arg(long, help_heading = "Yields", conflicts_with = "at")]
     prefit: bool,
-    /// Where: bestfit, init (the initial parameters), values in a JSON file as for --init, or some by name, the
-    /// others at their initial values; names are repeatable
+    /// Point to predict at: bestfit, init (the initial parameters), values in a JSON file as for --init, or
+    /// the values of some parameters, with the others at their initial values; NAME=V is repeatable
     #[arg(long, help_heading = "Yields", value_name = "FILE|NAME=V,...")]
     at: Vec<String>,
-    /// Show every bin in the table; the JSON has them always
+    /// Show every bin in the table; the JSON always has them
     #[arg(long, help_heading = "Yields")]
     per_bin: bool,
     #[command(flatten)]
@@ -40,14 +41,15 @@ pub(crate) struct YieldsArgs {
     plot: PlotArgs,
 }
 
-/// Where yields are predicted.
+/// Point at which yields are predicted.
 enum Point {
     BestFit,
     Init,
     Given(Vec<f64>, Option<Covariance>),
 }
 
-/// Runs the command. Yields after a fit that did not converge are written and end in [`Exit::Failed`].
+/// Runs the command. If the fit did not converge, its yields are written and the command ends with
+/// [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     plots.finish(exit, |_| Ok(picture::yields(&result).draw()?))
 }
 
-/// The point that the flags name.
+/// Returns the point that `--prefit` or `--at` names; the best fit without them.
 fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     if args.prefit {
         return Ok(Point::Init);
@@ -92,7 +94,8 @@ fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     }
 }
 
-/// Reads lists of `NAME=V`; a comma may also be part of a name.
+/// Parses comma-separated lists of `NAME=V` into a point with the other parameters at their initial values. A
+/// comma may also be part of a name: an item goes on across commas until it contains `=`.
 fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
     let mut values: Vec<(String, f64)> = Vec::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! `nextstat devices`, and devices that are not there.
+//! Tests of `nextstat devices`, and of runs on devices that are not available.
 
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ fn without_a_gpu_cuda_is_exit_three() {
     let input = fixture("simple_workspace.json");
     let refused = shown(&run(&["fit", "-i", &input, "--device", "cuda"]));
     snapshot!(refused.clone());
-    // Other spellings and other commands say the same.
+    // Other spellings of the flag and other commands print the same message.
     for args in [
         &["fit", "-i", &input, "--gpu", "cuda"][..],
         &["scan", "-i", &input, "--device", "cuda"],
@@ -70,7 +70,7 @@ fn without_a_gpu_cuda_is_exit_three() {
     ] {
         assert_eq!(shown(&run(args)), refused, "{args:?}");
     }
-    // All GPUs of none are none.
+    // `cuda:all` without any GPU is the same error.
     let all = shown(&run(&["fit", "-i", &input, "--device", "cuda:all"]));
     assert_eq!(all.replace("cuda:all", "cuda:0"), refused);
 }
@@ -114,7 +114,7 @@ fn auto_runs_and_says_why_it_chose() {
         "{}",
         toys["device_reason"]
     );
-    // Nothing was chosen where the device was named.
+    // With a named device there was no choice, so there is no reason for one.
     assert_eq!(json(&["fit", "-i", &input, "--device", "cpu"])["device_reason"], Value::Null);
 }
 

@@ -1,7 +1,8 @@
-//! The commands of the documents run as they stand, in their order, and print what stands below them.
+//! Checks that the commands in the documentation, run in their order, print the output that is shown below
+//! them.
 //!
-//! In a block, a line `$ COMMAND` is a command, and the lines below it are its output as a terminal
-//! shows it. `...` stands for any lines, and at the end of a line for its rest.
+//! In a code block, a line `$ COMMAND` is a command, and the lines below it are its output in a terminal. A
+//! line `...` stands for any number of lines, and `...` at the end of a line for the rest of that line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,14 +19,14 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// How the documents call the program from a clone.
+/// Start of a command that calls the program from a clone of the repository.
 const FROM_CLONE: &str = "cargo run --release -p ns-cli -- ";
-/// Other programs that examples use.
+/// Other programs that may start an example.
 const OTHERS: [&str; 3] = ["sed ", "gzip ", "tar "];
-/// Pages with lines for batch systems, which do not run here.
+/// Pages with scripts for batch systems, whose commands are not run by this test.
 const BATCH: [&str; 1] = ["toy-files.md"];
 
-/// All examples of a page.
+/// Returns all examples of a page.
 fn examples(path: &Path) -> Vec<Example> {
     let text = fs::read_to_string(path).unwrap();
     let page = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -50,7 +51,7 @@ fn examples(path: &Path) -> Vec<Example> {
     list
 }
 
-/// A command as the shell of a reader would run it, with the program of this build.
+/// Returns a command as a reader's shell would run it, but with the program of this build.
 fn command(text: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin!("nextstat");
     let mut command = if text.contains(['|', '>']) || !text.starts_with("nextstat ") {
@@ -70,12 +71,12 @@ fn command(text: &str) -> Command {
     command
 }
 
-/// Whether a program is there.
+/// Returns whether a program is installed.
 fn there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
-/// Whether the lines are what the pattern says.
+/// Returns whether the lines match the pattern, in which `...` stands for anything.
 fn matches(pattern: &[String], lines: &[&str]) -> bool {
     let Some((first, rest)) = pattern.split_first() else { return lines.is_empty() };
     if first.trim() == "..." {
@@ -112,7 +113,7 @@ fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
             let mut text = example.command.clone();
             let piped = text.contains('|');
             if text.contains("| jq ") && !there("jq") {
-                // Without jq the rest of the line still runs.
+                // Without jq, the part of the command before the pipe is still run.
                 text.truncate(text.find('|').unwrap());
                 example.shown.clear();
             }

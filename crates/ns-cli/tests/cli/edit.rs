@@ -1,4 +1,4 @@
-//! `nextstat prune`, `rename`, `combine`, and the flags `--channels` and `--mask`.
+//! Tests of `nextstat prune`, `rename` and `combine`, and of the flags `--channels` and `--mask`.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn rename_follows_everywhere() {
     snapshot!(String::from_utf8(output.stderr.clone()).unwrap());
     let fit = json(&run_with(&["fit", "-i", "-"], &text(&output)));
     assert!(fit["parameter_names"].to_string().contains("\"mu_ttH\""));
-    // Back again it is the same document.
+    // Renaming everything back gives the original workspace.
     let back = ["rename", "-i", "-", "--modifier", "mu_ttH=mu", "--channel", "SR=CR", "--channel", "CR=SR"];
     let original: Value = serde_json::from_slice(&fs::read(root("simple_workspace.json")).unwrap()).unwrap();
     let again = json(&run_with(&back, &text(&output)));
@@ -87,7 +87,8 @@ fn combine_joins_what_prune_parted() {
     snapshot!(String::from_utf8(output.stderr).unwrap());
     let digest = |file: &str| json(&run(&["inspect", "-i", file]))["model_digest"].clone();
     assert_eq!(digest(&both), digest(&simple()));
-    // Three are combined from left to right; here the third is there already.
+    // Three workspaces are combined from left to right. The third is the first one again, which changes
+    // nothing.
     let three = run(&["combine", &sr, &cr, &sr, "--join", "outer"]);
     assert_eq!(text(&three), fs::read_to_string(&both).unwrap());
 }

@@ -1,4 +1,4 @@
-//! `nextstat fit`.
+//! Tests of `nextstat fit`.
 
 use std::fs;
 
@@ -124,7 +124,7 @@ fn the_covariance_file_is_the_matrix_of_the_result() {
     }
 }
 
-/// A counting experiment in one channel of 501 free bins: above the limit for a matrix in the result.
+/// Returns a workspace with 501 free parameters, too many for the covariance to be in the result.
 fn wide() -> String {
     let n = 501;
     let counts = vec!["10.0"; n].join(",");
@@ -164,7 +164,8 @@ fn interpolation_codes_and_their_older_spellings() {
 
 #[test]
 fn a_bound_is_told_with_its_crossings() {
-    // Fewer events than background: the signal strength ends at its lower bound.
+    // There are fewer events than expected background, so the best fit of the signal strength is at its lower
+    // bound.
     let text = r#"{"channels":[{"name":"SR","samples":[
         {"name":"signal","data":[10.0],"modifiers":[{"name":"mu","type":"normfactor","data":null}]},
         {"name":"background","data":[50.0],"modifiers":[{"name":"bkg","type":"normsys","data":{"lo":0.9,"hi":1.1}}]}]}],
@@ -203,7 +204,7 @@ fn wrong_usage_and_missing_devices() {
 
 #[test]
 fn a_likelihood_that_is_not_finite_ends_in_one_with_the_place() {
-    // Nothing is expected where events were seen, whatever the parameters.
+    // The first bin has observed events, but its expected yield is zero for all parameter values.
     let text = r#"{"channels":[{"name":"SR","samples":[
         {"name":"background","data":[0.0, 5.0],"modifiers":[{"name":"mu","type":"normfactor","data":null}]}]}],
         "observations":[{"name":"SR","data":[3.0, 5.0]}],

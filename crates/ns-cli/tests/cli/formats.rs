@@ -1,4 +1,4 @@
-//! Files as they are published: compressed, in archives, with what pyhf's schema does not know.
+//! Files as they are published: compressed, in archives, or with contents that pyhf's schema does not allow.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -22,7 +22,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A folder with what HEPData gives: an archive of a workspace and its patches.
+/// Creates an archive like those of HEPData, with a workspace and its patches. Returns its folder and path.
 fn archive() -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut builder = tar::Builder::new(Vec::new());
@@ -44,7 +44,7 @@ fn archive() -> (TempDir, String) {
     (folder, path)
 }
 
-/// The record without what differs from run to run.
+/// Returns the JSON result without the time, which differs from run to run.
 fn record(output: &Output) -> Value {
     assert!(output.status.success(), "{}", shown(output));
     let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -52,7 +52,7 @@ fn record(output: &Output) -> Value {
     value
 }
 
-/// Without the folder's name.
+/// Returns the output of a command without the name of the folder.
 fn said(output: &Output, folder: &TempDir) -> String {
     shown(output).replace(&format!("{}/", folder.path().display()), "")
 }

@@ -1,4 +1,5 @@
-//! Input that no friend would send: names that steer terminals, files without end, numbers beyond all bounds.
+//! Malicious or broken input: names with control characters, endless files, numbers near the largest that
+//! exist.
 
 use std::process::Command;
 
@@ -6,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::{command, fixture, run, run_with, shown};
 
-/// A colour, a bell, text that runs backwards, an invisible letter, and a line that looks like a message of its own.
+/// A name with a colour code, a bell, a switch of the writing direction, an invisible character, and a line
+/// that looks like an error message.
 const EVIL: &str = "a\u{1b}[31m\u{7}\u{202e}b\u{200b}\nerror: all is lost";
 
-/// The same as a terminal may show it.
+/// The escaped form of [`EVIL`], which is safe in a terminal.
 const SAFE: &str = "a\\u{1b}[31m\\u{7}\\u{202e}b\\u{200b}\\u{a}error: all is lost";
 
 fn workspace(systematic: &str, yields: f64, effect: f64) -> Value {
@@ -39,7 +41,7 @@ fn names_cannot_steer_a_terminal() {
         &["prune", "-i", "-", "--modifier", "h"],
     ] {
         let output = run_with(args, &text);
-        // A document and JSON hold the name itself, as JSON escapes it.
+        // A workspace and a JSON result contain the name itself, as JSON escapes it.
         let streams =
             if args[0] == "prune" { vec![&output.stderr] } else { vec![&output.stdout, &output.stderr] };
         for stream in streams {
@@ -50,7 +52,7 @@ fn names_cannot_steer_a_terminal() {
             assert!(shown(&output).contains(SAFE), "{args:?}: {}", shown(&output));
         }
     }
-    // An error of the file itself, with the name in it.
+    // The message about an invalid file contains the name too.
     let twice =
         text.replacen("\"observations\":[", "\"observations\":[{\"name\":\"x\\u001b\",\"data\":[1.0]},", 1);
     for args in [["fit", "-i", "-", "--format", "table"], ["validate", "-i", "-", "--format", "table"]] {
@@ -75,7 +77,7 @@ fn endless_input_stops_at_a_limit() {
     assert!(said.contains("/dev/zero is longer than 1 GiB"), "{said}");
 }
 
-/// Yields and factors near the largest number there is ended in a panic.
+/// Yields and factors near the largest f64 once ended in a panic.
 #[test]
 fn numbers_beyond_all_bounds_are_no_panic() {
     for (yields, effect) in
@@ -130,7 +132,7 @@ fn a_panic_is_an_error_that_asks_for_a_report() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// The thread that the shell's limit is about does no work.
+/// The shell's limit on the stack does not matter, because the work is done on a thread with its own stack.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tiny_stack_is_enough() {

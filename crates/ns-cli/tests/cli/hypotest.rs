@@ -1,4 +1,4 @@
-//! `nextstat hypotest`, `upper-limit`, `significance` and `gof`.
+//! Tests of `nextstat hypotest`, `upper-limit`, `significance` and `gof`.
 
 use serde_json::Value;
 

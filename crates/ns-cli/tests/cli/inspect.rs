@@ -1,4 +1,4 @@
-//! `nextstat inspect`.
+//! Tests of `nextstat inspect`.
 
 use crate::{fixture, run, run_with, shown, shown_json, snapshot};
 

@@ -1,4 +1,4 @@
-//! The `nextstat` binary as its users see it: output, messages and exit codes as snapshots.
+//! Tests of the `nextstat` program as its users see it: output, messages and exit codes, many as snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod devices;
@@ -28,24 +28,24 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// One of the project's own workspaces, as a path relative to the folder the tests run in.
+/// Returns the path of one of the repository's test workspaces, relative to the folder that commands run in.
 pub(crate) fn fixture(name: &str) -> String {
     format!("tests/fixtures/{name}")
 }
 
-/// A command ready to run in the repository's root, so that messages show short paths.
+/// Returns a command that will run in the root of the repository, so that messages show short paths.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("nextstat"));
     command.args(args).current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."));
     command
 }
 
-/// Runs to the end.
+/// Runs the program to its end without standard input.
 pub(crate) fn run(args: &[&str]) -> Output {
     command(args).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Runs with text on standard input.
+/// Runs the program to its end with a text as standard input.
 pub(crate) fn run_with(args: &[&str], input: &str) -> Output {
     use std::io::Write;
     let mut child =
@@ -54,7 +54,7 @@ pub(crate) fn run_with(args: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Exit code, standard output and standard error in one text.
+/// Returns exit code, standard output and standard error in one text.
 pub(crate) fn shown(output: &Output) -> String {
     format!(
         "exit {}\n--- stdout\n{}--- stderr\n{}",
@@ -64,8 +64,8 @@ pub(crate) fn shown(output: &Output) -> String {
     )
 }
 
-/// The same with the JSON of standard output rounded to what every CPU agrees on, and
-/// without what differs from run to run.
+/// Returns the same text as [`shown`], but with the numbers of the JSON rounded to digits that are the same
+/// on every CPU, and without values that differ from run to run.
 pub(crate) fn shown_json(output: &Output) -> String {
     let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
     for (key, shape) in [("wall_s", "[seconds]"), ("edm", "[edm]"), ("n_iter", "[iterations]")] {
@@ -73,7 +73,7 @@ pub(crate) fn shown_json(output: &Output) -> String {
             value[key] = shape.into();
         }
     }
-    // Cores differ, and with them predicted times.
+    // Predicted times depend on the number of cores.
     if value.get("device_reason").is_some_and(Value::is_string) {
         value["device_reason"] = "[reason]".into();
     }
@@ -86,7 +86,8 @@ pub(crate) fn shown_json(output: &Output) -> String {
     )
 }
 
-/// Five significant digits, and no noise around zero.
+/// Rounds all numbers to five significant digits, and numbers below 1e-7 in size to zero. Replaces rates of
+/// toys.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -105,7 +106,8 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Whether this machine and this build have a CUDA GPU: what is said without one cannot be seen then.
+/// Returns whether this machine and this build can use a CUDA GPU. The messages for a missing GPU cannot be
+/// tested then.
 pub(crate) fn has_cuda() -> bool {
     let value: Value = serde_json::from_slice(&run(&["devices"]).stdout).unwrap();
     let there = value["devices"]
@@ -119,7 +121,7 @@ pub(crate) fn has_cuda() -> bool {
     there
 }
 
-/// Compares with a snapshot after hiding what differs between runs and machines.
+/// Compares a text with its snapshot, after replacing what differs between runs and machines.
 macro_rules! snapshot {
     ($text:expr) => {{
         let text: String = $text.into();

@@ -1,4 +1,4 @@
-//! Messages that name what is really wrong, and a remedy.
+//! Messages must name the true cause of an error and a remedy.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn simple() -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// What a command says of a workspace, and its exit code.
+/// Runs a command on a workspace, and returns its standard error and exit code.
 fn told(workspace: &Value, command: &[&str]) -> (String, i32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("workspace.json");
@@ -84,7 +84,7 @@ fn packed_input_is_named_by_its_format() {
 #[test]
 fn files_that_cannot_be_made_are_told_in_the_words_of_the_system() {
     let folder = tempfile::tempdir().unwrap();
-    // The name of the file that is written first would be too long as well.
+    // The folder does not exist, and its name is nearly the longest that the system allows.
     let path = folder.path().join("x".repeat(250)).join("result.json");
     let output = run(&["fit", "-i", &fixture("simple_workspace.json"), "-o", path.to_str().unwrap()]);
     let text = String::from_utf8(output.stderr).unwrap();

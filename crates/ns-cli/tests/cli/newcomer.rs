@@ -1,5 +1,5 @@
-//! What somebody types who is new here: accepted where it has one meaning only, else a message with the place and a
-//! remedy.
+//! Typical input of new users. It is accepted if it has only one meaning; otherwise the message says where
+//! the error is and how to correct it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{command, fixture, run, shown};
 
-/// What a command says, where it has to end in 2.
+/// Runs a command that must end with exit code 2, and returns its standard error.
 fn refused(args: &[&str]) -> String {
     let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}: {}", shown(&output));
@@ -160,7 +160,7 @@ fn yields_of_a_parameter_per_bin_take_no_matrix() {
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let own = json(run(&["yields", "-i", file]));
-    // The same from the whole covariance, which `fit` writes into a file of its own.
+    // The same yields are computed from the whole covariance, which `fit` writes to a separate file.
     let mut fit = json(run(&["fit", "-i", file, "--covariance", matrix.to_str().unwrap()]));
     let whole: Value = serde_json::from_slice(&fs::read(&matrix).unwrap()).unwrap();
     fit["covariance"] = whole["covariance"].clone();

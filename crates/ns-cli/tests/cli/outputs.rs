@@ -1,4 +1,4 @@
-//! Results whose place goes away, is full, closed, a link, or protected.
+//! Results whose file or folder disappears, is on a full disk, closed, a link, or protected.
 #![cfg(unix)]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn a_result_whose_folder_vanished_goes_to_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("later").join("result.json");
     fs::create_dir(path.parent().unwrap()).unwrap();
-    // It waits for its input, and meanwhile the folder goes.
+    // The command waits for its input; meanwhile the folder is removed.
     let mut child = command(&["fit", "-i", "-", "-o", path.to_str().unwrap()])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
@@ -83,7 +83,7 @@ fn links_stay_links() {
     let folder = tempfile::tempdir().unwrap();
     let (real, link) = (folder.path().join("real.json"), folder.path().join("link.json"));
     symlink("real.json", &link).unwrap();
-    // First the target is not there yet, then it is.
+    // In the first pass the target does not exist yet, in the second it does.
     for _ in 0..2 {
         let output = run(&["inspect", "-i", &simple(), "-o", link.to_str().unwrap()]);
         assert!(output.status.success(), "{}", shown(&output));
@@ -106,7 +106,7 @@ fn a_closed_standard_output_is_a_failure() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.starts_with("error: cannot write standard output: it is closed"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    // Nobody needs it where the result goes to a file.
+    // If the result goes to a file, standard output is not needed.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.json");
     let output = closed(&format!("fit -i {} -o {}", simple(), path.display()));

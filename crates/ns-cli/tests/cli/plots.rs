@@ -1,4 +1,4 @@
-//! `--plot` of every command, and `nextstat licences`.
+//! Tests of `--plot` of every command, and of `nextstat licences`.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use crate::{fixture, run, shown, snapshot};
 
 const WORKSPACE: &str = "simple_workspace.json";
 
-/// Runs a command with a picture; its place is the last argument.
+/// Runs a command whose last argument is the flag of a picture, which is written to `path`.
 fn plot(arguments: &[&str], path: &Path) -> Output {
     let input = fixture(WORKSPACE);
     let (name, flags) = arguments.split_first().unwrap();
     run(&[&[name, "-i", &input], flags, &[path.to_str().unwrap()]].concat())
 }
 
-/// Whether a file is a picture of the kind that its extension names, with something on it.
+/// Asserts that a file is a picture in the format of its extension, and that it is not empty.
 fn check(path: &Path) {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let text = String::from_utf8_lossy(&bytes);
@@ -33,7 +33,7 @@ fn check(path: &Path) {
     }
 }
 
-/// A command, the flag of a picture, and words that the picture must have.
+/// Commands that end with the flag of a picture, each with words that the picture must contain.
 const PICTURES: [(&[&str], &[&str]); 9] = [
     (&["fit", "--plot"], &["jet_scale", "±1 standard deviation"]),
     (&["fit", "--plot-correlation"], &["jet_scale", "mu"]),
@@ -61,7 +61,7 @@ fn every_command_draws_its_result() {
         for word in words {
             assert!(svg.contains(&format!(">{word}")) || svg.contains(word), "{arguments:?}: no '{word}'");
         }
-        // The result comes out as without a picture.
+        // The result is written as without a picture.
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(result["wall_s"].is_number(), "{arguments:?}");
         fs::remove_file(&path).unwrap();
@@ -105,7 +105,7 @@ fn a_wrong_place_ends_in_2_before_any_work() {
     for (arguments, _) in PICTURES {
         let flag = *arguments.last().unwrap();
         for name in ["picture.jpg", "picture", "nowhere/picture.svg"] {
-            // There is no such workspace: the picture's place is found wrong before it is looked for.
+            // The workspace does not exist: the path of the picture is checked before the workspace is read.
             let (command, flags) = arguments.split_first().unwrap();
             let path = folder.path().join(name);
             let all = [&[*command, "-i", "nowhere.json"], flags, &[path.to_str().unwrap()]].concat();
@@ -222,7 +222,7 @@ fn names_in_cjk_are_drawn_or_told() {
     }
 }
 
-/// A background with a gamma in each of many bins, and a signal.
+/// Returns a workspace with a signal and a background that has a staterror parameter in each of `bins` bins.
 fn many_bins(bins: usize) -> String {
     let list = |value: &dyn Fn(usize) -> f64| {
         let values: Vec<String> = (0..bins).map(|bin| value(bin).to_string()).collect();
@@ -253,7 +253,8 @@ fn a_post_fit_picture_of_20_000_bins_needs_neither_minutes_nor_gigabytes() {
     for name in ["postfit.svg", "postfit.png", "postfit.pdf"] {
         let picture = folder.path().join(name);
         let started = std::time::Instant::now();
-        // Address space, which is more than the memory in use; the covariance alone would take 3.2 gigabytes.
+        // The limit is on the address space, which is larger than the memory in use. The covariance alone
+        // would take 3.2 GB.
         let limited =
             "ulimit -v 1500000; exec \"$0\" fit -i \"$1\" --threads 2 --plot-postfit \"$2\" -o \"$2.json\"";
         let output = std::process::Command::new("sh")
@@ -262,7 +263,7 @@ fn a_post_fit_picture_of_20_000_bins_needs_neither_minutes_nor_gigabytes() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", shown(&output));
-        // Two seconds as it is released; this build and a busy machine may take longer.
+        // A release build takes two seconds; a test build on a busy machine may take longer.
         assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
         check(&picture);
         assert!(fs::metadata(&picture).unwrap().len() < 3_000_000, "{name} is small");

@@ -1,4 +1,4 @@
-//! `nextstat ranking`.
+//! Tests of `nextstat ranking`.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn a_likelihood_that_is_not_finite_ends_in_one_with_the_place() {
     snapshot!(shown(&run_with(&["ranking", "-i", "-"], text)));
 }
 
-/// A workspace whose ranking takes seconds: every bin has a parameter of its own.
+/// Returns a workspace whose ranking takes seconds, because every bin has its own parameter.
 #[cfg(unix)]
 fn large(n_bins: usize) -> Value {
     let background: Vec<f64> = (0..n_bins).map(|b| 40.0 + (b % 17) as f64).collect();
@@ -145,7 +145,8 @@ fn an_interrupt_writes_what_is_done_and_ends_in_130() {
         "--plot",
         picture.to_str().unwrap(),
     ];
-    // How fast this machine is today is found by trying: too early leaves no file, too late a whole one.
+    // The right time for the interrupt depends on the machine and is found by trial: an interrupt that is too
+    // early leaves no file, one that is too late leaves the complete result.
     let (mut early, mut late) = (0.0, f64::INFINITY);
     let mut wait: f64 = 0.5;
     for _ in 0..30 {

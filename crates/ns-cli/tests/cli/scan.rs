@@ -1,4 +1,4 @@
-//! `nextstat scan`.
+//! Tests of `nextstat scan`.
 
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ fn wrong_questions() {
         let output = scan(flags);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     }
-    // Each number is allowed, their product is not.
+    // Each number of points alone is allowed, but their product is too large.
     let plane = ["--points", "1000000", "--param2", "jet_scale", "--points2", "1000000"];
     let output = scan(&plane);
     assert!(
@@ -114,7 +114,8 @@ fn wrong_questions() {
 
 #[test]
 fn points_without_a_finite_likelihood_are_null_with_a_reason() {
-    // Nothing but the signal can explain the events of the second bin.
+    // Only the signal contributes to the second bin, so its observed events exclude a signal strength of
+    // zero.
     let text = r#"{"channels":[{"name":"SR","samples":[
         {"name":"signal","data":[1.0, 5.0],"modifiers":[{"name":"mu","type":"normfactor","data":null}]},
         {"name":"background","data":[5.0, 0.0],"modifiers":[{"name":"b","type":"normfactor","data":null}]}]}],
@@ -125,7 +126,8 @@ fn points_without_a_finite_likelihood_are_null_with_a_reason() {
     snapshot!(shown(&run_with(&[&args[..], &["--format", "table"]].concat(), text)));
 }
 
-/// Starts a scan of so many points and interrupts it after `wait` ms; `None` if it had ended by then.
+/// Starts a scan of `points` points and interrupts it after `wait` ms. Returns the exit code and the result,
+/// or `None` if the scan had ended before the interrupt.
 #[cfg(unix)]
 fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Option<i32>, Value)> {
     use std::process::{Command, Stdio};
@@ -145,7 +147,7 @@ fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Opti
     );
     let code = child.wait().unwrap().code();
     let result: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    // It may have ended between the look and the signal.
+    // The scan may have ended between `try_wait` and the signal.
     (running && code != Some(0)).then_some((code, result))
 }
 
@@ -153,8 +155,8 @@ fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Opti
 #[test]
 fn an_interrupted_scan_leaves_what_is_finished() {
     let folder = tempfile::tempdir().unwrap();
-    // As many points as this machine does not get through in time; where the most are too few, less time, and
-    // more where it is so busy that nothing was done by then.
+    // Pairs of a number of points and a time. Some pair interrupts the fits of the scan: later pairs have
+    // more points for fast machines, then less time for even faster ones, then more time for busy ones.
     let tries = [
         (100_000, 700),
         (400_000, 700),

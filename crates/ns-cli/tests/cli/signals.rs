@@ -1,4 +1,5 @@
-//! Signals: heard within a second wherever the work is, and left alone where whoever started the program ignores them.
+//! Signals stop the program within a second at every stage of the work. Signals that were ignored when the
+//! program started stay ignored.
 #![cfg(unix)]
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,7 +10,8 @@ use serde_json::Value;
 
 use crate::{command, fixture, shown};
 
-/// A command that hears signals as `how` says, whatever these tests were started with.
+/// Returns a command that starts with the signal handling `how` (default or ignore), independently of how
+/// these tests were started.
 fn hearing(args: &[&str], how: libc::sighandler_t) -> Command {
     let mut command = command(args);
     // SAFETY: between fork and exec nothing is called but `signal`, which is safe there.
@@ -30,7 +32,8 @@ fn send(child: &Child, signal: &str) {
     assert!(sent.success());
 }
 
-/// Starts a command, interrupts it after a while, and returns how it ended and how long it took from then on.
+/// Starts a command and interrupts it after the time `after`. Returns its output and the time from the
+/// interrupt to its end.
 fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
     let child = hearing(args, libc::SIG_DFL).spawn().unwrap();
     std::thread::sleep(after);
@@ -40,7 +43,8 @@ fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
     (output, sent.elapsed())
 }
 
-/// Tests run beside each other on busy machines: what is promised is a second on an idle one.
+/// Longest time from an interrupt to the end of the program. The program promises one second on an idle
+/// machine, but tests run in parallel on busy ones.
 const AT_MOST: Duration = Duration::from_secs(5);
 
 #[test]
@@ -74,7 +78,7 @@ fn an_interrupt_of_toys_is_obeyed_soon_and_writes_what_is_finished() {
     assert!(result["n_toys"].as_u64().unwrap() > 0, "{}", result["n_toys"]);
 }
 
-/// Many parameters with bent effects on few bins: a ranking takes minutes.
+/// Returns a workspace with many parameters with nonlinear effects on few bins, whose ranking takes minutes.
 fn endless_model() -> Value {
     let names: Vec<String> = (0..400).map(|i| format!("bent_{i}")).collect();
     let modifiers: Vec<Value> = names
@@ -118,7 +122,8 @@ fn a_second_interrupt_leaves_no_temporary_file() {
         "--interp-defaults",
         "piecewise",
     ];
-    // The first may have been obeyed before the second arrives: then both files are there, and nothing else.
+    // The first signal may end the program before the second one arrives. Then both files exist and nothing
+    // else.
     let child = hearing(&args, libc::SIG_DFL).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     send(&child, "-INT");
@@ -127,10 +132,10 @@ fn a_second_interrupt_leaves_no_temporary_file() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
     assert_eq!(leftovers(folder.path()), Vec::<String>::new());
-    // Before the work the first one ends the process: here it waits for a workspace.
+    // Before the work the first signal ends the process. Here the process still waits for a workspace.
     let mut waiting = hearing(&["fit", "-i", "-", "-o", result], libc::SIG_DFL);
     let mut child = waiting.stdin(Stdio::piped()).spawn().unwrap();
-    // Open until the end: the end of its input would be an error of its own.
+    // Standard input stays open until the end, because the end of the input would be another error.
     let input = child.stdin.take();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(leftovers(folder.path()).len(), 1);
@@ -141,7 +146,7 @@ fn a_second_interrupt_leaves_no_temporary_file() {
     assert_eq!(leftovers(folder.path()), Vec::<String>::new());
 }
 
-/// Temporary files in a folder.
+/// Returns the names of the temporary files in a folder.
 fn leftovers(folder: &std::path::Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     names

@@ -1,4 +1,4 @@
-//! Files, pipes and signals around the commands.
+//! Input and output of commands through files and pipes, and interrupts.
 
 use std::fs;
 use std::io::Read;
@@ -44,8 +44,7 @@ fn an_output_file_appears_whole_or_not_at_all() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
 }
 
-/// Of two outputs in one file the first was once lost without a word, and so was a workspace, or toys, that the
-/// result was written over.
+/// An output once overwrote another output of the same path, the workspace, or saved toys, without a message.
 #[test]
 fn no_output_takes_the_place_of_another_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -130,7 +129,8 @@ fn quiet_keeps_warnings_to_the_result() {
 fn an_interrupt_ends_in_130() {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     let mut command = command(&["fit", "-i", "-"]);
-    // These tests may run in the background, where a shell has interrupts ignored, and children inherit that.
+    // A shell may start these tests in the background with interrupts ignored, and child processes inherit
+    // that.
     // SAFETY: between fork and exec nothing is called but `signal`, which is safe there.
     unsafe {
         command.pre_exec(|| {
@@ -138,13 +138,13 @@ fn an_interrupt_ends_in_130() {
             Ok(())
         });
     }
-    // Waiting for standard input: nothing is finished, so nothing is written.
+    // The command waits for standard input, so nothing is finished and nothing is written.
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    // Waiting closes standard input, whose end must not come before the signal.
+    // `wait` closes standard input, and the command must not see the end of its input before the signal.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let status = child.wait().unwrap();
     assert!(status.code() == Some(130) || status.signal() == Some(2), "{status:?}");

@@ -1,4 +1,5 @@
-//! Files of toys whatever happens to the runs that write them: kills, interrupts, shards, threads.
+//! Files of toys must be the same whatever happens to the runs that write them: kills, interrupts, shards,
+//! numbers of threads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::{command, fixture, run, shown, snapshot};
 
 const N_TOYS: &str = "6000";
 
-/// A run that takes a moment and is saved in many pieces.
+/// Returns the arguments of a run that takes some seconds and is saved in many pieces.
 fn arguments(path: &Path, more: &[&str]) -> Vec<String> {
     let input = fixture("simple_workspace.json");
     let mut list =
@@ -38,7 +39,7 @@ fn finished(path: &Path, more: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The result without what differs from run to run.
+/// Returns the result without the values that may differ from run to run.
 fn answer(mut value: Value) -> Value {
     for key in ["wall_s", "toys_per_s", "shard", "warnings", "device_reason"] {
         value.as_object_mut().unwrap().remove(key);
@@ -52,7 +53,7 @@ fn pieces(path: &Path) -> usize {
     entries.filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().starts_with("piece-")).count()
 }
 
-/// Waits until a run has saved something.
+/// Waits until a run has saved three pieces.
 fn wait_for_pieces(path: &Path, child: &mut Child) {
     while pieces(path) < 3 {
         assert_eq!(child.try_wait().unwrap(), None, "the run ended before it was noticed");
@@ -60,7 +61,7 @@ fn wait_for_pieces(path: &Path, child: &mut Child) {
     }
 }
 
-/// All rows by their bits.
+/// Returns all rows as texts that contain the bits of their numbers.
 fn rows(paths: &[PathBuf]) -> Vec<String> {
     let mut list = Vec::new();
     ToySet::<ToyRow>::open(paths)
@@ -79,7 +80,7 @@ fn rows(paths: &[PathBuf]) -> Vec<String> {
     list
 }
 
-/// Fractions between 0 and 1 (a multiplicative congruence, enough for moments of a kill).
+/// Random fractions between 0 and 1 for the times of kills, from a linear congruential generator.
 struct Moments(u64);
 
 impl Moments {
@@ -117,7 +118,7 @@ fn ten_kills_at_random_moments_change_no_bit() {
             let there = pieces(&path);
             in_the_middle += usize::from(there > before && !path.exists());
             println!("kill {kills}: {before} pieces before, {there} after");
-            // What is there is whole, whatever was being written.
+            // The pieces that exist can be read, even if the kill came while another piece was being written.
             if there > 0 {
                 let found = rows(std::slice::from_ref(&path));
                 assert!(!found.is_empty());
@@ -187,7 +188,7 @@ fn two_runs_at_once_do_not_mix() {
     assert!(shown(&again).contains("toys.parquet: already there; continue that run with --resume"));
 }
 
-/// A short run for shards, threads and batches.
+/// Does a short run, for the tests of shards, threads and batches.
 fn short(path: &Path, more: &[&str]) -> Value {
     let input = fixture("simple_workspace.json");
     let name = path.display().to_string();
@@ -218,7 +219,7 @@ fn merged_shards_are_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole.parquet");
     let expected = answer(short(&whole, &["--expected-set"]));
-    // Of 270 shards, 20 have no toy.
+    // With 270 shards of 250 toys, 20 shards have no toy.
     for count in [1, 3, 10, 270] {
         let paths: Vec<PathBuf> =
             (1..=count).rev().map(|k| folder.path().join(format!("{k}of{count}.parquet"))).collect();
@@ -236,7 +237,7 @@ fn merged_shards_are_the_whole() {
     }
 }
 
-/// Shows what was said without the folder's name.
+/// Returns the output of a command without the name of the folder.
 fn said(output: &std::process::Output, folder: &Path) -> String {
     shown(output).replace(&format!("{}/", folder.display()), "")
 }

@@ -1,4 +1,4 @@
-//! `nextstat hypotest-toys`, `toys`, `merge-toys`, `gof --toys` and `upper-limit --toys`.
+//! Tests of `nextstat hypotest-toys`, `toys`, `merge-toys`, `gof --toys` and `upper-limit --toys`.
 
 use serde_json::Value;
 
@@ -33,7 +33,8 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let study = |from: &[&str]| json(&simple("toys", &[&["--n-toys", "400", "--seed", "2"], from].concat()));
-    // The expectation of a point: its toys are those of the point, up to the rounding of its best fit.
+    // The expected yields of a point give the toys of that point, up to the rounding of the fit to these
+    // yields.
     let yields = json(&simple("yields", &["--prefit"]));
     std::fs::write(path("yields.json"), yields.to_string()).unwrap();
     let bins: Vec<Value> = yields["channels"]
@@ -56,7 +57,7 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
             assert!((a - b).abs() < 1e-3, "{key} of {}: {a} and {b}", one["name"]);
         }
     }
-    // Twice the events everywhere: no point of the initial ones.
+    // Twice the expected events in every bin are not the expected yields of the initial parameters.
     let twice: Vec<f64> = bins.iter().map(|x| 2.0 * x.as_f64().unwrap()).collect();
     std::fs::write(path("twice.json"), Value::from(twice).to_string()).unwrap();
     let of_twice = study(&["--expected", &path("twice.json")]);
@@ -65,14 +66,14 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
         all.iter().find(|p| p["name"] == "background_norm").unwrap()["generated"].as_f64().unwrap()
     };
     assert!((norm(&of_twice) - 2.0).abs() < 0.01, "{}", norm(&of_twice));
-    // Saved in two shards and merged: the same numbers.
+    // Two saved shards, merged, give the same numbers.
     for shard in ["1/2", "2/2"] {
         let file = path(&format!("{}.parquet", &shard[..1]));
         study(&["--expected", &path("twice.json"), "--shard", shard, "--save", &file]);
     }
     let merged = json(&run(&["merge-toys", &path("1.parquet"), &path("2.parquet")]));
     assert_eq!(merged["parameters"], of_twice["parameters"]);
-    // What is wrong with the file is told.
+    // A wrong file gives a message with its error.
     std::fs::write(path("short.json"), "[1, 2]").unwrap();
     std::fs::write(path("negative.json"), "[-1, 1, 1, 1, 1, 1, 1]").unwrap();
     for (file, said) in [
@@ -141,7 +142,7 @@ fn upper_limit_with_toys() {
     assert!(all["observed_error"].as_f64().unwrap() > 0.0);
 }
 
-/// Numbers of toys are often written so; negative ones were an unknown flag.
+/// Users write numbers of toys as 1e5. A negative number was once reported as an unknown flag.
 #[test]
 fn whole_numbers_may_have_powers_of_ten_and_no_sign() {
     let counts = |n: &str| {

@@ -1,8 +1,8 @@
-//! `nextstat validate`.
+//! Tests of `nextstat validate`.
 
 use crate::{fixture, run, run_with, shown, shown_json, snapshot};
 
-/// Wrong in three places.
+/// A workspace with errors in three places.
 const BROKEN: &str = r#"{"channels":[{"name":"SR","samples":[
     {"name":"signal","data":[5.0],"modifiers":[{"name":"mu","type":"normfactor","data":null}]},
     {"name":"background","data":[50.0, 60.0],"modifiers":[{"name":"x","type":"normsysx","data":null}]}]}],

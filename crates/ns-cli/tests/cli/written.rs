@@ -1,4 +1,4 @@
-//! `nextstat patch`, `sort` and `digest`, and the flag `--patch`.
+//! Tests of `nextstat patch`, `sort` and `digest`, and of the flag `--patch`.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn read(name: &str) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The names of the patches of the fixture.
+/// Returns the name of the first patch in the patchset of the test files.
 fn first_patch() -> String {
     read("patchset.json")["patches"][0]["metadata"]["name"].as_str().unwrap().to_owned()
 }
@@ -29,12 +29,12 @@ fn patch_writes_the_patched_workspace() {
     let told = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(told.starts_with(&format!("patched: {which} (")), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
-    // The written workspace fits as the patched one, to the digest of its model.
+    // The written workspace has the model digest and the best fit of the patched one.
     let written = parsed(&run_with(&["fit", "-i", "-"], &text));
     let patched = parsed(&run(&["fit", "-i", &background, "--patch", &which]));
     assert_eq!(written["model_digest"], patched["model_digest"]);
     assert_eq!(written["bestfit"], patched["bestfit"]);
-    // Numbers stay as they are written: without a patch nothing changes but the layout.
+    // Numbers stay as they were written: an empty patch changes only the layout.
     let nothing = run_with(&["patch", "-i", &background, "--patch", "-", "--quiet"], "[]");
     assert!(nothing.stderr.is_empty(), "{}", shown(&nothing));
     assert_eq!(parsed(&nothing), read("background_only.json"));
@@ -51,7 +51,7 @@ fn a_patch_comes_from_standard_input() {
     let member = format!("-:{}", first_patch());
     let set = read("patchset.json").to_string();
     parsed(&run_with(&["inspect", "-i", &background, "--patch", &member], &set));
-    // Standard input can be read once.
+    // Standard input can be read only once.
     for command in ["fit", "inspect", "validate", "patch", "digest"] {
         let both = run(&[command, "-i", "-", "--patch", "-"]);
         let message = String::from_utf8(both.stderr.clone()).unwrap();
@@ -137,7 +137,7 @@ fn sort_orders_everything_by_name() {
         sorted.sort();
         assert_eq!(names(list), sorted);
     }
-    // The model stays the same, and what is sorted stays as it is, to the digest.
+    // Sorting keeps the minimum of the fit, and sorting a sorted workspace changes nothing.
     let digest = |value: &Value| {
         parsed(&run_with(&["fit", "-i", "-"], &value.to_string()))["twice_nll"].as_f64().unwrap()
     };
@@ -158,7 +158,7 @@ fn digest_is_that_of_pyhf() {
     let table = run(&["digest", "-i", &file, "--format", "table"]);
     let text = String::from_utf8(table.stdout).unwrap();
     assert_eq!(text.trim(), format!("sha256:{}", found["sha256"].as_str().unwrap()));
-    // The layout does not matter, the way numbers are written does.
+    // The digest does not depend on the layout, but on how numbers are written.
     let piped = run_with(
         &["digest", "-i", "-"],
         &serde_json::to_string_pretty(&read("background_only.json")).unwrap(),

@@ -1,4 +1,4 @@
-//! `nextstat yields`.
+//! Tests of `nextstat yields`.
 
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ fn at_given_parameters() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let fit = path("fit.json");
     assert!(run(&["fit", "-i", &fixture("simple_workspace.json"), "-o", &fit]).status.success());
-    // The result of a fit brings its covariance along: the numbers are those after the fit.
+    // The result of a fit contains its covariance, so that the uncertainties are those after the fit.
     let (after, from_file) = (yields(&[]), yields(&["--at", &fit]));
     for (a, b) in after["channels"].as_array().unwrap().iter().zip(from_file["channels"].as_array().unwrap())
     {
@@ -55,7 +55,7 @@ fn at_given_parameters() {
     }
     assert_eq!(yields(&["--at", "bestfit"])["channels"], after["channels"]);
     assert_eq!(yields(&["--at", "init"])["channels"], yields(&["--prefit"])["channels"]);
-    // Names from a file, from one flag and from several are the same.
+    // Values by name from a file, from one flag and from several flags give the same result.
     let values = path("values.json");
     std::fs::write(&values, r#"{"mu": 2.0, "jet_scale": 0.5}"#).unwrap();
     let file = yields(&["--at", &values]);

@@ -1,11 +1,12 @@
-//! Made-up inputs that look like those of real analyses, easy and hard ones; also used by the tests.
+//! Invented inputs of pictures: some look like those of real analyses, others are hard to draw. The tests use
+//! them too.
 
 use ns_viz::{
     ChannelYields, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking, RankingRow,
     SampleYields, Scan, Yields,
 };
 
-/// Numbers that look random and are the same everywhere (a linear congruential generator).
+/// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -13,13 +14,13 @@ impl Dice {
         Self(seed)
     }
 
-    /// Between 0 and 1.
+    /// Returns a number uniform between 0 and 1.
     pub(crate) fn flat(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Roughly a unit normal.
+    /// Returns a number from approximately the standard normal distribution.
     pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.flat()).sum::<f64>() - 6.0
     }
@@ -240,12 +241,12 @@ pub(crate) fn yields_page() -> Yields {
     Yields { title: "Pre-fit".into(), channels, ..Yields::default() }
 }
 
-/// A channel with more bins than its panel has pixels.
+/// Returns a channel with more bins than its panel has pixels.
 pub(crate) fn huge() -> Yields {
     Yields { channels: vec![channel("SR_unbinned", 20_000, 4e6, 3)], ..Yields::default() }
 }
 
-/// Pictures that are hard to draw well.
+/// Returns pictures that are hard to draw well, with their names.
 pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     let mut flat = scan();
     flat.twice_delta_nll = vec![Some(0.0); flat.x.len()];
@@ -346,7 +347,7 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     ]
 }
 
-/// One picture of each kind, as for the documentation.
+/// Returns the pictures of the documentation, at least one of each kind, with their names.
 pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
     vec![
         ("scan".into(), scan().draw()),

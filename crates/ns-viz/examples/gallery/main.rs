@@ -1,7 +1,7 @@
-//! Draws all pictures from made-up inputs: `cargo run -p ns-viz --example gallery -- FOLDER`.
+//! Draws all pictures from invented inputs: `cargo run -p ns-viz --example gallery -- FOLDER`.
 //!
-//! The typical ones appear as SVG, PNG and PDF (`docs/plots` keeps the first two), the hard ones as PNG
-//! and SVG.
+//! The typical pictures are written as SVG, PNG and PDF (`docs/plots` contains the SVG and PNG files), the
+//! pictures that are hard to draw as SVG and PNG.
 
 mod inputs;
 
