@@ -69,7 +69,7 @@ macro_rules! attributes {
             }
         }
 
-        #[doc = concat!("A `", stringify!($name), "` again.")]
+        #[doc = concat!("Restores a pickled `", stringify!($name), "` from its attributes.")]
         #[pyfunction]
         pub(crate) fn $restore(attributes: &Bound<'_, PyDict>) -> PyResult<$name> {
             let of = |key: &str| attributes.as_any().get_item(key);

@@ -149,7 +149,7 @@ pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) 
 /// # Errors
 /// If the work panicked.
 pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-// After a panic nothing that the closure borrows is used again.
+    // After a panic nothing that the closure borrows is used again.
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
 }
 
