@@ -176,8 +176,8 @@ constexpr double LN2_LOW = 1.9082149292705877e-10;
 constexpr double ROUND_TO_INTEGER = 6755399441055744.0;
 // Taylor coefficients 1/n! of the exponential for n = 13 down to 2.
 #define NS_EXP_TERMS {1.6059043836821613e-10, 2.08767569878681e-9, 2.505210838544172e-8, 2.755731922398589e-7, 2.7557319223985893e-6, 2.48015873015873e-5, 0.0001984126984126984, 0.001388888888888889, 0.008333333333333333, 0.041666666666666664, 0.16666666666666666, 0.5}
-// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series 2 (s^2/3 + s^4/5 + ...) with
-// s = f/(2+f), optimised (Tang; used by every libm).
+// Minimax coefficients of the series R = 2 (s^2/3 + s^4/5 + ...) with s = f/(2+f), which gives
+// log(1+f) = 2s + s R on the reduced range (Tang; used by every libm).
 #define NS_DEVIANCE_TERMS {0.6666666666666735, 0.3999999999940942, 0.2857142874366239, 0.22222198432149784, 0.1818357216161805, 0.15313837699209373, 0.14798198605116586}
 // Bits of the double 1.
 constexpr uint64_t ONE_BITS = 0x3ff0000000000000ull;

@@ -5,7 +5,7 @@
 namespace ns {
 
 // Number of first iterations that always invert the metric. Later iterations keep the inverse if the last
-// step reduced the EDM at least by the factor KEPT_CONTRACTION.
+// step reduced the EDM to at most the fraction KEPT_CONTRACTION.
 constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
 // Number of iterations after which every iteration inverts the metric again.
@@ -17,7 +17,7 @@ struct Descent {
     bool fresh, lost, converged;
 };
 
-// A known minimum: its value. Its parameters are in SNAPSHOT. `any` is false if there is none.
+// Value of the known minimum, whose parameters are in SNAPSHOT. `any` is false if none is known.
 struct KnownMinimum {
     double value;
     bool any;

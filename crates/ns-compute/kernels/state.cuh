@@ -1,4 +1,4 @@
-// Working memory of one block.
+// Working arrays of one block of threads.
 #pragma once
 #include "plan.cuh"
 

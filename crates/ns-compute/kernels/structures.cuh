@@ -136,8 +136,8 @@ struct Plan {
     // Parameter of each normsys term. Terms are sorted by parameter, so that neighbouring threads take
     // the same branch.
     const int* norm_param;
-    // Polynomial coefficients of the normsys terms: those of degree 6 and 5 of term `i` at [i], of
-    // degree 4 and 3 at [n_terms + i], of degree 2 and 1 at [2 n_terms + i].
+    // Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at index
+    // `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
     const Pair* norm_coefficient;
     // Rates of hi and lo beyond the polynomial, per normsys term.
     const Pair* norm_rate;
@@ -257,7 +257,7 @@ struct Direction {
 };
 static_assert(sizeof(Direction) == 48, "as on the host");
 
-// One minimisation.
+// One fit: a minimisation with its starting point, its bounds and its search for further minima.
 struct Request {
     // START_AT, START_EARLIER or START_ALONG.
     int start;

@@ -195,8 +195,8 @@ constants! {
     ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
     /// Taylor coefficients 1/n! of the exponential for n = 13 down to 2.
     EXP_TERMS: [f64; 12] = ns_core::random::constants::EXP_TERMS;
-    /// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series 2 (s^2/3 + s^4/5 + ...) with
-    /// s = f/(2+f), optimised (Tang; used by every libm).
+    /// Minimax coefficients of the series R = 2 (s^2/3 + s^4/5 + ...) with s = f/(2+f), which gives
+    /// log(1+f) = 2s + s R on the reduced range (Tang; used by every libm).
     DEVIANCE_TERMS: [f64; 7] = [
         6.666_666_666_666_735_130e-1,
         3.999_999_999_940_941_908e-1,

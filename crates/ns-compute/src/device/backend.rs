@@ -29,7 +29,7 @@ pub(crate) enum Kernel {
     Draw,
 }
 
-/// The properties of a device that launches depend on.
+/// Properties of a device on which launches depend.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Properties {
     /// Number of multiprocessors, the groups of cores that run thread blocks independently of each other.

@@ -160,7 +160,7 @@ impl Program {
     }
 }
 
-/// Starts launches of fits: a device with the compiled model and the kernels to use.
+/// A device, the compiled model there, and the kernels, with which launches of fits are started.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,

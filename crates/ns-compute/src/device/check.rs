@@ -106,7 +106,8 @@ impl<'a> Checking<'a> {
     /// device completed in the launch. Returns false and drops the result if a certificate does not hold; the
     /// caller then has the CPU repeat the fits.
     ///
-    /// # Errors [`SessionError::DeviceDisagrees`] if a difference exceeds the parity contract.
+    /// # Errors
+    /// [`SessionError::DeviceDisagrees`] if a difference exceeds the parity contract.
     pub(super) fn end(self, own: u64) -> Result<bool, SessionError> {
         let mut check = self.found.into_inner().unwrap_or_else(PoisonError::into_inner)?;
         if self.doubtful.into_inner() {

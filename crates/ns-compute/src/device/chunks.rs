@@ -185,8 +185,9 @@ type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<FinishedChunk>) -> Result<usize, Ses
 ///
 /// Returns the smallest of these numbers, or 0 if there are no GPUs.
 ///
-/// # Errors The first error of any GPU. The other GPUs finish their chunks, and the items before the first
-/// missing one are delivered.
+/// # Errors
+/// The first error of any GPU. The other GPUs finish their chunks, and the items before the first missing one
+/// are delivered.
 pub(super) fn run_chunks<C: Sync>(
     gpus: &[C],
     queue: &ChunkQueue<'_>,

@@ -20,7 +20,7 @@ pub(super) struct HessianPlacement {
     extra: [u64; N_EXTRA],
     shared: usize,
     slab: usize,
-    /// Row length of the Jacobian.
+    /// Row length of the Jacobian in doubles.
     row: usize,
 }
 

@@ -107,8 +107,8 @@ structures! {
         /// Parameter of each normsys term. Terms are sorted by parameter, so that neighbouring threads take
         /// the same branch.
         norm_param: Offset<i32>,
-        /// Polynomial coefficients of the normsys terms: those of degree 6 and 5 of term `i` at [i], of
-        /// degree 4 and 3 at [n_terms + i], of degree 2 and 1 at [2 n_terms + i].
+        /// Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at index
+        /// `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
         norm_coefficient: Offset<[f64; 2]>,
         /// Rates of hi and lo beyond the polynomial, per normsys term.
         norm_rate: Offset<[f64; 2]>,
@@ -224,7 +224,7 @@ structures! {
         places: [f64; PLACES],
     }
 
-    /// One minimisation.
+    /// One fit: a minimisation with its starting point, its bounds and its search for further minima.
     Request {
         /// START_AT, START_EARLIER or START_ALONG.
         start: i32,

@@ -86,7 +86,7 @@ impl MultiGpuSession {
         let queue = ChunkQueue::new(tasks.iter().map(|task| task.data.count()), n, chunk_sizes, control);
         let work = |gpu: &GpuSession, to: &Sender<FinishedChunk>| {
             let mut deliver = |finished| {
-                // The receiver outlives all GPUs.
+                // Sending cannot fail, because the receiver lives longer than all senders.
                 let _ = to.send(finished);
             };
             gpu.run_drawn(tasks, wanted, control, &queue, &mut deliver)
@@ -115,7 +115,7 @@ impl MultiGpuSession {
                     let Some(outcomes) = gpu.run_given(mine, wanted, control)? else { return Ok(0) };
                     let made = next..next + mine.len().max(1) as u64;
                     next = made.end;
-                    // The receiver outlives all GPUs.
+                    // Sending cannot fail, because the receiver lives longer than all senders.
                     let _ = to.send(FinishedChunk { items: made, outcomes, whole: next == items.end });
                 }
             }

@@ -53,7 +53,8 @@ pub(super) type RunTasks<'a> =
 /// Runs a batch part by part: `make` runs the tasks that it can, and the session returned by `other` runs the
 /// rest.
 ///
-/// # Errors The first error. Outcomes of earlier tasks are delivered.
+/// # Errors
+/// The first error. Outcomes of earlier tasks are delivered.
 pub(super) fn in_parts<'a>(
     (tasks, kinked): (&[FitTask], bool),
     wanted: OutcomeParts,
@@ -110,7 +111,7 @@ struct BatchPosition {
 /// Runs `tasks`, a part of a batch, on `session`, and returns the number of outcomes that it delivered.
 ///
 /// # Errors
-/// Those of the session.
+/// Any error of the session.
 fn hand_over(
     session: &dyn Session,
     tasks: &[FitTask],

@@ -56,8 +56,9 @@ pub struct GpuSession {
 impl GpuSession {
     /// Compiles `model` and uploads it to `device` through `backend`.
     ///
-    /// # Errors If the model is inconsistent, the memory of the device or the part of it that `execution`
-    /// allows is too small, or the precision is not f64.
+    /// # Errors
+    /// If the model is inconsistent, the memory of the device or the part of it that `execution` allows is
+    /// too small, or the precision is not f64.
     pub(super) fn open(
         model: &Model,
         execution: &Execution,

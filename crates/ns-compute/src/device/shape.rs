@@ -11,10 +11,10 @@ use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_T
 /// Shared memory per block that the driver reserves, in bytes.
 pub(super) const RESERVED: usize = 1024;
 
-/// The slabs of one launch may take one in this many parts of a device's memory. Two launches run at a time,
-/// and other data need memory too.
+/// Ratio of a device's memory to the largest total size of the slabs of one launch. Two launches run at a
+/// time, and other data need memory too.
 const PART_FOR_SLABS: u64 = 8;
-/// The arrays of one launch that grow with its work may take one in this many parts of a device's memory.
+/// Ratio of a device's memory to the largest total size of the arrays of one launch that grow with its work.
 const PART_FOR_ARRAYS: u64 = 16;
 /// Largest total size in bytes of the arrays of one launch that grow with its work.
 const MOST_ARRAYS: usize = 256 << 20;

@@ -311,8 +311,8 @@ impl GpuSession {
     /// Runs the toys of `tasks`, which are the tasks of the queue. Returns the number of tasks done, counted
     /// from the first: all, unless it reached one that is left to the CPU.
     ///
-    /// # Errors The first error of the device. Chunks that were already on the device are finished and
-    /// delivered.
+    /// # Errors
+    /// The first error of the device. Chunks that were already on the device are finished and delivered.
     pub(super) fn run_drawn(
         &self,
         tasks: &[FitTask],

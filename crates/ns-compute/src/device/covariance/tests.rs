@@ -76,8 +76,8 @@ struct Confirmed {
     asked: usize,
     /// Number of fits whose covariances the device computed.
     made: usize,
-    /// Largest difference from the inverse of the CPU's Hessian at the same point, divided by `sqrt(C_ii
-    /// C_jj)`.
+    /// Largest difference from the inverse of the CPU's Hessian at the same point, divided by
+    /// `sqrt(C_ii C_jj)`.
     worst: f64,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct CudaDriver {
     lost: AtomicBool,
 }
 
-/// A handle of the driver.
+/// A pointer that the driver uses as a handle.
 pub(super) struct Handle<T>(pub(super) *mut T);
 
 // SAFETY: handles of the driver are valid on any thread.

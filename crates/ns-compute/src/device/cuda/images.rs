@@ -51,7 +51,8 @@ static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "
 /// result.
 ///
 /// # Errors
-/// [`SessionError::CudaDriverTooOld`], [`SessionError::UnsupportedGpu`].
+/// [`SessionError::CudaDriverTooOld`] if the driver is older than [`LEAST_DRIVER`],
+/// [`SessionError::UnsupportedGpu`] if the compute capability is below [`LEAST_CAPABILITY`].
 pub(super) fn choose(
     index: usize,
     name: &str,

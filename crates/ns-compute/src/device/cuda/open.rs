@@ -31,7 +31,7 @@ fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
 /// same type as the first one. A device without index takes the first one.
 ///
 /// # Errors
-/// If there is no driver, no such device, or not enough of its memory; as `GpuSession::open`.
+/// If there is no driver, no such device, or not enough device memory, and the errors of `GpuSession::open`.
 pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     if execution.device == Device::CudaAll {
         let gpus = alike(&found()?)?;

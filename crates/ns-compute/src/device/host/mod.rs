@@ -79,7 +79,7 @@ impl Host {
     pub(super) fn new() -> Self {
         let properties = Properties {
             multiprocessors: 2,
-            // A small size, so that models that do not fit are tested too.
+            // This is small, so that tests include models that do not fit into shared memory.
             shared_per_block: 16 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,

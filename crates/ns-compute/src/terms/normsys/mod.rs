@@ -80,9 +80,9 @@ impl Normsys {
 /// Function of the distance `|alpha|`, and of the rate on that side, that a factor is beyond its polynomial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beyond {
-    /// `e^(rate |alpha|)`.
+    /// The factor is `e^(rate |alpha|)`.
     Exponential,
-    /// `1 + rate |alpha|`, which may be zero or less.
+    /// The factor is `1 + rate |alpha|`, which may be zero or negative.
     Linear,
 }
 
