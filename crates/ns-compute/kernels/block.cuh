@@ -1,7 +1,7 @@
-// What a block of threads is: indices, barriers, sums in a fixed order.
+// Operations of a block of threads: indices, barriers, sums in a fixed order.
 //
-// Everything else is written in terms of these, so that the same sources compile for the CPU (cpu.hpp): that is
-// how they are tested on machines without a GPU.
+// All other kernel code uses these functions, so that the same sources also compile for the CPU (cpu.hpp). In
+// this way the kernels are tested on machines without a GPU.
 #pragma once
 #include <stdint.h>
 
@@ -26,14 +26,14 @@ NS_DEVICE int lanes() { return WARP; }
 NS_DEVICE int warp() { return threadIdx.x / WARP; }
 NS_DEVICE int warps() { return blockDim.x / WARP; }
 
-// A team is eight neighbouring threads that share one row of some table.
+// A team is eight neighbouring threads that work together on one row of a table.
 NS_DEVICE int member() { return threadIdx.x & 7; }
 NS_DEVICE int members() { return 8; }
 NS_DEVICE int team() { return threadIdx.x >> 3; }
 NS_DEVICE int teams() { return blockDim.x >> 3; }
 NS_DEVICE unsigned team_mask() { return 0xffu << (threadIdx.x & 24); }
 
-// Sum and product over a team, the same bits in all its members.
+// Sum and product over a team. All members get the same bits.
 NS_DEVICE double team_sum(double x) {
     for (int d = 4; d > 0; d >>= 1) x += __shfl_xor_sync(team_mask(), x, d);
     return x;
@@ -42,7 +42,7 @@ NS_DEVICE double team_product(double x) {
     for (int d = 4; d > 0; d >>= 1) x *= __shfl_xor_sync(team_mask(), x, d);
     return x;
 }
-// Everything that members have written is there for the others.
+// Barrier of a team: afterwards each member sees what the others wrote.
 NS_DEVICE void team_barrier() { __syncwarp(team_mask()); }
 NS_DEVICE double warp_sum(double x) {
     for (int d = 16; d > 0; d >>= 1) x += __shfl_xor_sync(0xffffffffu, x, d);
@@ -57,8 +57,9 @@ NS_DEVICE int warp_max(int x) {
     return x;
 }
 
-// What blocks tell each other. All that a thread wrote before its `fence` is there for whoever reads what it wrote
-// afterwards and then passes a `fence` too; a barrier passes this on to the whole block.
+// Communication between blocks. If thread A writes data, calls `fence` and then writes a flag, and thread B
+// reads that flag and then calls `fence`, B sees the data. A barrier extends this to all threads of B's
+// block.
 NS_DEVICE void fence() { __threadfence(); }
 NS_DEVICE int add(int* to, int x) { return atomicAdd(to, x); }
 NS_DEVICE int peek(const int* from) { return *(const volatile int*)from; }
@@ -71,7 +72,7 @@ NS_DEVICE bool lock(int* at) { return atomicCAS(at, 0, 1) == 0; }
 NS_DEVICE void unlock(int* at) { atomicExch(at, 0); }
 NS_DEVICE void pause() { __nanosleep(2000); }
 
-// `1 / x` of a normal number, to a unit in the last place, without the detour for others.
+// Returns `1 / x` of a normal number to a unit in the last place, without the slow path for other numbers.
 NS_DEVICE double reciprocal(double x) {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
@@ -88,13 +89,14 @@ NS_DEVICE double reciprocal(double x) {
 
 namespace ns {
 
-// Two numbers that are read at once.
+// Two numbers that are read by one instruction.
 struct alignas(16) Pair {
     double a, b;
 };
 
-// Sums over the block. Partial sums of the warps meet in one of two places, in turn: the barrier of a sum
-// also says that everybody has read the sum before the last one.
+// Sums over the block. The partial sums of the warps are stored in one of two areas, alternately. The barrier
+// of a sum then also ensures that all threads have read the sum before the previous one, whose area is reused
+// next.
 struct Sums {
     double* room;
     int turn;
@@ -110,8 +112,8 @@ struct Sums {
 };
 
 #ifdef NS_MANY_THREADS
-// Sums over the warps of what lane 0 of each has in `here`, and the least. Functions of their own: there are many sums,
-// and code that does not fit into the cache of instructions is slow.
+// Returns the sum of `x` over all threads of the block. `here` is the area for the partial sums. It is not
+// inlined: there are many sums, and code that does not fit into the instruction cache is slow.
 NS_CALL double sum_of_warps(double x, double* here) {
     x = warp_sum(x);
     if (lane() == 0) here[warp() * MOST_SUMS] = x;
@@ -159,14 +161,14 @@ NS_DEVICE double Sums::least(double x) {
     return x;
 }
 
-// Threads `i`, `i + threads`, ... of a loop over `n`.
+// A loop over `n` elements in which a thread takes the elements `thread`, `thread + threads`, and so on.
 #ifdef __CUDACC__
 #define NS_ONE_BY_ONE _Pragma("unroll 1")
 #else
 #define NS_ONE_BY_ONE
 #endif
 #define NS_EACH(i, n) NS_ONE_BY_ONE for (int i = ns::thread(); i < (n); i += ns::threads())
-// Teams `i`, `i + teams`, ... of a loop over `n`.
+// A loop over `n` elements in which a team takes the elements `team`, `team + teams`, and so on.
 #define NS_EACH_TEAM(i, n) NS_ONE_BY_ONE for (int i = ns::team(); i < (n); i += ns::teams())
 
 }  // namespace ns

@@ -4,164 +4,184 @@
 
 namespace ns {
 
-// Iterations of a descent on lanes or on a device before the scalar optimiser takes over.
+// Largest number of iterations of a descent in SIMD lanes or on a device. Beyond it the scalar optimiser
+// on the CPU finishes the fit.
 constexpr int MOST_ITERATIONS = 120;
-// Trials of one step.
+// Largest number of times that one step is shortened before the descent is given up.
 constexpr int MOST_TRIALS = 8;
-// How often bounds may hold further parameters within one step.
+// Largest number of times within one step that further parameters are fixed at bounds and the direction
+// is computed again.
 constexpr int MOST_PINS = 4;
-// The part of what the slope promises by which a step must lower the function.
+// Least decrease of the function in an accepted step, as a fraction of the decrease that its slope
+// predicts (Armijo condition).
 constexpr double LEAST_DECREASE = 0.0001;
-// Rounding errors of a value, in units of the last place of its terms, that a step may raise it by.
+// Largest increase of the function in an accepted step, in units of the rounding error of its terms
+// (`EPSILON` times the sum of their magnitudes).
 constexpr double VALUE_ROUNDINGS = 8.0;
-// What is left of a step after a trial that failed.
+// Factor by which a step is shortened when its end point is rejected.
 constexpr double SHORTENED = 0.3;
-// A step that bounds shorten to less than this part of it holds the parameters in its way.
+// Fraction of a step below which bounds count as blocking it: the parameters at these bounds are then
+// fixed there.
 constexpr double SHORTEST_REACH = 1e-10;
-// A component of a direction of no more than this reaches any bound.
+// Magnitude up to which a component of a direction is ignored when the distance to a bound is computed.
 constexpr double LEAST_COMPONENT = 1e-300;
-// A pair of step and change of slope counts if its product is more than this part of the square of the change.
+// Smallest ratio `s y / y y` for which a pair of step `s` and change of slope `y` is used by L-BFGS.
 constexpr double LEAST_PAIR_CURVATURE = 1e-16;
-// The part of a value under a Poisson constraint that one step leaves: the constraint is a barrier at 0.
+// Smallest ratio of the new to the old value of a parameter with a Poisson constraint in one step: the
+// constraint is infinite at 0.
 constexpr double LEFT_BY_A_STEP = 0.1;
-// An EDM of this part of what a certificate allows needs no further step to confirm it.
+// Fraction of the EDM tolerance below which the fit has converged without a further step that confirms
+// it.
 constexpr double SURELY = 0.01;
-// While every step shrinks the EDM to less than this part of it, the metric needs no corrections.
+// Ratio of successive EDMs up to which the metric is used without L-BFGS corrections.
 constexpr double GOOD_CONTRACTION = 0.05;
-// An EDM that says how far it is to the minimum, give or take the factor below.
+// EDM up to which the remaining decrease of the function is predicted to within a factor `EDM_MARGIN`.
 constexpr double FORESEEABLE = 0.001;
-// How many times its EDM a descent may still fall.
+// Largest remaining decrease of the function in a descent, in units of its EDM.
 constexpr double EDM_MARGIN = 10.0;
-// An EDM at which the minimum ahead can be recognised.
+// EDM up to which the predicted end of a descent is compared with a known minimum.
 constexpr double RECOGNISABLE = 0.001;
-// How close the point ahead must be to that of the known minimum, in widths of the constraints.
+// Largest distance in each parameter between the predicted end of a descent and a known minimum for the
+// two to count as the same, in widths of the constraint.
 constexpr double CLOSE = 0.03;
-// `RECOGNISABLE` of the kernels where nothing is strongly nonlinear: two minima then lie widths apart.
+// Value of `RECOGNISABLE` in the kernels for models that are not strongly nonlinear, whose minima are
+// several constraint widths apart.
 constexpr double RECOGNISABLE_UNLESS_NONLINEAR = 0.25;
-// `CLOSE` of the kernels where nothing is strongly nonlinear.
+// Value of `CLOSE` in the kernels for models that are not strongly nonlinear.
 constexpr double CLOSE_UNLESS_NONLINEAR = 0.2;
-// A minimum that is lower by less than this is the same one.
+// Difference in `-ln L` up to which two minima count as the same.
 constexpr double SAME = 3e-7;
-// The same between kinks, where minima of neighbouring orthants differ by less, and in fits of their own.
+// Value of `SAME` for single fits, and for models with kinks, whose minima in neighbouring orthants
+// differ by less.
 constexpr double LOWER_BY = 1e-10;
-// A product of normsys factors below this has no usable relative derivative.
+// Smallest magnitude of a product of normsys factors for which relative derivatives are usable.
 constexpr double LEAST_PRODUCT = 1e-100;
-// A value this far below that of the saturated model is on its way to no minimum: every term of `-ln L`, measured from the
-// saturated model, is positive, but for bins without counts that have a negative expected yield.
+// Value of `-ln L`, relative to the saturated model, below which a descent is given up because no
+// minimum follows. All terms are positive on this scale, except those of empty bins with a negative
+// expected yield.
 constexpr double BELOW_SATURATED = -10.0;
-// Counts below this are taken for this many in a metric: it has to push back a little where nothing was seen.
+// Smallest count that enters the Gauss-Newton metric. It replaces smaller counts, so that empty bins
+// have some curvature.
 constexpr double FEWEST = 0.25;
-// Pairs of the limited memory of a descent on lanes or on a device.
+// Number of pairs of step and change of slope that L-BFGS keeps in SIMD lanes and on a device.
 constexpr int PAIRS = 12;
-// Iterations of a descent that tell of a curved function, whose minima may lie close to each other.
+// Number of iterations of the first descent above which further minima are expected nearby.
 constexpr int LONG = 30;
-// Minima whose values differ by more than this are different ones.
+// Difference in `-ln L` above which two minima count as different.
 constexpr double DISTINCT = 0.001;
-// How often single parameters are flipped, as long as that leads lower.
+// Largest number of rounds in which single parameters change sign (flips). Another round follows only a
+// lower minimum.
 constexpr int FLIP_ROUNDS = 3;
-// A point with one parameter flipped is worth a descent if it lies less than this above the minimum,
+// Height in `-ln L` above the minimum below which a point with one flipped parameter is worth a descent.
 constexpr double MOST_RISE = 3.0;
-// and less than so many times as high as the point with that parameter at 0.
+// Ratio of two heights above the minimum, of the point with one flipped parameter and of the point with
+// that parameter at 0, below which the flipped point is worth a descent. For a parabola the ratio is 4.
 constexpr double LEAST_DENT = 1.5;
-// Descents from flipped points of one minimum, the lowest first, at most.
+// Largest number of descents from flipped points of one minimum; the lowest points are taken.
 constexpr int MOST_FLIPS = 8;
-// `MOST_RISE` where parameters have kinks.
+// Value of `MOST_RISE` for models with kinks.
 constexpr double MOST_RISE_BETWEEN_KINKS = 0.5;
-// `MOST_FLIPS` where parameters have kinks, of one fit. Most of these descents end after two steps, on their way back.
+// Largest number of descents from flipped points in one fit of a model with kinks. Most of these
+// descents end after two steps because they return to the known minimum.
 constexpr int MOST_FLIPS_BETWEEN_KINKS = 256;
-// Directions in which normsys effects add up, of one fit, at most. With so many the mirror image is left to the second round.
+// Largest number of directions, per fit, in which normsys effects add up. A fit with that many tries the
+// mirror image of its minimum in the second round only.
 constexpr int MOST_DIRECTIONS = 2;
-// Points on each direction where descents start.
+// Number of points at which descents start, on each direction in which normsys effects add up.
 constexpr int PLACES = 2;
-// Most threads of a block that fits or evaluates.
+// Largest number of threads in a thread block that fits or evaluates.
 constexpr int MOST_THREADS = 128;
-// Most threads of a block that inverts matrices.
+// Largest number of threads in a thread block that inverts matrices.
 constexpr int MOST_INVERTING = 512;
-// Threads of a warp, and cells of a slice of templates.
+// Number of threads in a warp, and of cells (one bin of one sample) in a slice of templates.
 constexpr int WARP = 32;
-// Templates of a cell that a thread reads at a time; slices are filled up to whole multiples.
+// Number of templates of a cell that a thread reads together. Lists in a slice are padded to a multiple
+// of it.
 constexpr int AT_A_TIME = 4;
-// Most warps of a block that fits.
+// Largest number of warps in a thread block that fits.
 constexpr int MOST_WARPS = 4;
-// Sums that a block takes at a time.
+// Largest number of sums that a thread block computes together.
 constexpr int MOST_SUMS = 4;
-// Numbers of a block's sums: partial sums meet in one of two places, in turn.
+// Number of doubles for the partial sums of the warps, in two areas that are used alternately.
 constexpr int SUMS_SIZE = 32;
-// Behind them in BLOCK_DATA: what the block is at,
+// Offset of `BlockProgress` in BLOCK_DATA, in doubles. The partial sums come before it.
 constexpr int PROGRESS_AT = 32;
-// a copy of the metric,
+// Offset of the copy of `Metric` in BLOCK_DATA, in doubles.
 constexpr int METRIC_AT = 40;
-// the limited memory;
+// Offset of the L-BFGS scalars in BLOCK_DATA, in doubles: two arrays of length `PAIRS`.
 constexpr int MEMORY_AT = 60;
-// and all numbers in BLOCK_DATA.
+// Size of BLOCK_DATA in doubles.
 constexpr int BLOCK_DATA_SIZE = 84;
-// Partial sums of a block in PARTS.
+// Size of PARTS, the partial sums of a matrix-vector product, in doubles.
 constexpr int MOST_PARTS = 128;
-// Numbers that an inversion needs at least in COLUMN, whatever the size of the matrix.
+// Smallest size of COLUMN, in doubles, that the inversion of a matrix of any size needs.
 constexpr int LEAST_COLUMNS = 96;
-// Rows and columns of the tiles that products and inverses are made of.
+// Number of rows, and of columns, in the square tiles of matrix products and inverses.
 constexpr int TILE = 4;
-// Numbers per row that an inversion has in shared memory besides the matrix: scale, slope, product, two columns of tiles, and two
-// indices, which take half a number each.
+// Number of doubles per matrix row that `ns_covariance` keeps in shared memory besides the matrix:
+// scale, slope, product, two columns of tiles, and two 32-bit indices.
 constexpr int TABLE_COLUMNS = 12;
-// Counters of a queue: the next item is the first; items that are done,
+// Index of the number of finished items in the counters of a queue. Index 0 is that of the next item.
 constexpr int DONE_AT = 1;
-// rounds with starts to take,
+// Index, in the counters of a queue, of the number of rounds with starting points that no block has
+// taken.
 constexpr int OPEN_AT = 2;
-// and how many there are.
+// Number of counters of a queue.
 constexpr int N_COUNTERS = 3;
-// Kinds of constraint: none,
+// Constraint kind of a parameter without constraint.
 constexpr int UNCONSTRAINED = 0;
-// Gaussian,
+// Constraint kind of a parameter with a Gaussian constraint.
 constexpr int GAUSSIAN = 1;
-// Poisson.
+// Constraint kind of a parameter with a Poisson constraint.
 constexpr int POISSON = 2;
-// The per-bin factor of a cell that has none,
+// Value of `Plan::cell_factor` for a cell without per-bin factor.
 constexpr int NO_FACTOR = -1;
-// and of a cell that has several.
+// Value of `Plan::cell_factor` for a cell with more than one per-bin factor.
 constexpr int SEVERAL_FACTORS = -2;
-// Where a fit starts: at a point,
+// Value of `Request::start` for a fit that starts at a given point.
 constexpr int START_AT = 0;
-// where an earlier fit of its item ended,
+// Value of `Request::start` for a fit that starts at the end of an earlier fit of the same item.
 constexpr int START_EARLIER = 1;
-// or from there along a direction.
+// Value of `Request::start` for a fit that starts from the end of an earlier fit, moved along a
+// direction.
 constexpr int START_ALONG = 2;
-// How a fit ended: certified,
+// Value of `Outcome::status` for a fit with a convergence certificate.
 constexpr int CONVERGED = 0;
-// left to the CPU,
+// Value of `Outcome::status` for a fit that the CPU must finish.
 constexpr int LEFT = 1;
-// or not needed.
+// Value of `Outcome::status` for a fit whose condition was not met, so that it was skipped.
 constexpr int NOT_NEEDED = 2;
-// What a parameter does at a minimum: it moves,
+// State of a parameter at a minimum: free to move.
 constexpr int MOVES_FREELY = 0;
-// rests,
+// State of a parameter at a minimum: fixed, or on a kink.
 constexpr int RESTS = 1;
-// or a bound holds it.
+// State of a parameter at a minimum: at a bound.
 constexpr int HELD_BY_BOUND = 2;
-// How a datum is drawn: Poisson by a table, where `numbers[0]` is the least count;
+// Value of `DatumSource::method`: a Poisson count from a table, whose smallest count is `numbers[0]`.
 constexpr uint32_t DRAW_TABLE = 0x0u;
-// Poisson by transformed rejection, where numbers are the fields of `PoissonRejection`;
+// Value of `DatumSource::method`: a Poisson count by transformed rejection. `numbers` are the fields of
+// `PoissonRejection`.
 constexpr uint32_t DRAW_REJECTION = 0x1u;
-// normal, by mean and sigma.
+// Value of `DatumSource::method`: a normal number with mean `numbers[0]` and width `numbers[1]`.
 constexpr uint32_t DRAW_NORMAL = 0x2u;
-// The distance from 1 to the next number.
+// Distance from 1 to the next larger double.
 constexpr double EPSILON = 2.220446049250313e-16;
 // 1 / ln 2.
 constexpr double LOG2_E = 1.4426950408889634;
-// ln 2 in two parts, such that an integer below 2^11 times the first is exact (Cody and Waite).
+// Leading part of ln 2, such that its product with any integer below 2^11 is exact (Cody and Waite).
 constexpr double LN2_HIGH = 0.6931471803691238;
-// The second part.
+// Difference between ln 2 and `LN2_HIGH`.
 constexpr double LN2_LOW = 1.9082149292705877e-10;
-// Adding this rounds to an integer, which is then in the last bits.
+// 1.5 times 2^52. Adding it to a double rounds to an integer, which the last bits of the sum then have.
 constexpr double ROUND_TO_INTEGER = 6755399441055744.0;
-// 1/n! for n = 13 down to 2: the exponential.
+// Taylor coefficients 1/n! of the exponential for n = 13 down to 2.
 #define NS_EXP_TERMS {1.6059043836821613e-10, 2.08767569878681e-9, 2.505210838544172e-8, 2.755731922398589e-7, 2.7557319223985893e-6, 2.48015873015873e-5, 0.0001984126984126984, 0.001388888888888889, 0.008333333333333333, 0.041666666666666664, 0.16666666666666666, 0.5}
-// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series 2 (s^2/3 + s^4/5 + ...) with
-// s = f/(2+f), optimised (Tang; used by every libm).
+// Minimax coefficients of the series R = 2 (s^2/3 + s^4/5 + ...) with s = f/(2+f), which gives
+// log(1+f) = 2s + s R on the reduced range (Tang; used by every libm).
 #define NS_DEVIANCE_TERMS {0.6666666666666735, 0.3999999999940942, 0.2857142874366239, 0.22222198432149784, 0.1818357216161805, 0.15313837699209373, 0.14798198605116586}
-// The bits of 1,
+// Bits of the double 1.
 constexpr uint64_t ONE_BITS = 0x3ff0000000000000ull;
-// and of the square root of 1/2.
+// Bits of the double nearest to the square root of 1/2.
 constexpr uint64_t HALF_ROOT_BITS = 0x3fe6a09e667f3bcdull;
 
 // Interpolation codes, documented in interpolation.rs of ns-core.

@@ -1,18 +1,19 @@
 // Covariances: inverses of Hessians over the parameters that move.
 //
-// Scaled to a unit diagonal a Hessian is inverted in place by symmetric sweeps, a tile of columns at a time. Only tiles of
-// the lower triangle are kept, in shared memory if they fit there; element `e` of tile `t` lies at `e n_tiles + t`, so
-// that neighbouring threads, which have neighbouring tiles, read neighbouring numbers.
+// A Hessian is scaled to a unit diagonal and inverted in place by symmetric sweeps, one tile of columns at a
+// time. Only tiles of the lower triangle are stored, in shared memory if they fit there. Element `e` of tile
+// `t` is at index `e n_tiles + t`, so that neighbouring threads, which have neighbouring tiles, read
+// neighbouring numbers.
 #pragma once
 #include "hessian.cuh"
 
 namespace ns {
 
-// A bound beyond which the function would fall by no more than this may as well not hold.
+// Decrease of the function beyond a bound up to which it is uncertain whether the bound holds the parameter.
 constexpr double BARELY = 1e-10;
 
-// Inverts a tile, element (r, c) at `x[r][c]`, by sweeps; the result has the other sign. `least` becomes the least pivot, -1
-// if one is not positive.
+// Replaces a tile with elements `x[r][c]` by minus its inverse, by sweeps. `least` becomes the smallest pivot
+// so far, or -1 if a pivot is not positive.
 NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
 #pragma unroll
     for (int k = 0; k < TILE; k++) {
@@ -35,23 +36,24 @@ NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
     }
 }
 
-// Where things lie in shared memory, in numbers.
+// Arrays of one inversion. All are in shared memory, except `matrix` if it is too large.
 struct Table {
-    // Width and scale by row, slopes times scale, products with the inverse; old and new columns of a sweep.
+    // Per row: scale, slope times scale, product with the inverse; then the old and the new columns of a
+    // sweep.
     double *scale, *slope, *back, *old, *swept;
     int* row;
     double* matrix;
-    // Rows of tiles, and tiles.
+    // Number of rows of tiles, and number of tiles.
     int side, n_tiles;
 
-    // Element (i, j), j not above i.
+    // Returns element (i, j) of the matrix, for j not above i.
     NS_DEVICE double& operator()(int i, int j) const {
         int I = i / TILE, J = j / TILE, e = (i % TILE) * TILE + j % TILE;
         return matrix[(size_t)e * n_tiles + I * (I + 1) / 2 + J];
     }
 };
 
-// Replaces the matrix by its inverse with the other sign. Returns the least pivot, the same in all threads.
+// Replaces the matrix by minus its inverse. Returns the smallest pivot, the same in all threads.
 NS_DEVICE double sweep(const Table& table) {
     int side = table.side, n_tiles = table.n_tiles;
     double* matrix = table.matrix;
@@ -59,7 +61,8 @@ NS_DEVICE double sweep(const Table& table) {
     for (int step = 0; step < side; step++) {
         int pivot = step * (step + 1) / 2 + step;
         barrier();
-        // The columns of this step as they are, and times the inverse of their square tile. All threads invert that.
+        // Stores the columns of this step as they are, and multiplied by the inverse of their diagonal tile.
+        // Every thread inverts that tile itself.
         double square[TILE][TILE];
 #pragma unroll
         for (int r = 0; r < TILE; r++) {
@@ -135,13 +138,14 @@ NS_DEVICE double sweep(const Table& table) {
     return least;
 }
 
-// Numbers of shared memory before the matrix, for `n` parameters (src/cuda/covariance.rs has the same).
+// Returns the size in doubles of shared memory before the matrix, for `n` parameters, as in
+// src/device/covariance.rs.
 NS_DEVICE int table_size(int n) {
     int rows = (n + TILE - 1) / TILE * TILE;
     return TABLE_COLUMNS * rows;
 }
 
-// Leaves nothing of a matrix unwritten that the host copies.
+// Writes the results for a matrix without covariance, so that the host copies no unwritten memory.
 NS_DEVICE void give_up(const CovarianceLaunch& launch, int which) {
     if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
     NS_EACH(p, launch.n) {
@@ -212,7 +216,7 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
         }
     }
     double least = sweep(table);
-    // g' C g / 2, of the rows' parts in a fixed order.
+    // g' C g / 2 is summed over rows in a fixed order.
     double* steps = launch.steps + (size_t)which * n;
     NS_EACH(p, n) {
         if (moves[p] != 1) steps[p] = 0.0;
@@ -236,7 +240,8 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
         double sum = 0.0;
         for (int i = lane(); i < size; i += lanes()) {
             sum += table.back[i];
-            // Pivots depend on the order of parameters, this does not; no pivot is less.
+            // Unlike pivots, 1 / C_ii does not depend on the order of parameters, and no pivot is smaller
+            // than the smallest of them.
             least = fmin(least, -1.0 / table(i, i));
         }
         sum = warp_sum(sum);

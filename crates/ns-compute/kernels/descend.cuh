@@ -1,13 +1,14 @@
-// One descent to its certificate: the same steps as lanes/descend.rs takes.
+// One descent to a convergence certificate, with the same steps as lanes/descend.rs.
 #pragma once
 #include "memory.cuh"
 
 namespace ns {
 
-// Iterations that invert the metric in any case, and the contraction of the last step that lets it stay afterwards.
+// Number of first iterations that always invert the metric. Later iterations keep the inverse if the last
+// step reduced the EDM to at most the fraction KEPT_CONTRACTION.
 constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
-// A descent of more iterations is a hard one.
+// Number of iterations after which every iteration inverts the metric again.
 constexpr int HARD = 10;
 
 struct Descent {
@@ -16,13 +17,14 @@ struct Descent {
     bool fresh, lost, converged;
 };
 
-// A minimum already known: value, and parameters in SNAPSHOT.
+// Value of the known minimum, whose parameters are in SNAPSHOT. `any` is false if none is known.
 struct KnownMinimum {
     double value;
     bool any;
 };
 
-// On which side of its kink a parameter at 0 goes on: 0 if it rests there. `slope` becomes the slope on that side.
+// Returns the side (1 or -1) to which a parameter at its kink moves, or 0 if it stays. `half` is half the
+// jump of the slope; `slope` becomes the slope on that side.
 NS_DEVICE double side_of(double half, double& slope) {
     double right = slope + half, left = slope - half;
     if (right < 0.0 && -right >= left) {
@@ -36,8 +38,8 @@ NS_DEVICE double side_of(double half, double& slope) {
     return 0.0;
 }
 
-// Moves to the trial point: remembers the step, finds what is held, sets the slope. Returns whether that changed
-// what is held, or on which side of a kink a parameter is.
+// Moves to the trial point: stores the step, finds the held parameters, and sets the slope. Returns whether
+// another set of parameters is held now, or a parameter leaves its kink.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool absorb(
     const Plan& plan, Codes codes, const State<SHARED>& state, bool fresh, Memory& memory, Sums& sums
@@ -54,12 +56,12 @@ NS_DEVICE bool absorb(
         if (KINKS && codes.kinks && plan.kinked[p]) {
             double side = to == 0.0 ? side_of(state[JUMP][p], g) : 0.0;
             rests = to == 0.0 && side == 0.0;
-            // The slope has a jump on the way.
+            // The slope jumps on the way, so the L-BFGS pairs are not valid any more.
             leaves = side != 0.0;
             state[SIDE][p] = side;
         }
         if (!fresh) {
-            // A parameter that was held has moved nowhere, and its slope counted for nothing.
+            // A parameter that was held did not move, and its slope was taken as 0.
             double step = to - theta[p], change = was ? 0.0 : g - slope[p];
             steps[p] = step;
             changes[p] = change;
@@ -74,7 +76,7 @@ NS_DEVICE bool absorb(
     }
     sums.all(parts);
     if (!fresh) {
-        // A pair must show positive curvature, well above rounding.
+        // A pair is used only if its curvature is positive and well above rounding errors.
         if (thread() == 0) memory.inverse[memory.next] = parts[0] > LEAST_PAIR_CURVATURE * parts[1] ? 1.0 / parts[0] : 0.0;
         memory.next = memory.next + 1 == PAIRS ? 0 : memory.next + 1;
         memory.used = memory.used == PAIRS ? PAIRS : memory.used + 1;
@@ -83,12 +85,13 @@ NS_DEVICE bool absorb(
     return parts[2] != 0.0;
 }
 
-// What one step from `theta` may reach below: Poisson constraints are barriers at 0, a step leaves a part.
+// Returns the lower bound of one step from `theta`. A parameter with a Poisson constraint, which is infinite
+// at 0, keeps at least the fraction LEFT_BY_A_STEP.
 NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
     return plan.constraint[p].x == POISSON ? fmax(lower, LEFT_BY_A_STEP * theta) : lower;
 }
 
-// The box of a step from `theta`: the orthant's, where parameters have kinks.
+// Computes the bounds of one step from `theta`. A parameter with a kink stays on its side of 0.
 template <bool SHARED, bool KINKS>
 NS_DEVICE void box(
     const Plan& plan, Codes codes, const State<SHARED>& state, int p, double theta, double& lower, double& upper
@@ -103,7 +106,7 @@ NS_DEVICE void box(
     lower = floor_of(plan, p, lower, theta);
 }
 
-// The longest part of the direction, at most 1, that stays in the box.
+// Returns the largest fraction of the direction, at most 1, for which the step stays within the bounds.
 template <bool SHARED>
 NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -114,14 +117,15 @@ NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums)
         double bottom = floor_of(plan, p, lower[p], theta[p]);
         if (!(to < bottom || to > upper[p])) continue;
         double room = step < 0.0 ? bottom - theta[p] : upper[p] - theta[p];
-        // A direction of next to nothing reaches any edge.
+        // A negligible component of the direction does not limit the step.
         if (fabs(step) > LEAST_COMPONENT) least = fmin(least, room / step);
     }
     least = sums.least(least);
     return least > 0.0 ? least : 0.0;
 }
 
-// Holds the parameters that sit on a bound (or a kink) and would leave the box; true if there were any.
+// Holds the parameters that are on a bound (or a kink) and whose direction points outwards. Returns whether
+// there were any.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -139,7 +143,8 @@ NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& s
     return sums.one(any) != 0.0;
 }
 
-// The same inside the box of the orthant, whose edges lie in the way. Returns the product of that step with the slope.
+// Computes TRIAL as the end of a step of this length, with each parameter limited to its bounds and its side
+// of a kink. Returns the scalar product of that step and the slope.
 template <bool SHARED>
 NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<SHARED>& state, double length, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION], *slope = state[SLOPE];
@@ -154,7 +159,7 @@ NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<
     return sums.one(product);
 }
 
-// TRIAL = THETA + length DIRECTION, inside the box.
+// Computes TRIAL = THETA + length DIRECTION, with each parameter limited to its bounds.
 template <bool SHARED>
 NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double length) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -167,7 +172,8 @@ NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double leng
     barrier();
 }
 
-// Keeps what a descent ended with, where `to` says: parameters, what is held, bins that expect nothing.
+// Copies the end of a descent to the arrays of `to`: parameters, held parameters, and bins without a positive
+// expected yield.
 template <bool SHARED>
 NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SHARED>& to) {
     NS_EACH(p, plan.n_params) {
@@ -177,7 +183,8 @@ NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SH
     NS_EACH(b, plan.n_bins) to[EMPTY][b] = state[LAMBDA][b] > 0.0 ? 0.0 : 1.0;
 }
 
-// Whether the descent is about to end in the known minimum: value and point that it predicts agree.
+// Returns whether the descent will end in the known minimum: the value and the point that it predicts for its
+// end agree with it.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool awaits(
     const Plan& plan, Codes codes, const State<SHARED>& state, const Descent& at, double known, Sums& sums
@@ -193,7 +200,7 @@ NS_DEVICE bool awaits(
             double lower, upper;
             box<SHARED, KINKS>(plan, codes, state, p, theta[p], lower, upper);
             to = fmin(fmax(to, lower), upper);
-            // Minima of neighbouring orthants lie close to each other.
+            // Minima of neighbouring orthants may be close to each other, so the orthants must agree.
             if (codes.kinks && plan.kinked[p] && (to > 0.0) - (to < 0.0) != (there[p] > 0.0) - (there[p] < 0.0)) away = 1.0;
         }
         if (!(fabs(to - there[p]) <= close * fmax(scale, close))) away = 1.0;
@@ -201,7 +208,8 @@ NS_DEVICE bool awaits(
     return sums.one(away) == 0.0;
 }
 
-// The direction from where the descent is; false if the metric fails.
+// Computes the direction of the next step. Returns false if the metric is not positive definite or bounds
+// still block the step.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool direct(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, Memory& memory, Descent& at,
@@ -213,7 +221,8 @@ NS_DEVICE bool direct(
         solve(plan, metric, state);
         at.descent = after(plan, state, memory, sums);
         if (KINKS) {
-            // Steps bend at edges: only those count at which a step would not begin.
+            // A step follows the bounds that it meets. Parameters are held only if the step would leave the
+            // bounds at once.
             at.length = 1.0;
             if (pin == MOST_PINS) return true;
         } else {
@@ -226,15 +235,15 @@ NS_DEVICE bool direct(
     }
 }
 
-// Descends from START (all parameters, inside the box) to a certificate, or gives up. With a known minimum it
-// also ends, without a certificate, once it will not get below that. The point is in THETA. With `probe` it ends with the
-// value at START.
+// Descends from START (all parameters, within bounds) until the fit has converged, or gives up. If a minimum
+// is known, it also ends, without a certificate, when it will not get below that. The end point is in THETA.
+// With `probe` it only evaluates the function at START.
 template <bool SHARED, bool KINKS>
 NS_DEVICE Descent descend(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, KnownMinimum known, bool probe, Sums& sums
 ) {
     Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
-    // What the first order promises of the step, where edges bend it.
+    // Change of the function to first order in a step that follows bounds.
     double promised = 0.0;
     double* room = state[BLOCK_DATA] + MEMORY_AT;
     Memory memory = {room, room + PAIRS, 0, 0, false};
@@ -284,7 +293,7 @@ NS_DEVICE Descent descend(
         bool turned = absorb<SHARED, KINKS>(plan, codes, state, fresh, memory, sums);
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
-        // The metric of two steps ago does as well as long as steps contract; what changes little is not inverted.
+        // An earlier inverse of the metric is good enough while steps reduce the EDM strongly.
         bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
                      at.iterations > HARD || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
         if (!direct<SHARED, KINKS>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;

@@ -1,4 +1,4 @@
-// Value and gradient at one point.
+// Evaluation of `-ln L` and its gradient at one point.
 #pragma once
 #include "state.cuh"
 #include "terms/gaussian/gaussian.cuh"
@@ -9,12 +9,15 @@
 
 namespace ns {
 
-// What an evaluation finds, the same in all threads.
+// Result of an evaluation, the same in all threads: main part and constraint part of `-ln L` relative to the
+// saturated model, the sum of magnitudes of their terms (`noise`), and the smallest magnitude of a block's
+// product of normsys factors.
 struct Value {
     double main, constraint, noise, least;
 };
 
-// normsys factors, sorted by block (FACTOR), and their relative derivatives, sorted by parameter (RATIO).
+// Computes the normsys factors, sorted by block (FACTOR), and their relative derivatives, sorted by parameter
+// (RATIO).
 template <bool SHARED>
 NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
@@ -30,14 +33,15 @@ NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, con
     }
 }
 
-// Products of the normsys factors of blocks (NORM), with scalar factors (SCALE). Returns the least of this thread's.
+// Computes the product of the normsys factors of each block (NORM), and that product times the scalar factors
+// (SCALE). Returns the smallest magnitude of NORM in the blocks of this thread.
 template <bool SHARED>
 NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double* factor = state[FACTOR];
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
     if (plan.n_terms <= 2 * plan.n_blocks) {
-        // Hardly any terms: a thread per block.
+        // There are few terms, so each block is left to one thread.
         NS_EACH(block, plan.n_blocks) {
             int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
             double product = 1.0;
@@ -74,7 +78,8 @@ NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, con
     return least;
 }
 
-// Nominal plus additive variations, and products of per-bin factors, of all cells.
+// Computes nominal plus additive variations (ADDITIVE), and the product of per-bin factors (BINWISE), of all
+// cells.
 template <bool SHARED>
 NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double* theta) {
     double *additive = state[ADDITIVE], *product = state[BINWISE];
@@ -83,7 +88,7 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
         int2 range = plan.slice[slice_of(cell)];
         double sum = plan.nominal[cell], curve_sum = 0.0;
         int only = plan.cell_factor[cell];
-        // Slices are filled up to whole multiples.
+        // The lists of a slice are padded to multiples of AT_A_TIME.
         for (int i = range.x + place_in_slice(cell); i < range.y; i += AT_A_TIME * WARP) {
             int p[AT_A_TIME];
             Pair shape[AT_A_TIME];
@@ -103,10 +108,10 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
     }
 }
 
-// Lists shorter than this on average are left to single threads.
+// Average length below which lists are processed by single threads instead of teams.
 constexpr int SHORT = 4;
 
-// The Poisson term of bin `b`; adds it to `main` and `noise`.
+// Computes LAMBDA, BIN_SLOPE and WEIGHT of bin `b`, and adds its Poisson term to `main` and `noise`.
 template <bool SHARED>
 NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& main, double& noise) {
     double n = state[MAIN][b];
@@ -115,12 +120,13 @@ NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& m
     noise += fabs(term) + fabs(lambda - n);
     state[LAMBDA][b] = lambda;
     state[BIN_SLOPE][b] = poisson_slope(lambda, n);
-    // Without a count a bin has no curvature, however little it expects.
+    // In an empty bin a small expected yield must not make the weight large.
     double positive = lambda > 0.0 ? (n > 0.0 ? lambda : fmax(lambda, FEWEST)) : 1.0;
     state[WEIGHT][b] = fmax(n, FEWEST) / (positive * positive);
 }
 
-// Expected yields and Poisson terms of the main bins; adds this thread's part to `main` and `noise`.
+// Computes expected yields and Poisson terms of the main bins, and adds this thread's part to `main` and
+// `noise`.
 template <bool SHARED>
 NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, double& noise) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
@@ -150,7 +156,8 @@ NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, 
     }
 }
 
-// Constraint terms: sets GRADIENT to their slopes; adds this thread's part to `constraint` and `noise`.
+// Computes the constraint terms: sets GRADIENT to their slopes, and adds this thread's part to `constraint`
+// and `noise`.
 template <bool SHARED>
 NS_DEVICE void constraints(
     const Plan& plan, const State<SHARED>& state, const double* theta, double& constraint, double& noise
@@ -176,8 +183,9 @@ NS_DEVICE void constraints(
     }
 }
 
-// What the bins' slopes mean for cells (in place of BINWISE), blocks (TOTAL), their scalar factors (OTHERS) and per-bin
-// factors (GRADIENT, REACTION).
+// Computes the derivatives of `-ln L` by the additive part of cells (stored in BINWISE), by the logarithm of
+// the factors of blocks (TOTAL), by scalar factors (OTHERS) and by per-bin factors (added to GRADIENT).
+// REACTION is the derivative of the expected yield by per-bin factors.
 template <bool SHARED>
 NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *scale = state[SCALE];
@@ -200,7 +208,7 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
             others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
         }
     }
-    // Short lists: a thread each.
+    // Short lists are processed by one thread each.
     bool alone = plan.n_scaled < SHORT * plan.n_binwise;
     int first = alone ? thread() : team(), stride = alone ? threads() : teams();
     int offset = alone ? 0 : member(), step = alone ? 1 : members();
@@ -226,13 +234,14 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
     }
 }
 
-// The codes of the smooth twin.
+// Returns the codes without kinks that replace these in a smooth approximation of the model.
 NS_DEVICE Codes smooth(Codes codes) {
     return Codes{histosys_smooth(codes.histosys), normsys_smooth(codes.normsys), false};
 }
 
-// Half the difference of the slopes on both sides of a kink, for the team's parameter: `curve_sum`, what its templates' curves
-// weigh, and the normsys terms `from` to `to`.
+// Returns half the difference of the slopes on both sides of the kink of the team's parameter. `curve_sum` is
+// the member's part of the weighted sum of its templates' curves; `from` and `to` give the range of its
+// normsys terms.
 template <bool SHARED>
 NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state, double curve_sum, int from, int to) {
     double sum = histosys_has_kink(codes.histosys) ? curve_sum : 0.0;
@@ -244,7 +253,7 @@ NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state,
     return team_sum(sum);
 }
 
-// Gradient by scalar parameters: histosys, normsys, normfactor and lumi.
+// Adds the gradient by scalar parameters: those of histosys, normsys, normfactor and lumi.
 template <bool SHARED, bool KINKS>
 NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta) {
     const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
@@ -254,7 +263,8 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
         int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
         double sum = 0.0, curve_sum = 0.0;
         int h = ranges.x + member(), t = ranges.z + member(), f = rest.x + member();
-        // All three lists side by side, and several entries of each: what has to be waited for is memory.
+        // Several entries of all three lists are read together, because the time is spent on waiting for
+        // memory.
         for (bool more = true; more; more = t < ranges.w || f < rest.y) {
             double w[4], r[3], s[3];
             Pair shape[4];
@@ -310,7 +320,8 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
     }
 }
 
-// Evaluates at `theta` (any memory) for the data in MAIN and AUX; fills GRADIENT, LAMBDA, WEIGHT, REACTION.
+// Evaluates at `theta` (in any memory) for the data in MAIN and AUX, and fills GRADIENT, LAMBDA, WEIGHT and
+// REACTION.
 template <bool SHARED, bool KINKS>
 NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, Sums& sums) {
     double* curved = state[CURVED];

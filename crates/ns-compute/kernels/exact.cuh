@@ -1,15 +1,15 @@
 // Arithmetic that is rounded once per operation and never fused.
 //
-// Random numbers are the same bits on the CPU and on every GPU only if each `+ - * /` and square root is
-// the IEEE 754 operation of that name. A device compiler may fuse `a * b + c`; its `_rn` functions it leaves
-// alone. `Exact` writes them as operators, so that a formula looks as it does in ns-core.
+// Random numbers have the same bits on the CPU and on every GPU only if each `+ - * /` and square root is the
+// IEEE 754 operation of that name. A device compiler may fuse `a * b + c`, but it does not fuse its `_rn`
+// functions. `Exact` provides these as operators, so that formulas look as in ns-core.
 //
-// Compiled by g++ the same operators are plain ones: it must be told `-ffp-contract=off`.
+// With g++ the same operators are the plain ones, so the option `-ffp-contract=off` is required.
 #pragma once
 
 #include "block.cuh"
 
-// A table that is read at an index known only when the program runs.
+// Qualifiers of a table that is read at an index known only at run time.
 #ifdef __CUDACC__
 #define NS_TABLE static __device__ const
 #else
@@ -41,7 +41,7 @@ NS_DEVICE Exact exact_root(Exact a) { return Exact(sqrt(a.value)); }
 NS_DEVICE uint32_t high_half(uint32_t a, uint32_t b) { return (uint32_t)(((uint64_t)a * b) >> 32); }
 #endif
 
-// No rounding in these.
+// These operations do not round.
 NS_DEVICE Exact operator-(Exact a) { return Exact(-a.value); }
 NS_DEVICE Exact magnitude(Exact a) { return Exact(fabs(a.value)); }
 NS_DEVICE bool operator<(Exact a, Exact b) { return a.value < b.value; }
@@ -50,7 +50,8 @@ NS_DEVICE bool operator>(Exact a, Exact b) { return a.value > b.value; }
 NS_DEVICE bool operator>=(Exact a, Exact b) { return a.value >= b.value; }
 NS_DEVICE bool operator==(Exact a, Exact b) { return a.value == b.value; }
 
-// The greatest integer not above `x`; beyond the 64-bit integers the end of their range, as ns-core has it.
+// Returns the greatest integer not above `x`. Beyond the range of 64-bit integers it returns the end of that
+// range, as ns-core does.
 NS_DEVICE Exact floor_of(Exact x) {
     const double limit = 9223372036854775808.0;
     if (x.value >= limit) {
@@ -63,8 +64,8 @@ NS_DEVICE Exact floor_of(Exact x) {
     return whole > x.value ? Exact(whole) - Exact(1.0) : Exact(whole);
 }
 
-// The natural logarithm, operation by operation that of ns-core: see `random/elementary.rs` there for the method.
-// Positive normal numbers; NaN for anything else.
+// Returns the natural logarithm of a positive normal number, NaN for other arguments. The operations are
+// those of ns-core; `random/elementary.rs` there describes the method.
 NS_DEVICE Exact exact_ln(Exact x) {
     if (!(x.value >= 0x1p-1022 && x.value <= 0x1.fffffffffffffp1023)) {
         return Exact(from_bits(0x7ff8000000000000ull));

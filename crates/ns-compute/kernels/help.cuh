@@ -1,14 +1,16 @@
-// Starts of a round that any block may take, once the queue is empty.
+// Sharing of starting points between blocks when the queue is empty.
 //
-// The last fits of a launch decide how long it takes, and most of their time goes into further starts, which do not
-// depend on each other. So a block that finds the queue empty offers its starts, and one that has nothing left to do
-// takes some of them. What comes out is the lowest minimum, of equals that of the first start, whoever descends.
+// The last fits of a launch determine how long it takes. Most of their time is spent on further starting
+// points, which do not depend on each other. So when the queue is empty, a block offers the starting points
+// of its round, and a block without work takes some of them. The result is the lowest minimum, or the one of
+// the first starting point if several are equal, whichever block makes the descent.
 #pragma once
 #include "descend.cuh"
 
 namespace ns {
 
-// Signs that a fit has several minima, and that the CPU is to finish it.
+// Flags of `BlockProgress::several`: SEVERAL if the fit may have several minima, OPEN if the CPU must finish
+// it.
 constexpr int SEVERAL = 1;
 constexpr int OPEN = 2;
 
@@ -17,11 +19,12 @@ NS_DEVICE BlockProgress* progress_of(const State<SHARED>& state) {
     return (BlockProgress*)(state[BLOCK_DATA] + PROGRESS_AT);
 }
 
-// Counters behind that of the queue: items that are done, rounds with starts to take.
+// Counters of the queue: number of finished items, and number of rounds with starting points to take.
 NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + DONE_AT; }
 NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + OPEN_AT; }
 
-// Takes a start of a round, -1 if all are taken. One thread calls it.
+// Takes a starting point of a round and returns its number, -1 if all are taken. Only one thread of a block
+// calls it.
 NS_DEVICE int take(const FitLaunch& launch, Round& round) {
     uint64_t word = peek(&round.word);
     for (;;) {
@@ -30,7 +33,7 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
         uint64_t seen = replace(&round.word, word, word + (1ull << 32));
         if (seen == word) {
             if (next + 1 == count) add(open_of(launch), -1);
-            // What the owner wrote before it offered the round.
+            // Makes visible what the owner wrote before it offered the round.
             fence();
             return next;
         }
@@ -38,7 +41,8 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
     }
 }
 
-// Offers all starts of a round but the first, which the caller takes, unless others still have work of their own.
+// Offers all starting points of a round to other blocks, except the first, which the caller takes. Does
+// nothing while the queue still has items.
 template <bool SHARED>
 NS_DEVICE void offer(
     const FitLaunch& launch, const State<SHARED>& state, int block, int request, int number, int count, double known
@@ -63,27 +67,27 @@ NS_DEVICE void offer(
         round.evaluations = 0;
         round.finished = 0;
         fence();
-        // Nobody takes from the round before any more.
+        // No block takes from the previous round any more, because all its starting points are finished.
         replace(&round.word, peek(&round.word), (1ull << 32) | (uint64_t)count);
         add(open_of(launch), 1);
     }
 }
 
-// Takes a start that some block offers, and waits for one if this block is among those that wait. False if there is nothing
-// left to do.
+// Takes a starting point that another block offers, and waits for one if this block is among those that wait.
+// Returns false if there is nothing left to do.
 NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progress) {
     bool waits = block < launch.n_waiting;
     for (;;) {
         barrier();
         if (warp() == 0) {
-            // One thread looks, so that all of the warp agree.
+            // Only one thread reads the counters, so that all threads of the warp agree.
             int there = 0;
             if (lane() == 0) {
                 there = peek(open_of(launch)) > 0 ? 1 : 0;
                 if (there == 0 && (!waits || peek(done_of(launch)) >= launch.n_items)) there = 2;
             }
             there = warp_max(there);
-            // Nearest behind this block: not everybody to the same.
+            // The search begins at the next block, so that idle blocks do not all choose the same one.
             int nearest = 0;
             if (there == 1) {
                 for (int i = 1 + lane(); i < launch.n_blocks && nearest == 0; i += lanes()) {
@@ -108,7 +112,7 @@ NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progr
     }
 }
 
-// Copies what a helper needs of the owner's fit.
+// Copies the data, bounds and known minimum of the owner's fit to a block that helps.
 template <bool SHARED>
 NS_DEVICE void copy(const Plan& plan, const State<SHARED>& from, const State<SHARED>& to) {
     barrier();
@@ -122,7 +126,7 @@ NS_DEVICE void copy(const Plan& plan, const State<SHARED>& from, const State<SHA
     barrier();
 }
 
-// Hands the descent from a start to the owner, if it is a minimum that is the lowest so far.
+// Gives the end of a descent to the owner of the round if it is the lowest minimum so far.
 template <bool SHARED>
 NS_DEVICE void report(
     const Plan& plan, const State<SHARED>& state, const State<SHARED>& owner, Round& round, int start, const Descent& end
@@ -151,11 +155,13 @@ NS_DEVICE void report(
     }
 }
 
-// What `Round::several` has for a descent that is open: more than there are starts in a round.
+// Number added to `Round::several` for a descent that the CPU must finish. It exceeds the number of starting
+// points of a round.
 constexpr int ONE_OPEN = 1 << 16;
 
-// Counts a descent as done and takes the next start, -1 if there is none. One thread calls it. The next one is taken first: as
-// long as a start that was taken is not done, the round is the same, and what was copied of it holds.
+// Counts a descent as finished, and takes and returns the next starting point, -1 if there is none. Only one
+// thread of a block calls it. The next starting point is taken before this one is counted: while a taken
+// starting point is not finished, the owner cannot begin another round, and the copied data stay valid.
 NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, bool distinct, bool open) {
     int next = take(launch, round);
     add(&round.iterations, end.iterations);
@@ -167,9 +173,9 @@ NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, 
     return next;
 }
 
-// Waits for the starts that others took, and puts what came out in `BlockProgress`.
+// Waits for the descents of other blocks, and stores the result of the round in `BlockProgress`.
 NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
-    // Others may not have read it yet.
+    // Other threads may not have read `BlockProgress` yet.
     barrier();
     if (thread() == 0) {
         while (peek(&round.finished) < progress->count) pause();

@@ -1,13 +1,16 @@
 // Exact Hessian at one point, after an evaluation there.
 //
-// A cell expects `A S G`: its additive part, the product `S = N F` of the normsys and scalar factors of its block, and
-// the product `G` of its per-bin factors. With the bins' expectations `lambda`, slopes `r` and curvatures `c` the
-// Hessian is `J' c J`, `J = d lambda`, and the second derivatives of the cells weighed by `r`. Of these a pair of
-// parameters that act on whole samples ("scalar" here) takes its part block by block, from arrays of blocks times
-// parameters; a per-bin factor takes its part from its own few cells. Nothing is divided by a factor but by those of
-// normsys, as in the gradient.
+// The expected yield of a cell is `A S G`: its additive part `A`, the product `S = N F` of the normsys
+// factors and the scalar factors of its block, and the product `G` of its per-bin factors. Let `lambda` be
+// the expected yields of the bins, `r` and `c` the first and second derivatives of their Poisson terms, and
+// `J` the Jacobian of `lambda`. The Hessian is `J' c J`, plus the second derivatives of the constraints, plus
+// the second derivatives of the cells' yields weighted by `r`. For the last part, pairs of parameters that
+// act on whole samples ("scalar" parameters) are computed block by block, from arrays of blocks x parameters.
+// The elements of a per-bin factor are computed from its few cells. As in the gradient, the only factors by
+// which anything is divided are those of normsys.
 //
-// One block of threads per point, in phases with barriers between; in each every element has one thread or team.
+// Each point has one block of threads. It works in phases with barriers in between. Within a phase every
+// element is computed by one thread or team.
 #pragma once
 #include "descend.cuh"
 
@@ -21,7 +24,7 @@ struct Extras {
     NS_DEVICE int* whole(Extra which) const { return (int*)(slab + launch.extra[(int)which]); }
 };
 
-// Row and column of element `at` of a lower triangle, row after row.
+// Computes row and column of element `at` of a lower triangle that is stored row after row.
 NS_DEVICE void of_triangle(int at, int& row, int& column) {
     row = (int)((sqrtf(8.0f * (float)at + 1.0f) - 1.0f) * 0.5f);
     while ((int64_t)row * (row + 1) / 2 > at) row--;
@@ -29,8 +32,8 @@ NS_DEVICE void of_triangle(int at, int& row, int& column) {
     column = at - (int)((int64_t)row * (row + 1) / 2);
 }
 
-// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of its templates; `rank` says where they are in the row.
-// The whole team works on one row, cell after cell.
+// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of its templates, at the place `rank[p]` (or
+// `p` if `rank` is null). The whole team works on one row, cell after cell.
 NS_DEVICE void spread(
     const Plan& plan, const double* first, int cell, double weight, const int* rank, double* row
 ) {
@@ -38,7 +41,7 @@ NS_DEVICE void spread(
 #pragma unroll 2
     for (int i = range.x + place_in_slice(cell) + WARP * member(); i < range.y; i += WARP * members()) {
         Pair shape = plan.slice_template[i];
-        // Slices are filled up.
+        // This is padding of the slice.
         if (shape.a == 0.0 && shape.b == 0.0) continue;
         int p = plan.slice_param[i];
         double* to = row + (rank ? rank[p] : p);
@@ -47,7 +50,7 @@ NS_DEVICE void spread(
     team_barrier();
 }
 
-// Fills the arrays that depend on the point alone, after an evaluation there.
+// Fills the arrays `Extra` from an evaluation at the point.
 NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta) {
     const Plan& plan = launch.plan;
     int n = plan.n_params, width = plan.n_reacting;
@@ -108,7 +111,8 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
         }
     }
     barrier();
-    // What scalar factors and normsys do to the bins; then templates, and per-bin factors.
+    // The Jacobian: first the parts of scalar factors and normsys, then those of templates, then per-bin
+    // factors.
     NS_EACH(i, plan.n_bins * width) {
         int b = i / width, a = i - b * width;
         int2 range = plan.bin[b];
@@ -141,7 +145,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
     barrier();
 }
 
-// `J' c J` and the constraints, both triangles.
+// Computes `J' c J` plus the second derivatives of the constraints, both triangles.
 NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *jacobian = extra[Extra::JACOBIAN], *curvature = extra[Extra::CURVATURE];
@@ -192,7 +196,8 @@ NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state,
     barrier();
 }
 
-// Second derivatives of the cells by two scalar parameters `a` and `b`, `b` not after `a`.
+// Returns the weighted second derivative of the cells' yields by two scalar parameters with the ranks `a` and
+// `b`, where `b` is not above `a`. Second derivatives of single terms are not included.
 NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const Extras& extra, const double* theta, int a, int b) {
     const double *ratios = extra[Extra::RATIOS], *rates = extra[Extra::RATES], *tilts = extra[Extra::TILTS];
     const double *bare = extra[Extra::BARE], *left = extra[Extra::LEFT], *scale = state[SCALE], *ratio = state[RATIO];
@@ -227,8 +232,8 @@ NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const E
     return sum;
 }
 
-// Adds the second derivatives of the cells. Element (p, q) is whole where the rank of p is the higher one; then it is
-// copied to the other side.
+// Adds the weighted second derivatives of the cells' yields. Element (p, q) is complete if the rank of p is
+// the higher one. It is then copied to the other triangle.
 NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
@@ -241,7 +246,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
         int p = plan.reacting[2 * a + 1].z, q = plan.reacting[2 * b + 1].z;
         h[(size_t)p * n + q] += of_scalars(plan, state, extra, theta, a, b);
     }
-    // Per-bin factors and what scales their cells as a whole.
+    // Pairs of a per-bin factor and a scalar parameter that scales its cells.
     NS_EACH(i, plan.n_binwise * width) {
         int at = i / width, a = i - at * width;
         int4 list = plan.binwise[at];
@@ -255,7 +260,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
         h[(size_t)list.z * n + plan.reacting[2 * a + 1].z] += sum;
     }
     barrier();
-    // The same and templates, and other per-bin factors of the same cells.
+    // Pairs of a per-bin factor and a template, and pairs of two per-bin factors of the same cell.
     NS_EACH_TEAM(i, plan.n_binwise) {
         int4 list = plan.binwise[i];
         double* row = h + (size_t)list.z * n;
@@ -275,7 +280,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
             }
         }
     }
-    // Curves of templates and of normsys.
+    // Second derivatives of single histosys and normsys terms.
     NS_EACH_TEAM(a, width) {
         int4 ranges = plan.reacting[2 * a];
         int p = plan.reacting[2 * a + 1].z;
@@ -304,14 +309,14 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
     }
 }
 
-// The Hessian at point number `point`, where the evaluation that found `value` was.
+// Computes the Hessian at point number `point` after the evaluation there, whose result is `value`.
 NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, const Value& value, int point) {
     bool usable = isfinite(value.main + value.constraint) && value.least > LEAST_PRODUCT;
     if (thread() == 0) launch.usable[point] = usable ? 1 : 0;
     int n = launch.plan.n_params;
     double* h = launch.hessians + (size_t)point * n * n;
     if (!usable) {
-        // The host copies it with the others.
+        // The host copies this Hessian with the others, so it must be written.
         NS_EACH(at, n * n) h[at] = 0.0;
         return;
     }

@@ -1,5 +1,5 @@
-// The kernels for the CPU, for tests without a GPU. Compiled twice: with blocks of one thread, which is fast, and
-// (NS_MANY_THREADS) with those of a GPU.
+// The kernels for the CPU, for tests without a GPU. This file is compiled twice: with one thread per block,
+// which is fast, and (NS_MANY_THREADS) with as many as on a GPU.
 #ifdef NS_MANY_THREADS
 #define ns ns_of_many
 #define NS_NAMED(name) ns_many_##name
@@ -21,10 +21,11 @@ void run_block(int, Body body) {
 #endif
 
 extern "C" {
-// Blocks of `threads`, side by side if they help each other, else one after the other. `numbers`: shared memory of each.
+// Runs blocks of `threads` threads, in parallel if they help each other, else one after the other. Each block
+// has `numbers` doubles of shared memory.
 void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
     auto run = [=](int block) {
-        // Who reads what nobody wrote is found out.
+        // The memory begins as NaN, so that reads of unwritten numbers are found.
         std::vector<double> shared(numbers, NAN);
         ns_shared = shared.data();
         ns::run_block(threads, [=] {

@@ -1,17 +1,17 @@
-// Inverse of a symmetric positive definite matrix by sweeps: no step waits for a substitution.
+// Inverse of a symmetric positive definite matrix by sweeps, which need no forward or backward substitution.
 #pragma once
 #include "state.cuh"
 
 namespace ns {
 
-// Replaces `a` (n x n, both triangles) by its inverse; `column` has room for 2 n numbers. False if a pivot is not
-// positive. Starts and ends with the block in step.
+// Replaces `a` (n x n, both triangles) by its inverse. `column` is working memory of 2 n doubles. Returns
+// false if a pivot is not positive. It begins with a barrier and, if it succeeds, ends with one.
 NS_DEVICE bool invert_any(int n, double* a, double* column) {
     barrier();
     NS_EACH(i, n) column[i] = a[i];
     barrier();
     for (int j = 0; j < n; j++) {
-        // Column j as it is before this step; the next one is copied as it becomes known.
+        // `c` is column j as it was before this step. The next column is copied as it is computed.
         const double* c = column + (j & 1) * n;
         double* next = column + (~j & 1) * n;
         double pivot = c[j];
@@ -34,9 +34,9 @@ NS_DEVICE bool invert_any(int n, double* a, double* column) {
 }
 
 #ifdef NS_MANY_THREADS
-// The same for up to 16 R rows by MOST_THREADS threads, each with a tile of the matrix in registers, `a` and `column` at these
-// places in shared memory. Loops are cut so that every index of a tile is a constant. A function of its own: its
-// registers are not the caller's.
+// Inverts a matrix of up to 16 R rows with MOST_THREADS threads. Each has a tile of the matrix in registers.
+// `a_at` and `column_at` are offsets in shared memory. Loops are split so that every index of a tile is a
+// constant. The function is not inlined, so that its registers are separate from the caller's.
 template <int R>
 NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
     constexpr int C = 2 * R, N = 16 * R;
@@ -74,7 +74,7 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 #pragma unroll
                 for (int c = 0; c < C; c++) x[r][c] = fma(-f[r], g[c], x[r][c]);
             }
-            // Row and column j, whoever has them.
+            // The threads that own row j or column j replace it.
             bool own_row = row == (j & 15), own_column = col == jj;
 #pragma unroll
             for (int c = 0; c < C; c++) x[part >> 1][c] = own_row ? g[c] * inverse : x[part >> 1][c];
@@ -108,7 +108,8 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 }
 #endif
 
-// Inverts the matrix in one array, with `column` (room for LEAST_COLUMNS too), by whichever way suits the block.
+// Inverts the matrix in array `a` by the fastest way for this block. Array `column` must have at least
+// LEAST_COLUMNS and 2 n doubles.
 template <bool SHARED>
 NS_DEVICE bool invert(int n, const State<SHARED>& state, Array a, Array column) {
 #ifdef NS_MANY_THREADS

@@ -1,18 +1,18 @@
-// One item of the queue: its data, then its fits one after the other.
+// One item of the queue: loads its data and makes its fits one after the other.
 #pragma once
 #include "kinks.cuh"
 #include "random.cuh"
 
 namespace ns {
 
-// `n - n ln n + ln Gamma(n + 1)` of a drawn count, from Stirling's formula with its error term.
+// Returns `n - n ln n + ln Gamma(n + 1)` of a drawn count, from Stirling's formula with its error term.
 NS_DEVICE double saturated(double n) {
     if (!(n > 0.0)) return 0.0;
     return 0.5 * log(TWO_PI * n) + stirling_error(Exact(n)).value;
 }
 
-// MAIN and AUX of an item. Returns `-ln L` of the saturated model, without what does not depend on the data; for
-// data that were given the host knows it.
+// Fills MAIN and AUX with the data of an item. For a toy it returns `-ln L` of the saturated model without
+// terms that do not depend on the data; for given data, whose value the host knows, it returns 0.
 template <bool SHARED>
 NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int item, Sums& sums) {
     const Plan& plan = launch.plan;
@@ -39,7 +39,8 @@ NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int i
     return sums.one(constant);
 }
 
-// START, LOWER and UPPER of a request; false if it starts from a fit that failed.
+// Fills START, LOWER and UPPER for a request. Returns false if it starts from an earlier fit that did not
+// converge.
 template <bool SHARED>
 NS_DEVICE bool prepare(
     const FitLaunch& launch, const Request& request, const State<SHARED>& state, int first_outcome
@@ -78,7 +79,8 @@ NS_DEVICE bool prepare(
     return true;
 }
 
-// Whether an earlier fit leaves anything for this one to find out.
+// Returns whether the condition of a request holds, so that its fit is needed. It also holds if the earlier
+// fit did not converge.
 NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first_outcome) {
     if (request.condition_fit < 0) return true;
     int earlier = first_outcome + request.condition_fit;
@@ -87,7 +89,8 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
     return !(x < request.condition_low || x > request.condition_high);
 }
 
-// Does request `which` and writes its outcome, the `index`th of the item's; or helps with another block's.
+// Makes the fit of request `which` and writes its outcome, which is the `index`th of the item. If `helps`, it
+// takes starting points of another block's fit instead.
 template <bool SHARED>
 NS_DEVICE void fit(
     const FitLaunch& launch, int which, const State<SHARED>& state, int block, bool helps, int first_outcome, int index,
@@ -101,12 +104,12 @@ NS_DEVICE void fit(
     if (!asked) {
         outcome.status = NOT_NEEDED;
     } else if (helps || prepare(launch, request, state, first_outcome)) {
-        // A copy nearby: every step reads it.
+        // The metric is copied to BLOCK_DATA, because every step reads it.
         uint64_t* copy = (uint64_t*)(state[BLOCK_DATA] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
         const Metric& metric = *(const Metric*)copy;
-        // Models with kinks are left to the general kernel.
+        // Only the kernel for global memory fits models with kinks.
         if (!SHARED && plan.kinked) {
             search_orthants(plan, request, metric, state, sums);
         } else {
@@ -129,12 +132,12 @@ NS_DEVICE void fit(
         NS_EACH(b, plan.n_bins) flags[plan.n_params + b] = state[EMPTY][b] != 0.0;
     }
     if (outcome.evaluations == 0) {
-        // Nothing was fitted: the host reads zeros.
+        // Nothing was fitted, so the host gets zeros.
         NS_EACH(p, plan.n_params) launch.parameters[(size_t)place * plan.n_params + p] = 0.0;
         NS_EACH(i, plan.n_params + plan.n_bins) launch.flags[(size_t)place * (plan.n_params + plan.n_bins) + i] = 0;
     }
     if (thread() == 0) launch.outcomes[place] = outcome;
-    // The next fit of the item reads what this one wrote.
+    // The next fit of the item may read the results of this one.
     barrier();
 }
 

@@ -1,22 +1,25 @@
-// Fits of models whose interpolation has kinks at 0: which side a parameter is on, and the search of all sides.
+// Fits of models whose interpolation has kinks at 0: a search for minima on both sides of the kinks.
 //
-// Between kinks the function is smooth. A kink bounds the orthant that a step starts in: a parameter that reaches it stays
-// there while both slopes point uphill (see src/optimise/active.rs). Every orthant may have a minimum of its own, so fits
-// look around as those of the CPU do (src/optimise/search.rs): from the minimum under smooth codes, and on the other
-// side of one parameter after the other.
+// The function is smooth between kinks. A step ends at the kinks that bound the orthant in which it starts. A
+// parameter that reaches its kink stays there if the function rises on both sides (see
+// src/optimise/active.rs). Every orthant may have a minimum of its own. So fits make further descents, as on
+// the CPU (src/optimise/search): from the minimum of the model with smooth codes, and with the sign of one
+// parameter after the other changed.
 #pragma once
 #include "search.cuh"
 
 namespace ns {
 
-// A descent that is lost so little above the minimum, or below it, might have become a lower one.
+// Height in `-ln L` above the lowest minimum below which a descent that was given up might have led to a
+// lower one.
 constexpr double OPEN_BELOW = 1.0;
 
-// What a descent of the search is for.
+// Purpose of a descent of the search.
 enum Stage { FROM_START, SMOOTH, FROM_SMOOTH, ELSEWHERE, PROBE, FLIP };
 
-// Keeps the end of a descent if it is certified and the lowest. One that has come far down without a certificate is for the
-// CPU to finish, and the fit with it. Starts and ends with the block in step.
+// Keeps the end of a descent, and returns true, if it is the first or if it converged to a lower minimum. A
+// descent that was given up near or below the lowest minimum leaves the fit to the CPU. The function begins
+// and ends with a barrier.
 template <bool SHARED>
 NS_DEVICE bool keep_lower(const Plan& plan, const State<SHARED>& state, const Descent& end, bool first, BlockProgress* progress) {
     bool lowest = first || (end.converged && end.value < progress->value - LOWER_BY);
@@ -37,7 +40,7 @@ NS_DEVICE bool keep_lower(const Plan& plan, const State<SHARED>& state, const De
     return lowest;
 }
 
-// SNAPSHOT = BEST: what further descents must get below.
+// Copies BEST to SNAPSHOT and returns it as the minimum that further descents must get below.
 template <bool SHARED>
 NS_DEVICE KnownMinimum known_best(const Plan& plan, const State<SHARED>& state, const BlockProgress* progress) {
     NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
@@ -45,7 +48,7 @@ NS_DEVICE KnownMinimum known_best(const Plan& plan, const State<SHARED>& state, 
     return KnownMinimum{progress->value, true};
 }
 
-// START = BEST with parameter `p` on its other side.
+// Sets START to BEST with the sign of parameter `p` changed.
 template <bool SHARED>
 NS_DEVICE void mirror(const Plan& plan, const State<SHARED>& state, int p) {
     barrier();
@@ -56,10 +59,10 @@ NS_DEVICE void mirror(const Plan& plan, const State<SHARED>& state, int p) {
     barrier();
 }
 
-// The whole fit from START; the result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`.
+// Makes the whole fit from START. The result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`.
 //
-// RISE has, per parameter, how high its mirrored point lies above the minimum; below 0 for one that is not to be tried (any
-// more).
+// RISE has, per parameter, the height of its mirrored point above the minimum, or a negative number if that
+// point is not to be tried (any more).
 template <bool SHARED>
 NS_DEVICE void search_orthants(
     const Plan& plan, const Request& request, const Metric& metric, const State<SHARED>& state, Sums& sums
@@ -104,7 +107,7 @@ NS_DEVICE void search_orthants(
             stage = FROM_SMOOTH;
             continue;
         }
-        // Start points that all fits share; there are none of large models.
+        // Starting points that all fits share. Large models have none.
         if (stage == FROM_SMOOTH || stage == ELSEWHERE) {
             if (lower) known = known_best(plan, state, progress);
             stage = ELSEWHERE;
@@ -113,7 +116,7 @@ NS_DEVICE void search_orthants(
                 continue;
             }
         }
-        // Mirrored points are looked at from the first one on at the beginning and after every new minimum.
+        // All mirrored points are evaluated at the beginning and again after every new minimum.
         if (stage == ELSEWHERE || lower) {
             NS_EACH(i, request.n_nonlinear) rise[request.nonlinear[i]] = 0.0;
             known = known_best(plan, state, progress);
@@ -131,7 +134,7 @@ NS_DEVICE void search_orthants(
             }
             stage = FLIP;
         }
-        // The lowest of the mirrored points that are left.
+        // The next descent starts from the lowest of the mirrored points that are left.
         if (flips == MOST_FLIPS_BETWEEN_KINKS) break;
         if (thread() == 0) {
             int next = -1;

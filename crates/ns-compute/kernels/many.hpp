@@ -1,10 +1,11 @@
-// A block of many threads on the CPU: coroutines of one thread of the system, each of which runs until it has to wait
-// for the others.
+// A block of many threads on the CPU. The threads are coroutines of one thread of the operating system, and
+// each runs until it has to wait for the others.
 //
-// Indices, barriers, teams and warps are those of a GPU. That finds what a block of one thread cannot show: threads that do
-// not meet at a barrier, and under a race detector (`-fsanitize=thread`) whatever one thread writes and another one touches
-// without a barrier in between, in shared and in device memory. To the detector every coroutine is a thread. A barrier orders
-// what they do; taking turns does not, and neither do sums over a team or a warp, which promise nothing about memory on a GPU.
+// Indices, barriers, teams and warps are those of a GPU. This finds errors that a block of one thread cannot
+// show: threads that do not reach a barrier, and, with a race detector (`-fsanitize=thread`), data that one
+// thread writes and another one accesses without a barrier in between, in shared and in device memory. For
+// the detector every coroutine is a thread. A barrier orders their memory accesses. A change of coroutine
+// does not, and neither does a sum over a team or a warp, which gives no guarantee about memory on a GPU.
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 #include "stack.hpp"
 
-// What the detector is told.
+// Calls that inform the race detector.
 #ifdef __SANITIZE_THREAD__
 extern "C" {
 void* __tsan_create_fiber(unsigned flags);
@@ -27,7 +28,7 @@ void __tsan_release(void* tag);
 }
 #define NS_FIBER __tsan_create_fiber(0)
 #define NS_THIS_FIBER __tsan_get_current_fiber()
-// 1: without the promise that what was done before is done.
+// The flag 1 means that the switch does not order memory accesses.
 #define NS_SWITCH_TO(fiber) __tsan_switch_to_fiber(fiber, 1)
 #define NS_ACQUIRE(tag) __tsan_acquire(tag)
 #define NS_RELEASE(tag) __tsan_release(tag)
@@ -42,10 +43,10 @@ void __tsan_release(void* tag);
 namespace ns {
 
 constexpr int MEMBERS = 8;
-// A team or a warp meets sooner than this, or never.
+// Number of turns after which a team or warp that has not met is reported as an error.
 constexpr int MOST_TURNS = 10000000;
 
-// Threads that wait for each other, and numbers that they show each other: those of this turn and of the last one.
+// Threads that wait for each other, and the numbers that they exchange in this turn and in the last one.
 struct Group {
     int arrived = 0;
     unsigned turn = 0;
@@ -79,7 +80,7 @@ static thread_local Block* here;
     abort();
 }
 
-// Lets the next thread of the block go on; returns when it is this one's turn again.
+// Switches to the next thread of the block, and returns when it is this thread's turn again.
 NS_UNSEEN void yield() {
     Block& block = *here;
     int from = block.current, to = from;
@@ -92,7 +93,7 @@ NS_UNSEEN void yield() {
     block.threads[from].stack.change_to(block.threads[to].stack);
 }
 
-// Waits until `size` threads are here.
+// Waits until `size` threads have called this function.
 NS_UNSEEN void meet(Group& group, int size) {
     if (size == here->n && here->alive < size) broken("a thread waits for one that has ended");
     unsigned turn = group.turn;
@@ -102,22 +103,23 @@ NS_UNSEEN void meet(Group& group, int size) {
         return;
     }
     for (int turns = 0; group.turn == turn; turns++) {
-        // Of a whole block one thread may wait for other blocks.
+        // In a whole block one thread may wait long for other blocks, so there is no limit.
         if (turns > MOST_TURNS && size < here->n) broken("a team or a warp does not meet");
         yield();
     }
 }
 
-// The same, and what was written before is there for all.
+// Waits until `size` threads have called this function. Afterwards each sees what the others wrote before.
 NS_UNSEEN void meet_in_step(Group& group, int size) {
-    // Two in turn: who has left early may be on the way to the next one.
+    // Two tags are used alternately, because a thread that has left early may already be at the next barrier.
     char* tag = &group.tags[group.turn & 1];
     NS_RELEASE(tag);
     meet(group, size);
     NS_ACQUIRE(tag);
 }
 
-// What all of a team or a warp have, taken together two by two as its shuffles do: the same bits.
+// Combines the numbers of all threads of a team or warp in pairs, in the order of a GPU's shuffles, so that
+// the bits are the same.
 template <class Both>
 NS_UNSEEN double together(Group& group, int size, int place, double x, Both both) {
     double* shown = group.shown[group.turn & 1];
@@ -151,9 +153,10 @@ NS_UNSEEN void resume(Block& block) {
     here = nullptr;
 }
 
-// Runs `body` as a block of `n` threads.
+// Runs `body` in a block of `n` threads.
 inline void run_block(int n, const std::function<void()>& body) {
-    // Blocks that are made stay, to the end: the detector knows few threads, and making one takes long.
+    // Blocks are kept for reuse until the program ends: the detector supports few threads, and creating one
+    // is slow.
     static std::mutex& guard = *new std::mutex;
     static auto& spare = *new std::vector<std::unique_ptr<Block>>;
     std::unique_ptr<Block> block;

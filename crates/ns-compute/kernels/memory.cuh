@@ -1,16 +1,16 @@
-// Limited memory of the last steps: corrects the metric (Nocedal and Wright, algorithm 7.4).
+// L-BFGS: corrects the metric by the last steps (Nocedal and Wright, algorithm 7.4).
 #pragma once
 #include "metric.cuh"
 
 namespace ns {
 
-// Pairs of steps and changes of the slope.
+// State of the stored pairs of step `s` and change of the slope `y`.
 struct Memory {
-    // In shared memory: 1 / (s y) of each pair, 0 where it is of no use, and the weights of the first half. Thread 0
-    // writes; all read after the next barrier.
+    // 1 / (s y) of each pair, 0 for pairs that are not used; and the weights from the first loop. Both are in
+    // shared memory. Thread 0 writes them, and all threads read them after the next barrier.
     double* inverse;
     double* weight;
-    // The slot of the next pair, and how many there are.
+    // Slot of the next pair, and number of stored pairs.
     int next, used;
     bool corrects;
 };
@@ -20,7 +20,8 @@ NS_DEVICE int slot_of(int next, int age) {
     return slot >= PAIRS ? slot - PAIRS : slot;
 }
 
-// FROM: first half of a direction.
+// First loop: sets FROM to the slope with the opposite sign, corrected by the pairs from the newest to the
+// oldest.
 template <bool SHARED>
 NS_DEVICE void before(const Plan& plan, const State<SHARED>& state, Memory& memory, Sums& sums) {
     double *from = state[FROM], *to = state[TO];
@@ -46,7 +47,8 @@ NS_DEVICE void before(const Plan& plan, const State<SHARED>& state, Memory& memo
     }
 }
 
-// DIRECTION from TO: second half. Returns its scalar product with the slope.
+// Second loop: computes DIRECTION from TO, with the pairs from the oldest to the newest. Returns the scalar
+// product of DIRECTION and slope.
 template <bool SHARED>
 NS_DEVICE double after(const Plan& plan, const State<SHARED>& state, Memory& memory, Sums& sums) {
     double *to = state[TO], *direction = state[DIRECTION];

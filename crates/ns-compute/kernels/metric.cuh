@@ -1,11 +1,13 @@
-// The Gauss-Newton metric of one fit: inverted where the fit is, and applied (see lanes/metric.rs).
+// The Gauss-Newton metric of one fit: its inversion at the current point and its application (see
+// lanes/metric.rs).
 #pragma once
 #include "evaluate.cuh"
 #include "invert.cuh"
 
 namespace ns {
 
-// `to[b] = sum_r rows[r][b] x[r]` (+ `start[b]` if given), threads sharing out both b and r.
+// Computes `to[b] = sum_r rows[r][b] x[r]`, plus `start[b]` if given. Both b and r are distributed over the
+// threads.
 template <bool SHARED>
 NS_DEVICE void combine(
     const State<SHARED>& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
@@ -52,7 +54,7 @@ NS_DEVICE void combine(
     barrier();
 }
 
-// Scalar product of a row with `x`, by a team.
+// Returns the scalar product of `row` and `x`, computed by a team.
 NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     double sum = 0.0;
 #pragma unroll 4
@@ -60,7 +62,7 @@ NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     return team_sum(sum);
 }
 
-// Inverts the metric where the last evaluation was. False if it is not positive definite.
+// Inverts the metric at the point of the last evaluation. Returns false if it is not positive definite.
 template <bool SHARED>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
@@ -102,7 +104,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
                 matrix[i * n + k] = i == k ? x + diagonal[i] : x;
             }
         }
-        // A held parameter leaves the kernel. Every thread walks through the same few.
+        // Held parameters are removed from the kernel. All threads loop over the same few parameters.
         for (int d = 0; n_held > 0.0 && d < metric.n_dual; d++) {
             if (dual[d] != 0.0) continue;
             n_held -= 1.0;
@@ -121,7 +123,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     if (inner == 0) return true;
     double *moves = state[MOVES], *columns = state[COLUMNS], *k_matrix = state[INNER];
     NS_EACH(u, inner) moves[u] = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
-    // Columns M^-1 W^(1/2) J of the primal parameters.
+    // COLUMNS has M^-1 W^(1/2) J of the primal parameters.
     double* scaled = state[SCALED];
     NS_EACH(place, inner * n) {
         int u = place / n, b = place % n;
@@ -156,7 +158,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     return invert_any(inner, k_matrix, state[COLUMN]);
 }
 
-// TO = P^-1 FROM, P the inverted metric; 0 for what is fixed or held.
+// Computes TO = P^-1 FROM for the metric P. Parameters that are fixed or held have 0.
 template <bool SHARED>
 NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>& state) {
     const double *from = state[FROM], *root = state[ROOT], *matrix = state[MATRIX];
@@ -218,7 +220,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         }
     }
     barrier();
-    // Columns of the Jacobian: neighbours read neighbours.
+    // Columns of the Jacobian are read, so that neighbouring threads read neighbouring numbers.
     NS_EACH(i, metric.n_dual) {
         const double* column = metric.dual_columns + i;
         int stride = metric.n_dual;

@@ -1,11 +1,13 @@
-// Normal numbers by inversion (Wichura's AS 241): the same operations as `random/normal.rs` of ns-core.
+// Normal random numbers by inversion (Wichura's AS 241), with the same operations as `random/normal.rs` of
+// ns-core.
 #pragma once
 
 #include "philox.cuh"
 
 namespace ns {
 
-// A polynomial of degree 7, highest power first, in pairs and pairs of pairs.
+// Returns a polynomial of degree 7, evaluated in pairs and pairs of pairs. Coefficients begin with that of
+// the highest power.
 NS_DEVICE Exact polynomial(const double (&c)[8], Exact r) {
     const Exact r2 = r * r;
     const Exact r4 = r2 * r2;
@@ -14,7 +16,7 @@ NS_DEVICE Exact polynomial(const double (&c)[8], Exact r) {
     return high * r4 + low;
 }
 
-// The standard normal number below which a probability of 1/2 + `centred` lies.
+// Returns the quantile of the standard normal distribution for the probability 1/2 + `centred`.
 NS_DEVICE Exact normal_quantile(Exact centred) {
     const Exact distance = magnitude(centred);
     if (distance <= CENTRAL) {
@@ -39,7 +41,7 @@ NS_DEVICE Exact normal_quantile(Exact centred) {
     return centred < 0.0 ? -magnitude : magnitude;
 }
 
-// The number of this slot of this stream.
+// Returns the normal random number of this slot of this stream.
 NS_DEVICE double draw_normal(double mean, double sigma, const Stream& stream, uint32_t slot) {
     const RandomBlock block = random_block(stream, slot, 0);
     const Exact centred = centred_uniform(block.words[0], block.words[1]);

@@ -1,4 +1,5 @@
-// The kernels: fits from a queue, values, Hessians and covariances at many points, toys. One translation unit.
+// The kernels in one translation unit: fits from a queue; values, gradients, Hessians and covariances at many
+// points; toys.
 #include "covariance.cuh"
 #include "item.cuh"
 

@@ -1,5 +1,5 @@
-// Philox4x32-10 and its uniform numbers: the same words and bits as `random/philox.rs` and `random/uniform.rs` of
-// ns-core, which name the sources.
+// Philox4x32-10 and its uniform numbers, with the same words and bits as `random/philox.rs` and
+// `random/uniform.rs` of ns-core, which cite the papers.
 #pragma once
 
 #include "exact.cuh"
@@ -11,14 +11,14 @@ struct RandomBlock {
     uint32_t words[4];
 };
 
-// The random numbers of one toy under one hypothesis.
+// Key of the random numbers of one toy under one hypothesis.
 struct Stream {
     uint64_t seed;
     uint64_t toy;
     uint32_t hypothesis;
 };
 
-// The block that belongs to one attempt at one slot.
+// Returns the random bits of one attempt at one slot.
 NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t attempt) {
     uint32_t c0 = (uint32_t)stream.toy;
     uint32_t c1 = (uint32_t)(stream.toy >> 32);
@@ -42,16 +42,16 @@ NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t
     return RandomBlock{{c0, c1, c2, c3}};
 }
 
-// The upper 53 of 64 bits.
+// Returns the upper 53 of 64 bits.
 NS_DEVICE uint64_t bits53(uint32_t low, uint32_t high) { return (((uint64_t)high << 32) | low) >> 11; }
 
-// In (0, 1): i / 2^53, and 2^-54 in the place of 0.
+// Returns a uniform number in (0, 1): i / 2^53, or 2^-54 instead of 0.
 NS_DEVICE Exact open_uniform(uint32_t low, uint32_t high) {
     const uint64_t i = bits53(low, high);
     return i == 0 ? Exact(0.5 * UNIFORM_STEP) : Exact((double)i) * UNIFORM_STEP;
 }
 
-// In (-1/2, 1/2): (i - 2^52 + 1/2) / 2^53, exact.
+// Returns a uniform number in (-1/2, 1/2): (i - 2^52 + 1/2) / 2^53, without rounding.
 NS_DEVICE Exact centred_uniform(uint32_t low, uint32_t high) {
     const int64_t i = (int64_t)bits53(low, high) - ((int64_t)1 << 52);
     return (Exact((double)i) + 0.5) * UNIFORM_STEP;

@@ -1,5 +1,6 @@
-// Poisson counts: the same numbers as `random/poisson.rs`, `random/probability.rs` and `random/count_table.rs` of
-// ns-core give, where the methods and their sources are described. What depends on the mean alone is computed there.
+// Poisson random counts, the same as those of `random/poisson.rs`, `random/probability.rs` and
+// `random/count_table.rs` of ns-core, where the methods and their papers are described. Constants that depend
+// on the mean alone are computed there.
 #pragma once
 
 #include "philox.cuh"
@@ -9,7 +10,7 @@ namespace ns {
 
 NS_TABLE double STIRLING_ERRORS[16] = NS_STIRLING_ERRORS;
 
-// k ln(k/mean) + mean - k for k > 0, where `difference` is k - mean.
+// Returns k ln(k/mean) + mean - k for k > 0, where `difference` is k - mean.
 NS_DEVICE Exact poisson_deviance(Exact k, Exact difference, Exact mean) {
     const Exact w = difference / (k + mean);
     if (magnitude(w) < NEAR_THE_MEAN) {
@@ -25,7 +26,7 @@ NS_DEVICE Exact poisson_deviance(Exact k, Exact difference, Exact mean) {
     return k * exact_ln(k / mean) - difference;
 }
 
-// ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2] for an integer k > 0.
+// Returns ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2] for an integer k > 0.
 NS_DEVICE Exact stirling_error(Exact k) {
     if (k < 16.0) {
         return Exact(STIRLING_ERRORS[(int)k.value]);
@@ -41,7 +42,7 @@ NS_DEVICE Exact stirling_error(Exact k) {
     return series * inverse;
 }
 
-// One attempt, with `u` in (-1/2, 1/2) and `v` in (0, 1): the count, or -1 where it is rejected.
+// Makes one attempt with `u` in (-1/2, 1/2) and `v` in (0, 1). Returns the count, or -1 if it is rejected.
 NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     const Exact a = of.a;
     const Exact b = of.b;
@@ -65,7 +66,7 @@ NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     return exact_ln(scaled * exact_root(two_pi * count)) <= exponent ? count.value : -1.0;
 }
 
-// Transformed rejection: attempts until one gives a count.
+// Draws by transformed rejection: makes attempts until one gives a count.
 NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream, uint32_t slot) {
     for (uint32_t attempt = 0;; ++attempt) {
         const RandomBlock block = random_block(stream, slot, attempt);
@@ -78,15 +79,17 @@ NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream,
     }
 }
 
-// The table of one mean: thresholds of the distribution function times 2^63, and for each value of the upper eight
-// bits of an integer how many thresholds are at or below all integers that begin so.
+// The table of one mean: the distribution function times 2^63 as thresholds, and, for each value of the upper
+// eight bits of a 63-bit integer, the number of thresholds at or below all integers that begin with these
+// bits.
 struct CountTable {
     const uint64_t* thresholds;
     const uint16_t* guide;
     double first;
 };
 
-// Inversion: the first count plus the number of thresholds at most a uniform integer of 63 bits.
+// Draws by inversion: returns the first count plus the number of thresholds at or below a uniform integer of
+// 63 bits.
 NS_DEVICE double draw_from_table(const CountTable& table, const Stream& stream, uint32_t slot) {
     const RandomBlock block = random_block(stream, slot, 0);
     const uint64_t u = (((uint64_t)block.words[1] << 32) | block.words[0]) >> 1;
@@ -101,7 +104,7 @@ NS_DEVICE double draw_from_table(const CountTable& table, const Stream& stream, 
             most = middle;
         }
     }
-    // Integers far below 2^53: exact.
+    // The sum is exact, because both integers are far below 2^53.
     return table.first + (double)least;
 }
 

@@ -1,8 +1,8 @@
-// Data of toys, drawn where they are fitted.
+// Draws data of toys on the device that fits them.
 //
-// A datum is a pure function of its source, the seed, the hypothesis, the toy and the slot, so any thread may
+// A datum is a pure function of its source, the seed, the hypothesis, the toy and the slot. So any thread may
 // draw any slot, in any order, and no thread waits for another. The bits are those that ns-core draws on the
-// CPU. Sources are made there (`ToySource`) and laid out by `cuda/draws.rs`.
+// CPU. ns-core creates the sources (`ToySource`), and `src/device/draws.rs` uploads them.
 #pragma once
 
 #include "normal.cuh"
@@ -10,7 +10,7 @@
 
 namespace ns {
 
-// The datum of `slot` in toy `toy`.
+// Returns the datum of slot `slot` in toy `toy`.
 NS_DEVICE double draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {
     const DatumSource& source = draws.sources[slot];
     const double* n = source.numbers;

@@ -1,37 +1,39 @@
-// A fit with a look around for lower minima (see lanes/toys.rs).
+// A fit with a search for lower minima (see lanes/search.rs).
 #pragma once
 #include "help.cuh"
 
 namespace ns {
 
-// The first round of flips of single parameters (see lanes/flips.rs).
+// Number of the first round that changes the sign of single parameters (see lanes/flips.rs).
 constexpr int FLIPS = 2;
 
-// Whether a descent from a start of a round that began with the minimum `before` tells of another minimum.
+// Returns whether a descent of a round indicates a minimum different from `before`, the minimum known at the
+// beginning of the round.
 NS_DEVICE bool tells(const Descent& other, KnownMinimum before) {
-    // Most end before their certificate, as soon as they cannot win: how far they would have fallen is known
-    // to a factor. An impossible start says nothing.
+    // Most descents end early, once they cannot get below the known minimum. How far they would have fallen
+    // is known to a factor. A starting point with an infinite value indicates nothing.
     bool distinct = other.value - EDM_MARGIN * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
     return distinct && isfinite(other.value);
 }
 
-// Whether a descent ended below the minimum known without a certificate: the fit is for the CPU to finish.
+// Returns whether a descent was given up below the known minimum. The CPU must then finish the fit.
 NS_DEVICE bool is_open(const Descent& other, KnownMinimum before) {
     return other.lost && other.value >= 0.0 && other.value < before.value - SAME;
 }
 
-// START = one of the start points that all fits share, or the minimum known; held parameters where they are held.
+// Sets START to `point`, with each parameter limited to the bounds of the request. `point` is one of the
+// starting points that all fits share, or the known minimum.
 template <bool SHARED>
 NS_DEVICE void begin_at(const Plan& plan, const State<SHARED>& state, const double* point) {
     barrier();
     NS_EACH(p, plan.n_params) {
-        // A request may have a box of its own.
+        // A request may have bounds of its own.
         state[START][p] = fmin(fmax(point[p], state[LOWER][p]), state[UPPER][p]);
     }
     barrier();
 }
 
-// Moves START along a direction to one of its places.
+// Moves START along a direction to the position `place`.
 template <bool SHARED>
 NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double place, Sums& sums) {
     double* start = state[START];
@@ -45,7 +47,8 @@ NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double
     }
 }
 
-// `-ln L` where parameter `p` of the minimum known is moved. A function of its own: it is rare, and an evaluation is large.
+// Returns `-ln L` at the known minimum with parameter `p` moved to `to`. It is not inlined, because calls are
+// rare and the code of an evaluation is large.
 template <bool SHARED>
 NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double to) {
     Sums sums = {state[BLOCK_DATA], 0};
@@ -59,8 +62,8 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
     return value.main + value.constraint;
 }
 
-// RISE: how high the minimum known lies with each parameter flipped, infinite where that is not worth a descent. Returns how
-// many are.
+// Sets RISE to the height above the known minimum of the points with one flipped parameter, or to infinity
+// for points that are not worth a descent. Returns the number of points that are, at most MOST_FLIPS.
 template <bool SHARED>
 NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<SHARED>& state, double known) {
     int worth = 0;
@@ -77,7 +80,7 @@ NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State
     return worth < MOST_FLIPS ? worth : MOST_FLIPS;
 }
 
-// Flips the parameter of START that comes `k`th in RISE, the lowest first.
+// Flips that parameter of START whose number in the order of increasing RISE is `k`.
 template <bool SHARED>
 NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const double* rise, int k) {
     NS_EACH(i, request.n_nonlinear) {
@@ -89,9 +92,10 @@ NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const do
     }
 }
 
-// START = start `k` of a round: first those that all fits share, then transformations of the minimum known
-// (SNAPSHOT): along directions in which normsys effects add up, and its mirror image, all strongly asymmetric
-// parameters on their other side. In the end single ones, by `rise`.
+// Sets START to starting point `k` of a round. Those that all fits share come first. Then follow
+// transformations of the known minimum (SNAPSHOT): moves along directions in which normsys effects add up,
+// and its mirror image, with all strongly asymmetric parameters flipped. Rounds from FLIPS on flip single
+// parameters in the order of `rise`.
 template <bool SHARED>
 NS_DEVICE void lay_out(
     const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
@@ -117,23 +121,25 @@ NS_DEVICE void lay_out(
     }
 }
 
-// Number of starts in a round.
+// Returns the number of starting points of a round before FLIPS.
 NS_DEVICE int starts_of(const Request& request, int round) {
     bool mirror = request.n_nonlinear > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
     int shared = round == 0 ? request.n_first : request.n_second;
     return shared + (round == 0 ? PLACES * request.n_directions : 0) + (mirror ? 1 : 0);
 }
 
-// RISE of the block whose round it is.
+// Returns RISE of the block to which the round belongs.
 template <bool SHARED>
 NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& state, const BlockProgress* progress) {
     return launch.slab + (size_t)progress->owner * launch.slab_stride + state.offset[RISE];
 }
 
-// The whole fit from START; the result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`. Or, if `helps`, starts of another
-// block's fit, as long as there are any, from the one in `BlockProgress`; `state` has what `copy` copies.
+// Makes the whole fit from START. The result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`. If `helps`,
+// it makes descents from starting points of another block's fit instead, beginning with the one in
+// `BlockProgress`, until none is left; `copy` has then filled `state`.
 //
-// What goes on between descents is in `BlockProgress`, in shared memory: a descent needs all registers.
+// Variables that live across descents are in `BlockProgress`, in shared memory, because a descent needs all
+// registers.
 template <bool SHARED>
 NS_DEVICE void search(
     const FitLaunch& launch, int which, const Metric& metric, const State<SHARED>& state, int block, bool helps, Sums& sums
@@ -162,7 +168,7 @@ NS_DEVICE void search(
         }
     }
     barrier();
-    // There is one call of `descend`, which is large.
+    // The loop has a single call of `descend`, because its code is large.
     for (;;) {
         Descent end = descend<SHARED, false>(plan, codes_of(plan), metric, state, before, false, sums);
         bool first = !helps && progress->round < 0, offered = progress->offered;

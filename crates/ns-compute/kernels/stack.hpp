@@ -1,11 +1,12 @@
-// Changes from one coroutine to another on the CPU.
+// Switches from one coroutine to another on the CPU.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 #include <memory>
 
-// Functions that change the coroutine are not looked into by a race detector: they are entered as one and left as another.
+// A race detector must ignore functions that switch coroutines, because they are entered by one coroutine and
+// left by another.
 #ifdef __SANITIZE_THREAD__
 #define NS_UNSEEN __attribute__((noinline, no_sanitize_thread)) inline
 #else
@@ -17,8 +18,9 @@ constexpr size_t STACK_BYTES = 256 << 10;
 }
 
 #if defined(__x86_64__) && defined(__ELF__)
-// The context functions of the C library ask the system for the signal mask each time, which takes twenty times as long. Keeps
-// what the System V ABI has a function keep, but for the modes of the floating-point unit, which are the same everywhere.
+// Replaces the context functions of the C library, which make a system call for the signal mask and take
+// twenty times as long. It saves the registers that a function must preserve in the System V ABI, except the
+// modes of the floating-point unit, which all coroutines share.
 extern "C" void ns_change_stack(void** from, void* to);
 asm(R"(
     .text
@@ -45,20 +47,21 @@ ns_change_stack:
 
 namespace ns {
 
-// A coroutine that waits, or that which called the first one.
+// The stack of a suspended coroutine, or of the caller of the first coroutine.
 class Stack {
   public:
-    // Will begin with `entry`, which does not return.
+    // Prepares a coroutine that begins with `entry`, which must not return.
     void prepare(void (*entry)()) {
         if (!bytes) bytes.reset(new char[STACK_BYTES]);
         uintptr_t end = ((uintptr_t)bytes.get() + STACK_BYTES) & ~(uintptr_t)15;
-        // What `ns_change_stack` takes back: six registers, where to go on; then a return address for `entry`.
+        // `ns_change_stack` pops six registers and the address at which to continue. Then comes a return
+        // address for `entry`.
         void** top = (void**)(end - 64);
         for (int i = 0; i < 8; i++) top[i] = nullptr;
         top[6] = (void*)entry;
         at = top;
     }
-    // Goes on with `other`; returns when something goes on with this one.
+    // Switches to `other`. Returns when another coroutine switches back to this one.
     NS_UNSEEN void change_to(Stack& other) { ns_change_stack(&at, other.at); }
 
   private:

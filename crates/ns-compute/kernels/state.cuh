@@ -1,4 +1,4 @@
-// Working memory of one block.
+// Working arrays of one block of threads.
 #pragma once
 #include "plan.cuh"
 
@@ -10,9 +10,9 @@ static thread_local double* ns_shared;
 
 namespace ns {
 
-// Arrays of a model that fits into shared memory (SHARED): the first ones there, the rest in the block's slab of device
-// memory. Of a larger model all but BLOCK_DATA are in the slab. Which it is, is known when this is compiled: instructions for
-// one kind of memory are faster than those for any.
+// Gives access to the working arrays. If SHARED, arrays before FIRST_GLOBAL are in shared memory and the
+// others in the block's slab of device memory. Otherwise all except BLOCK_DATA are in the slab. SHARED is a
+// template parameter because instructions for one kind of memory are faster than generic ones.
 template <bool SHARED>
 struct State {
     const uint32_t* offset;

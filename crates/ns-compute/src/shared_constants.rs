@@ -1,16 +1,16 @@
-//! Numbers that the CPU's code and the kernels share, each with one name and one value.
+//! Constants that the CPU code and the GPU kernels share, each with one name and one value.
 //!
-//! The C++ header `kernels/constants.cuh` is made from this list, so that no kernel has such a number of its own (`device/header.rs`). A
-//! value that differs between the two on purpose has two names here.
-// Some are of the kernels alone, and builds without devices have no use for others.
+//! The C++ header `kernels/constants.cuh` is generated from this list (`device/header.rs`), so that no kernel
+//! defines such a constant itself. Where CPU and kernels differ on purpose, the list has two constants.
+// Some constants are used by kernels only, and others are unused in builds without devices.
 #![allow(dead_code)]
 
-/// Declares constants, and lists them for the header.
+/// Declares constants, and a function that lists them for the C++ header.
 macro_rules! constants {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $value:expr;)*) => {
         $($(#[doc = $doc])+ pub(crate) const $name: $kind = $value;)*
 
-        /// Name, documentation and C++ declaration of every constant.
+        /// Returns the documentation and the C++ declaration of every constant.
         #[cfg(all(test, any(feature = "cuda", feature = "cuda-on-host")))]
         pub(crate) fn declarations() -> Vec<(&'static [&'static str], String)> {
             vec![$((&[$($doc),+] as &[&str], $name.declare(stringify!($name)))),*]
@@ -19,164 +19,184 @@ macro_rules! constants {
 }
 
 constants! {
-    /// Iterations of a descent on lanes or on a device before the scalar optimiser takes over.
+    /// Largest number of iterations of a descent in SIMD lanes or on a device. Beyond it the scalar optimiser
+    /// on the CPU finishes the fit.
     MOST_ITERATIONS: usize = 120;
-    /// Trials of one step.
+    /// Largest number of times that one step is shortened before the descent is given up.
     MOST_TRIALS: usize = 8;
-    /// How often bounds may hold further parameters within one step.
+    /// Largest number of times within one step that further parameters are fixed at bounds and the direction
+    /// is computed again.
     MOST_PINS: usize = 4;
-    /// The part of what the slope promises by which a step must lower the function.
+    /// Least decrease of the function in an accepted step, as a fraction of the decrease that its slope
+    /// predicts (Armijo condition).
     LEAST_DECREASE: f64 = 1e-4;
-    /// Rounding errors of a value, in units of the last place of its terms, that a step may raise it by.
+    /// Largest increase of the function in an accepted step, in units of the rounding error of its terms
+    /// (`EPSILON` times the sum of their magnitudes).
     VALUE_ROUNDINGS: f64 = 8.0;
-    /// What is left of a step after a trial that failed.
+    /// Factor by which a step is shortened when its end point is rejected.
     SHORTENED: f64 = 0.3;
-    /// A step that bounds shorten to less than this part of it holds the parameters in its way.
+    /// Fraction of a step below which bounds count as blocking it: the parameters at these bounds are then
+    /// fixed there.
     SHORTEST_REACH: f64 = 1e-10;
-    /// A component of a direction of no more than this reaches any bound.
+    /// Magnitude up to which a component of a direction is ignored when the distance to a bound is computed.
     LEAST_COMPONENT: f64 = 1e-300;
-    /// A pair of step and change of slope counts if its product is more than this part of the square of the change.
+    /// Smallest ratio `s y / y y` for which a pair of step `s` and change of slope `y` is used by L-BFGS.
     LEAST_PAIR_CURVATURE: f64 = 1e-16;
-    /// The part of a value under a Poisson constraint that one step leaves: the constraint is a barrier at 0.
+    /// Smallest ratio of the new to the old value of a parameter with a Poisson constraint in one step: the
+    /// constraint is infinite at 0.
     LEFT_BY_A_STEP: f64 = 0.1;
-    /// An EDM of this part of what a certificate allows needs no further step to confirm it.
+    /// Fraction of the EDM tolerance below which the fit has converged without a further step that confirms
+    /// it.
     SURELY: f64 = 1e-2;
-    /// While every step shrinks the EDM to less than this part of it, the metric needs no corrections.
+    /// Ratio of successive EDMs up to which the metric is used without L-BFGS corrections.
     GOOD_CONTRACTION: f64 = 0.05;
-    /// An EDM that says how far it is to the minimum, give or take the factor below.
+    /// EDM up to which the remaining decrease of the function is predicted to within a factor `EDM_MARGIN`.
     FORESEEABLE: f64 = 1e-3;
-    /// How many times its EDM a descent may still fall.
+    /// Largest remaining decrease of the function in a descent, in units of its EDM.
     EDM_MARGIN: f64 = 10.0;
-    /// An EDM at which the minimum ahead can be recognised.
+    /// EDM up to which the predicted end of a descent is compared with a known minimum.
     RECOGNISABLE: f64 = 1e-3;
-    /// How close the point ahead must be to that of the known minimum, in widths of the constraints.
+    /// Largest distance in each parameter between the predicted end of a descent and a known minimum for the
+    /// two to count as the same, in widths of the constraint.
     CLOSE: f64 = 0.03;
-    /// `RECOGNISABLE` of the kernels where nothing is strongly nonlinear: two minima then lie widths apart.
+    /// Value of `RECOGNISABLE` in the kernels for models that are not strongly nonlinear, whose minima are
+    /// several constraint widths apart.
     RECOGNISABLE_UNLESS_NONLINEAR: f64 = 0.25;
-    /// `CLOSE` of the kernels where nothing is strongly nonlinear.
+    /// Value of `CLOSE` in the kernels for models that are not strongly nonlinear.
     CLOSE_UNLESS_NONLINEAR: f64 = 0.2;
-    /// A minimum that is lower by less than this is the same one.
+    /// Difference in `-ln L` up to which two minima count as the same.
     SAME: f64 = 3e-7;
-    /// The same between kinks, where minima of neighbouring orthants differ by less, and in fits of their own.
+    /// Value of `SAME` for single fits, and for models with kinks, whose minima in neighbouring orthants
+    /// differ by less.
     LOWER_BY: f64 = 1e-10;
-    /// A product of normsys factors below this has no usable relative derivative.
+    /// Smallest magnitude of a product of normsys factors for which relative derivatives are usable.
     LEAST_PRODUCT: f64 = 1e-100;
-    /// A value this far below that of the saturated model is on its way to no minimum: every term of `-ln L`, measured from the
-    /// saturated model, is positive, but for bins without counts that have a negative expected yield.
+    /// Value of `-ln L`, relative to the saturated model, below which a descent is given up because no
+    /// minimum follows. All terms are positive on this scale, except those of empty bins with a negative
+    /// expected yield.
     BELOW_SATURATED: f64 = -10.0;
-    /// Counts below this are taken for this many in a metric: it has to push back a little where nothing was seen.
+    /// Smallest count that enters the Gauss-Newton metric. It replaces smaller counts, so that empty bins
+    /// have some curvature.
     FEWEST: f64 = 0.25;
-    /// Pairs of the limited memory of a descent on lanes or on a device.
+    /// Number of pairs of step and change of slope that L-BFGS keeps in SIMD lanes and on a device.
     PAIRS: usize = 12;
-    /// Iterations of a descent that tell of a curved function, whose minima may lie close to each other.
+    /// Number of iterations of the first descent above which further minima are expected nearby.
     LONG: usize = 30;
-    /// Minima whose values differ by more than this are different ones.
+    /// Difference in `-ln L` above which two minima count as different.
     DISTINCT: f64 = 1e-3;
-    /// How often single parameters are flipped, as long as that leads lower.
+    /// Largest number of rounds in which single parameters change sign (flips). Another round follows only a
+    /// lower minimum.
     FLIP_ROUNDS: usize = 3;
-    /// A point with one parameter flipped is worth a descent if it lies less than this above the minimum,
+    /// Height in `-ln L` above the minimum below which a point with one flipped parameter is worth a descent.
     MOST_RISE: f64 = 3.0;
-    /// and less than so many times as high as the point with that parameter at 0.
+    /// Ratio of two heights above the minimum, of the point with one flipped parameter and of the point with
+    /// that parameter at 0, below which the flipped point is worth a descent. For a parabola the ratio is 4.
     LEAST_DENT: f64 = 1.5;
-    /// Descents from flipped points of one minimum, the lowest first, at most.
+    /// Largest number of descents from flipped points of one minimum; the lowest points are taken.
     MOST_FLIPS: usize = 8;
-    /// `MOST_RISE` where parameters have kinks.
+    /// Value of `MOST_RISE` for models with kinks.
     MOST_RISE_BETWEEN_KINKS: f64 = 0.5;
-    /// `MOST_FLIPS` where parameters have kinks, of one fit. Most of these descents end after two steps, on their way back.
+    /// Largest number of descents from flipped points in one fit of a model with kinks. Most of these
+    /// descents end after two steps because they return to the known minimum.
     MOST_FLIPS_BETWEEN_KINKS: usize = 256;
-    /// Directions in which normsys effects add up, of one fit, at most. With so many the mirror image is left to the second round.
+    /// Largest number of directions, per fit, in which normsys effects add up. A fit with that many tries the
+    /// mirror image of its minimum in the second round only.
     MOST_DIRECTIONS: usize = 2;
-    /// Points on each direction where descents start.
+    /// Number of points at which descents start, on each direction in which normsys effects add up.
     PLACES: usize = 2;
 
-    /// Most threads of a block that fits or evaluates.
+    /// Largest number of threads in a thread block that fits or evaluates.
     MOST_THREADS: usize = 128;
-    /// Most threads of a block that inverts matrices.
+    /// Largest number of threads in a thread block that inverts matrices.
     MOST_INVERTING: usize = 512;
-    /// Threads of a warp, and cells of a slice of templates.
+    /// Number of threads in a warp, and of cells (one bin of one sample) in a slice of templates.
     WARP: usize = 32;
-    /// Templates of a cell that a thread reads at a time; slices are filled up to whole multiples.
+    /// Number of templates of a cell that a thread reads together. Lists in a slice are padded to a multiple
+    /// of it.
     AT_A_TIME: usize = 4;
-    /// Most warps of a block that fits.
+    /// Largest number of warps in a thread block that fits.
     MOST_WARPS: usize = MOST_THREADS / WARP;
-    /// Sums that a block takes at a time.
+    /// Largest number of sums that a thread block computes together.
     MOST_SUMS: usize = 4;
-    /// Numbers of a block's sums: partial sums meet in one of two places, in turn.
+    /// Number of doubles for the partial sums of the warps, in two areas that are used alternately.
     SUMS_SIZE: usize = 2 * MOST_WARPS * MOST_SUMS;
-    /// Behind them in BLOCK_DATA: what the block is at,
+    /// Offset of `BlockProgress` in BLOCK_DATA, in doubles. The partial sums come before it.
     PROGRESS_AT: usize = SUMS_SIZE;
-    /// a copy of the metric,
+    /// Offset of the copy of `Metric` in BLOCK_DATA, in doubles.
     METRIC_AT: usize = PROGRESS_AT + 8;
-    /// the limited memory;
+    /// Offset of the L-BFGS scalars in BLOCK_DATA, in doubles: two arrays of length `PAIRS`.
     MEMORY_AT: usize = METRIC_AT + 20;
-    /// and all numbers in BLOCK_DATA.
+    /// Size of BLOCK_DATA in doubles.
     BLOCK_DATA_SIZE: usize = MEMORY_AT + 2 * PAIRS;
-    /// Partial sums of a block in PARTS.
+    /// Size of PARTS, the partial sums of a matrix-vector product, in doubles.
     MOST_PARTS: usize = 128;
-    /// Numbers that an inversion needs at least in COLUMN, whatever the size of the matrix.
+    /// Smallest size of COLUMN, in doubles, that the inversion of a matrix of any size needs.
     LEAST_COLUMNS: usize = 96;
-    /// Rows and columns of the tiles that products and inverses are made of.
+    /// Number of rows, and of columns, in the square tiles of matrix products and inverses.
     TILE: usize = 4;
 
-    /// Numbers per row that an inversion has in shared memory besides the matrix: scale, slope, product, two columns of tiles, and two
-    /// indices, which take half a number each.
+    /// Number of doubles per matrix row that `ns_covariance` keeps in shared memory besides the matrix:
+    /// scale, slope, product, two columns of tiles, and two 32-bit indices.
     TABLE_COLUMNS: usize = 4 + 2 * TILE;
-    /// Counters of a queue: the next item is the first; items that are done,
+    /// Index of the number of finished items in the counters of a queue. Index 0 is that of the next item.
     DONE_AT: usize = 1;
-    /// rounds with starts to take,
+    /// Index, in the counters of a queue, of the number of rounds with starting points that no block has
+    /// taken.
     OPEN_AT: usize = 2;
-    /// and how many there are.
+    /// Number of counters of a queue.
     N_COUNTERS: usize = 3;
 
-    /// Kinds of constraint: none,
+    /// Constraint kind of a parameter without constraint.
     UNCONSTRAINED: i32 = 0;
-    /// Gaussian,
+    /// Constraint kind of a parameter with a Gaussian constraint.
     GAUSSIAN: i32 = 1;
-    /// Poisson.
+    /// Constraint kind of a parameter with a Poisson constraint.
     POISSON: i32 = 2;
-    /// The per-bin factor of a cell that has none,
+    /// Value of `Plan::cell_factor` for a cell without per-bin factor.
     NO_FACTOR: i32 = -1;
-    /// and of a cell that has several.
+    /// Value of `Plan::cell_factor` for a cell with more than one per-bin factor.
     SEVERAL_FACTORS: i32 = -2;
-    /// Where a fit starts: at a point,
+    /// Value of `Request::start` for a fit that starts at a given point.
     START_AT: i32 = 0;
-    /// where an earlier fit of its item ended,
+    /// Value of `Request::start` for a fit that starts at the end of an earlier fit of the same item.
     START_EARLIER: i32 = 1;
-    /// or from there along a direction.
+    /// Value of `Request::start` for a fit that starts from the end of an earlier fit, moved along a
+    /// direction.
     START_ALONG: i32 = 2;
-    /// How a fit ended: certified,
+    /// Value of `Outcome::status` for a fit with a convergence certificate.
     CONVERGED: i32 = 0;
-    /// left to the CPU,
+    /// Value of `Outcome::status` for a fit that the CPU must finish.
     LEFT: i32 = 1;
-    /// or not needed.
+    /// Value of `Outcome::status` for a fit whose condition was not met, so that it was skipped.
     NOT_NEEDED: i32 = 2;
-    /// What a parameter does at a minimum: it moves,
+    /// State of a parameter at a minimum: free to move.
     MOVES_FREELY: u8 = 0;
-    /// rests,
+    /// State of a parameter at a minimum: fixed, or on a kink.
     RESTS: u8 = 1;
-    /// or a bound holds it.
+    /// State of a parameter at a minimum: at a bound.
     HELD_BY_BOUND: u8 = 2;
-    /// How a datum is drawn: Poisson by a table, where `numbers[0]` is the least count;
+    /// Value of `DatumSource::method`: a Poisson count from a table, whose smallest count is `numbers[0]`.
     DRAW_TABLE: u32 = 0;
-    /// Poisson by transformed rejection, where numbers are the fields of `PoissonRejection`;
+    /// Value of `DatumSource::method`: a Poisson count by transformed rejection. `numbers` are the fields of
+    /// `PoissonRejection`.
     DRAW_REJECTION: u32 = 1;
-    /// normal, by mean and sigma.
+    /// Value of `DatumSource::method`: a normal number with mean `numbers[0]` and width `numbers[1]`.
     DRAW_NORMAL: u32 = 2;
 
-    /// The distance from 1 to the next number.
+    /// Distance from 1 to the next larger double.
     EPSILON: f64 = f64::EPSILON;
     /// 1 / ln 2.
     LOG2_E: f64 = std::f64::consts::LOG2_E;
-    /// ln 2 in two parts, such that an integer below 2^11 times the first is exact (Cody and Waite).
+    /// Leading part of ln 2, such that its product with any integer below 2^11 is exact (Cody and Waite).
     LN2_HIGH: f64 = 6.931_471_803_691_238_164_90e-1;
-    /// The second part.
+    /// Difference between ln 2 and `LN2_HIGH`.
     LN2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
-    /// Adding this rounds to an integer, which is then in the last bits.
+    /// 1.5 times 2^52. Adding it to a double rounds to an integer, which the last bits of the sum then have.
     ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
-    /// 1/n! for n = 13 down to 2: the exponential.
+    /// Taylor coefficients 1/n! of the exponential for n = 13 down to 2.
     EXP_TERMS: [f64; 12] = ns_core::random::constants::EXP_TERMS;
-    /// Minimax coefficients of (log(1+f) - 2s)/s - ... on the reduced range: the series 2 (s^2/3 + s^4/5 + ...) with
-    /// s = f/(2+f), optimised (Tang; used by every libm).
+    /// Minimax coefficients of the series R = 2 (s^2/3 + s^4/5 + ...) with s = f/(2+f), which gives
+    /// log(1+f) = 2s + s R on the reduced range (Tang; used by every libm).
     DEVIANCE_TERMS: [f64; 7] = [
         6.666_666_666_666_735_130e-1,
         3.999_999_999_940_941_908e-1,
@@ -186,9 +206,9 @@ constants! {
         1.531_383_769_920_937_332e-1,
         1.479_819_860_511_658_591e-1,
     ];
-    /// The bits of 1,
+    /// Bits of the double 1.
     ONE_BITS: u64 = 1.0_f64.to_bits();
-    /// and of the square root of 1/2.
+    /// Bits of the double nearest to the square root of 1/2.
     HALF_ROOT_BITS: u64 = 0x3fe6_a09e_667f_3bcd;
 }
 
@@ -199,11 +219,11 @@ pub(crate) use in_cpp::Literal;
 
 #[cfg(all(test, any(feature = "cuda", feature = "cuda-on-host")))]
 mod in_cpp {
-    //! How constants are written in C++.
+    //! Writes constants as C++ declarations.
 
-    /// A constant in C++.
+    /// A type whose constants can be declared in C++.
     pub(crate) trait Literal {
-        /// Its declaration.
+        /// Returns the C++ declaration of this constant under the given name.
         fn declare(&self, name: &str) -> String;
     }
 
@@ -227,7 +247,8 @@ mod in_cpp {
         f64: "constexpr double {} = {:?};";
     }
 
-    /// A list in C++ initialises an array: `const double terms[8] = NS_TERMS;` lets a compiler put its numbers into instructions.
+    /// A list becomes a macro that initialises an array, as in `const double terms[8] = NS_TERMS;`. The
+    /// compiler can then put the numbers into instructions.
     impl<const N: usize> Literal for [f64; N] {
         fn declare(&self, name: &str) -> String {
             let numbers: Vec<String> = self.iter().map(|number| format!("{number:?}")).collect();

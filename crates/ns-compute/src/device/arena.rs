@@ -1,4 +1,4 @@
-//! Many small arrays in one piece of device memory, uploaded in one copy.
+//! Collects many small arrays and uploads them to one buffer of device memory in one copy.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use super::backend::{Backend, Buffer};
 use super::declare::Field;
 use super::offset::{Memory, Offset};
 
-/// Alignment of every array, bytes.
+/// Alignment of every array in bytes.
 const ALIGNMENT: usize = 16;
 
-/// Arrays waiting for their upload. Until then offsets in them are those within the arena.
+/// Arrays that are not uploaded yet. Until the upload, offsets in them count from the start of the arena.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
-    /// Where offsets lie, which begin anew with the buffer.
+    /// Byte positions of the offsets that must change when the arrays are copied to a buffer.
     offsets: Vec<usize>,
 }
 
 impl Arena {
-    /// Adds an array; returns where it lies.
+    /// Adds an array and returns its offset in the arena.
     pub(super) fn put<T: NoUninit + Field>(&mut self, values: &[T]) -> Offset<T> {
         let at = self.bytes.len().next_multiple_of(ALIGNMENT);
         self.bytes.resize(at, 0);
@@ -34,24 +34,24 @@ impl Arena {
         Offset::in_arena(at)
     }
 
-    /// Adds indices as the 32-bit integers that kernels read.
+    /// Adds indices as the 32-bit integers that kernels read, and returns their offset in the arena.
     pub(super) fn put_indices(&mut self, values: impl IntoIterator<Item = usize>) -> Offset<i32> {
         let values: Vec<i32> = values.into_iter().map(|i| i as i32).collect();
         self.put(&values)
     }
 
-    /// Size so far.
+    /// Returns the size of all arrays in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Everything, for a copy to memory that begins at `base`.
+    /// Returns the bytes of all arrays, with their offsets changed for a copy to device memory at `base`.
     pub(super) fn content(&mut self, base: Memory) -> &[u8] {
         move_offsets(&mut self.bytes, &self.offsets, base);
         &self.bytes
     }
 
-    /// Copies everything to the device.
+    /// Copies all arrays to a new buffer on the device.
     pub(super) fn upload(mut self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         let buffer = Buffer::new(backend, self.bytes())?;
         backend.write(buffer.start(), self.content(buffer.start()))?;
@@ -59,7 +59,7 @@ impl Arena {
     }
 }
 
-/// A structure whose offsets in an arena are those in a buffer that begins at `base`.
+/// Returns the structure with its offsets in an arena replaced by offsets in a buffer at `base`.
 pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     let mut offsets = Vec::new();
     T::offsets(0, &mut offsets);
@@ -67,7 +67,7 @@ pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     structure
 }
 
-/// Moves those offsets that lie `at` these places.
+/// Changes the offsets at the byte positions `at` from an arena to a buffer at `base`.
 fn move_offsets(bytes: &mut [u8], at: &[usize], base: Memory) {
     for &at in at {
         if let Some(place) = bytes.get_mut(at..at + size_of::<u64>()) {
@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(once(Offset::NULL), 0);
     }
 
-    /// Relocation once counted one word too few, and added the address of the buffer to the bits of the tolerance.
+    /// Regression test: relocation counted one word too few and added the address of the buffer to the bits
+    /// of the tolerance.
     #[test]
     fn offsets_of_a_plan_move_and_its_numbers_stay() {
         let before = layout::Plan {

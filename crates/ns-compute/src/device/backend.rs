@@ -1,7 +1,8 @@
-//! What a session needs of a device: memory, copies, launches, and lanes of them side by side.
+//! Interface between a session and a device: memory, copies, kernel launches, and lanes (parallel streams of
+//! copies and launches).
 //!
-//! Two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU (`host`), which lets the numbers of
-//! every kernel be tested on machines without a GPU.
+//! It has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU (`host`),
+//! so that the results of every kernel can be tested on machines without a GPU.
 
 use std::sync::Arc;
 
@@ -10,99 +11,103 @@ use ns_core::SessionError;
 
 use super::offset::{Memory, Offset};
 
-/// A kernel, by the name it has in the embedded code.
+/// A kernel of the embedded code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
-    /// Fits from a queue, working in shared memory.
+    /// Fits the items of a queue, with working arrays in shared memory.
     Fit,
-    /// The same for models that do not fit there.
+    /// Fits the items of a queue for models with kinks, and for models that are too large for shared memory.
     FitGlobal,
-    /// Values and gradients at many points.
+    /// Computes values and gradients at many points, with working arrays in shared memory.
     Evaluate,
-    /// The same for models that do not fit into shared memory; Hessians of all models.
+    /// Computes values and gradients of models that are too large for shared memory, and Hessians of all
+    /// models.
     EvaluateGlobal,
-    /// Covariances from Hessians.
+    /// Computes covariances from Hessians.
     Covariance,
-    /// Toys drawn, and nothing else.
+    /// Draws toys without fitting them.
     Draw,
 }
 
-/// The properties of a device that launches depend on.
+/// Properties of a device on which launches depend.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Properties {
-    /// Groups of cores that run thread blocks independently of each other.
+    /// Number of multiprocessors, the groups of cores that run thread blocks independently of each other.
     pub(crate) multiprocessors: usize,
-    /// Most dynamic shared memory of one block, bytes (opt-in limit).
+    /// Largest dynamic shared memory of one thread block in bytes (opt-in limit).
     pub(crate) shared_per_block: usize,
-    /// Shared memory of one multiprocessor, bytes.
+    /// Shared memory of one multiprocessor in bytes.
     pub(crate) shared_per_multiprocessor: usize,
-    /// Memory of the device in all, bytes.
+    /// Total memory of the device in bytes.
     pub(crate) memory: u64,
 }
 
-/// Threads and shared memory of one launch.
+/// Number of thread blocks, threads per block, and shared memory of one launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) blocks: u32,
     pub(crate) threads: u32,
-    /// Dynamic shared memory per block, bytes.
+    /// Dynamic shared memory per block in bytes.
     pub(crate) shared: u32,
 }
 
-/// A device. Calls may come from any thread; the device works in the order of the calls.
+/// A device. Any thread may call its methods; the device does the work in the order of the calls.
 pub(crate) trait Backend: Send + Sync {
-    /// What it is.
+    /// Returns the properties of the device.
     fn properties(&self) -> &Properties;
 
-    /// Takes memory, uninitialised, at a multiple of 256. Zero bytes are allowed.
+    /// Allocates uninitialised device memory, aligned to 256 bytes. A size of 0 is allowed.
     fn allocate(&self, bytes: usize) -> Result<Memory, SessionError>;
 
-    /// Frees memory. Errors are ignored.
+    /// Frees device memory of this size. Errors are ignored.
     fn release(&self, memory: Memory, bytes: usize);
 
-    /// Copies to the device.
+    /// Copies `from` to device memory.
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Copies from the device, after all work submitted so far.
+    /// Copies device memory to `to`, after all work submitted so far.
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
-    /// Blocks of this shape that one multiprocessor holds at a time.
+    /// Returns the number of thread blocks of this shape that one multiprocessor runs at a time.
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
 
-    /// Blocks of this shape that the device holds at a time, one at least.
+    /// Returns the number of thread blocks of this shape that the device runs at a time, at least one per
+    /// multiprocessor.
     fn resident(&self, kernel: Kernel, threads: u32, shared: usize) -> Result<usize, SessionError> {
         Ok(self.occupancy(kernel, threads, shared as u32)?.max(1) * self.properties().multiprocessors)
     }
 
-    /// Starts a kernel whose only parameter is a structure of these bytes, with offsets of this backend's memory. Returns before it
-    /// is done.
+    /// Starts a kernel and returns before it ends. `parameter` has the bytes of its only parameter, a
+    /// structure whose offsets refer to memory of this backend.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// A new lane of work, parallel to the calls above.
+    /// Creates a lane, whose work runs in parallel with the calls above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 }
 
-/// A sequence of work on a device, parallel to that of other lanes: copies to the device, kernels,
-/// copies back, then a wait for their end. It begins after all work that was submitted to the device directly before. Memory
-/// that it uses must live until the wait is over; dropping a lane waits too.
+/// A stream of work on a device that runs in parallel with other lanes: copies to the device, kernels, copies
+/// back, then a wait for their end. The work begins after all earlier calls of the [`Backend`]. Memory that
+/// it uses must live until the end of the wait; dropping a lane waits too.
 pub(crate) trait Lane: Send {
-    /// Copies to the device; at most once before a wait. `from` may change at once.
+    /// Starts a copy to the device, at most once before a wait. `from` may change as soon as the call
+    /// returns.
     fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Starts a kernel, as [`Backend::launch`].
+    /// Starts a kernel in the same way as [`Backend::launch`].
     fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// Starts a copy from the device; once before a wait.
+    /// Starts a copy from the device, at most once before a wait.
     fn fetch(&mut self, from: Memory, bytes: usize) -> Result<(), SessionError>;
 
-    /// Waits for the end of all this.
+    /// Waits for the end of all work of this lane.
     fn wait(&mut self) -> Result<(), SessionError>;
 
-    /// What the last copy brought, in memory at an address that is a multiple of 8 unless it is empty, as it is before the wait.
+    /// Returns the bytes of the last copy from the device, aligned to 8 bytes. Before the wait the result is
+    /// empty, and its address arbitrary.
     fn fetched(&self) -> &[u8];
 }
 
-/// Memory of a device, freed when dropped.
+/// Device memory that is freed when the buffer is dropped.
 pub(crate) struct Buffer {
     backend: Arc<dyn Backend>,
     memory: Memory,
@@ -110,12 +115,12 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Uninitialised memory.
+    /// Allocates uninitialised memory.
     pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize) -> Result<Self, SessionError> {
         Ok(Self { backend: Arc::clone(backend), memory: backend.allocate(bytes)?, bytes })
     }
 
-    /// Memory that holds `content`.
+    /// Allocates memory and copies `content` there.
     pub(crate) fn holding<T: NoUninit>(
         backend: &Arc<dyn Backend>,
         content: &[T],
@@ -126,35 +131,35 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Where it begins.
+    /// Returns the start of the memory.
     pub(crate) fn start(&self) -> Memory {
         self.memory
     }
 
-    /// The same, as the place of what it holds.
+    /// Returns the start of the memory as an offset of elements of type `T`.
     pub(crate) fn at<T, const WRITTEN: bool>(&self) -> Offset<T, WRITTEN> {
         self.memory.cast()
     }
 
-    /// Its size.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What it holds from element `first` on, copied to the host after all work handed over so far.
+    /// Copies elements to the host, from number `first` on, after all work submitted so far.
     pub(crate) fn read_into<T: Pod>(&self, first: usize, to: &mut [T]) -> Result<(), SessionError> {
         let from = self.at::<T, true>().plus(first).cast();
         self.backend.read(from, bytemuck::cast_slice_mut(to))
     }
 
-    /// Appends the first `count` elements that it holds.
+    /// Appends the first `count` elements of the buffer to `to`.
     pub(crate) fn append_to<T: Pod>(&self, count: usize, to: &mut Vec<T>) -> Result<(), SessionError> {
         let before = to.len();
         to.resize(before + count, T::zeroed());
         self.read_into(0, to.get_mut(before..).unwrap_or_default())
     }
 
-    /// The first `count` elements that it holds.
+    /// Returns the first `count` elements of the buffer.
     pub(crate) fn read<T: Pod>(&self, count: usize) -> Result<Vec<T>, SessionError> {
         let mut to = Vec::new();
         self.append_to(count, &mut to).map(|()| to)

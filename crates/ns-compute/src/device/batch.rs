@@ -1,4 +1,4 @@
-//! One launch of fits on a lane: its input and its results.
+//! Launches of fits on a lane, with their input and results.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::offset::{Offset, OffsetMut};
 use super::shape::ArrayPlacement;
 
-/// A lane with memory that its launches use again and again; it grows as needed.
+/// A lane with device memory that all its launches reuse. The memory grows as needed.
 pub(super) struct Slot {
-    /// Dropped first: that waits for the work that uses the memory.
+    /// Stream of the launches. It is dropped before the memory and waits for the work that uses it.
     lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
@@ -36,7 +36,7 @@ impl Slot {
         Ok(Self { lane, slab: None, input: None, output: None, parts: Parts::default() })
     }
 
-    /// Waits for the launch.
+    /// Waits for the end of the launch and returns its results.
     pub(super) fn wait(&mut self) -> Result<LaunchResults<'_>, SessionError> {
         self.lane.wait()?;
         let Parts { outcomes, parameters, values, gradients, flags } = self.parts;
@@ -58,19 +58,19 @@ impl Slot {
     }
 }
 
-/// The numbers in `bytes`. An empty slice may have any address.
+/// Returns `bytes` as numbers. An empty slice may have any address.
 fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
-/// A buffer of at least this size, the old one if it is large enough.
+/// Returns a buffer of at least `bytes` bytes: the old one if it is large enough, else a new one.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
     bytes: usize,
 ) -> Result<&'a Buffer, SessionError> {
     if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
-        // The old one is freed first: there may not be enough memory for both.
+        // The old buffer is freed first, because there may not be enough memory for both.
         *buffer = None;
     }
     match buffer {
@@ -79,52 +79,55 @@ fn at_least<'a>(
     }
 }
 
-/// Toys of one launch.
+/// Range of toys that one launch fits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToyRange {
-    /// Their sources.
+    /// Distributions from which the toys are drawn.
     pub(super) draws: Offset<layout::Draws>,
     pub(super) first: u64,
     pub(super) count: usize,
     pub(super) help: Help,
 }
 
-/// Whether blocks without work of their own help those whose toys take long.
+/// Whether idle thread blocks take over starting points from blocks whose fits take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
-    /// No: they end, so that the next launches can begin.
+    /// Idle blocks end, so that the next launches can begin.
     No,
-    /// As long as there are further starts; a few blocks wait for more. The next launch is the last one.
+    /// Idle blocks help while there are starting points to take, and a few of them wait for more. This is the
+    /// mode of the last launch but one.
     Few,
-    /// Yes, to the end, as many blocks as there can be starts: no launch follows.
+    /// Idle blocks help until all fits are done, and there are as many blocks as there can be starting
+    /// points. This is the mode of the last launch.
     All,
 }
 
-/// One of this many blocks waits, if only a few blocks wait.
+/// With [`Help::Few`], one in this many blocks waits for starting points.
 const ONE_WAITS_OF: usize = 8;
 
-/// Consecutive fits of a launch, with the same data, for which the gradient at the end is computed.
+/// Consecutive fits of a launch, with the same data, at whose end points the gradient is computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe {
     pub(super) first: usize,
     pub(super) count: usize,
-    /// From [`Input::data`].
+    /// Data of the fits, from [`Input::data`].
     pub(super) data: Offset<f64>,
 }
 
-/// The results of a launch, one entry per fit. The default is empty, as if the device had left all fits to the CPU.
+/// Results of a launch, one entry per fit. The default is empty and leaves all fits to the CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
-    /// `n_params` numbers per fit.
+    /// Parameters at the end of each fit, `n_params` per fit.
     pub(super) parameters: &'a [f64],
-    /// `n_params` numbers per probed fit, probe after probe.
+    /// Gradients of the probed fits, probe after probe, `n_params` numbers per fit.
     pub(super) gradients: &'a [f64],
-    /// Held parameters, then bins that expect nothing, a byte each, per fit.
+    /// Flags of each fit, one byte each: for parameters that are held at the end, then for bins without a
+    /// positive expected yield.
     pub(super) flags: &'a [u8],
 }
 
-/// A kernel, where its arrays lie, and how many blocks run at a time.
+/// A kernel, the placement of its arrays, and the number of thread blocks that run at a time.
 pub(super) struct Program {
     pub(super) kernel: Kernel,
     pub(super) placement: ArrayPlacement,
@@ -133,13 +136,13 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Of a launch with so many blocks.
+    /// Returns the shape of a launch with this many blocks.
     pub(super) fn shape(&self, blocks: usize) -> Shape {
         Shape { blocks: blocks as u32, threads: self.threads, shared: self.placement.shared as u32 }
     }
 
-    /// A launch that evaluates `count` points of `plan`, with `slab` for its blocks; where data and points lie and results go is
-    /// still to be said.
+    /// Returns a launch that evaluates `plan` at `count` points, with the memory `slab` for its blocks. The
+    /// caller adds the offsets of data, points and results.
     pub(super) fn evaluation(
         &self,
         plan: &layout::Plan,
@@ -157,7 +160,7 @@ impl Program {
     }
 }
 
-/// The device side of a session.
+/// A device, the compiled model there, and the kernels, with which launches of fits are started.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,
@@ -166,13 +169,14 @@ pub(super) struct Launcher<'a> {
 }
 
 impl Launcher<'_> {
-    /// Bytes of the results of one fit.
+    /// Returns the size of the results of one fit in bytes.
     pub(super) fn bytes_per_fit(plan: &layout::Plan) -> usize {
         let (n, bins) = (plan.n_params as usize, plan.n_bins as usize);
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    /// Blocks of a launch of so many items, and how many of them wait for further starts to take.
+    /// Returns the number of thread blocks of a launch of `n_items` items, how many of them wait for starting
+    /// points to take, and the possible help.
     fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
         let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
         let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
@@ -186,7 +190,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Starts everything in `input`, or the toys with its requests, and the gradients of `probes`.
+    /// Starts the fits of `input`, or the fits of `toys` with the requests of `input`, and then the gradients
+    /// of `probes`.
     pub(super) fn start(
         &self,
         slot: &mut Slot,

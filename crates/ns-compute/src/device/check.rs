@@ -1,7 +1,7 @@
-//! The certificate of a run on a device: a sample of its fits, evaluated again by the CPU.
+//! Checks a run on a device: the CPU evaluates a sample of its fits again.
 //!
-//! The sample is chosen before a launch, so that the device computes its gradients in the same launch. The CPU
-//! checks it while it finishes the other fits.
+//! The sample is chosen before a launch, so that the device computes its gradients in the same launch. The
+//! CPU checks the sample while it finishes the other fits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,24 +19,25 @@ use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::shared_constants::{CONVERGED, FEWEST};
 use crate::task::FitDomain;
 
-/// Fits of one launch that are checked.
+/// Number of fits per launch that are checked.
 pub(super) const CHECKED: usize = 2;
 
-/// Relative rounding of sums: the contract allows eight units of the last place of the sum of absolute terms.
+/// Relative rounding error that the contract allows for sums: eight units in the last place of the sum of
+/// absolute terms.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 /// A task of a launch whose first fits are checked.
 pub(super) struct Sample<'a> {
-    /// Number of its first fit in the launch.
+    /// Index of the task's first fit in the launch.
     pub(super) first: usize,
-    /// Those that are checked.
+    /// Requests of the fits that are checked.
     pub(super) requests: &'a [FitRequest],
     pub(super) data: Dataset,
     /// Whether the device itself drew the data.
     pub(super) drawn: bool,
 }
 
-/// Numbers of the tasks to check, of `count` tasks with at least `fits` fits each.
+/// Returns the indices of the tasks to check, out of `count` tasks with at least `fits` fits each.
 pub(super) fn chosen(count: usize, fits: usize) -> impl Iterator<Item = usize> {
     let n = CHECKED.div_ceil(fits.max(1)).min(count);
     (0..n).map(move |i| (2 * i + 1) * count / (2 * n))
@@ -47,26 +48,26 @@ impl<'a> Sample<'a> {
         Self { first, requests: requests.get(..CHECKED).unwrap_or(requests), data, drawn }
     }
 
-    /// The probe that the device computes for it.
+    /// Returns the probe with which the device computes the gradients of this sample.
     pub(super) fn probe(&self, input: &mut Input) -> Probe {
         let data = input.data(&self.data.main, &self.data.aux);
         Probe { first: self.first, count: self.requests.len(), data }
     }
 }
 
-/// The check of the samples of a launch, fit by fit and by several threads.
+/// The check of the samples of a launch. Several threads may check different fits at the same time.
 pub(super) struct Checking<'a> {
     session: &'a GpuSession,
     results: LaunchResults<'a>,
-    /// Sample, number in the launch and request of each fit, in the order of the probes.
+    /// Sample, index in the launch and request of each fit to check, in the order of the probes.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
-    /// Set where a certificate does not hold by the CPU's metric.
+    /// Set if the certificate of a fit does not hold with the CPU's metric.
     doubtful: AtomicBool,
 }
 
 impl<'a> Checking<'a> {
-    /// The samples are those of the launch's probes, in their order.
+    /// Creates the check. `samples` are those of the launch's probes, in the same order.
     pub(super) fn new(
         session: &'a GpuSession,
         results: LaunchResults<'a>,
@@ -79,12 +80,13 @@ impl<'a> Checking<'a> {
         Self { session, results, fits: fits.collect(), found, doubtful: AtomicBool::new(false) }
     }
 
-    /// Fits to check.
+    /// Returns the number of fits to check.
     pub(super) fn len(&self) -> usize {
         self.fits.len()
     }
 
-    /// Compares fit `i` of them with what the CPU finds at its point: value, gradient and EDM.
+    /// Compares value, gradient and EDM of the `i`th of these fits with those that the CPU computes at the
+    /// same point, and keeps the result.
     pub(super) fn check(&self, i: usize) {
         let n = self.session.cpu.plan.n_parameters();
         let gradient = self.results.gradients.get(i * n..(i + 1) * n);
@@ -100,11 +102,12 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Adds the check of a launch that made `own` fits to that of the session. False if one of its certificates does not hold: then
-    /// the CPU repeats its fits, and the check is dropped.
+    /// Adds the result to the check of the session and returns true. `own` is the number of fits that the
+    /// device completed in the launch. Returns false and drops the result if a certificate does not hold; the
+    /// caller then has the CPU repeat the fits.
     ///
     /// # Errors
-    /// [`SessionError::DeviceDisagrees`] beyond the parity contract.
+    /// [`SessionError::DeviceDisagrees`] if a difference exceeds the parity contract.
     pub(super) fn end(self, own: u64) -> Result<bool, SessionError> {
         let mut check = self.found.into_inner().unwrap_or_else(PoisonError::into_inner)?;
         if self.doubtful.into_inner() {
@@ -117,9 +120,10 @@ impl<'a> Checking<'a> {
 }
 
 impl GpuSession {
-    /// Whether the certificate of a fit holds. Its metric uses derivatives of the expected yields at one
-    /// point that all fits share. If these derivatives are much smaller at the minimum (for example of a product of free factors),
-    /// the EDM in that metric is too small.
+    /// Compares a fit with the CPU's evaluation at its end point, and returns whether its certificate holds.
+    /// The device's metric uses derivatives of the expected yields at one point that all fits share. If they
+    /// are much smaller at the minimum (for example for a product of free factors), the EDM in that metric is
+    /// too small.
     fn compare(
         &self,
         results: &LaunchResults<'_>,
@@ -146,14 +150,15 @@ impl GpuSession {
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
-        // A parameter on its kink moves to the side that falls, if any does, with the slope of that side.
+        // A parameter on its kink can move to a side on which the function falls. It then has the slope of
+        // that side.
         classify(&mut worker, &problem, theta);
         let on_kink = |p: usize| plan.structure.kinked[p] && theta[p] == 0.0;
         let falling: Vec<f64> =
             (0..n).map(|p| if on_kink(p) { worker.slope[p] } else { slopes[p] }).collect();
         let lambda = worker.scratch.lambda.clone();
         let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
-        // The largest error of a bin's slope.
+        // Scale of the rounding error of each bin's slope.
         let weight: Vec<f64> = data
             .main
             .iter()
@@ -189,8 +194,9 @@ impl GpuSession {
     }
 }
 
-/// `sum_p g_p^2 / (2 M_pp)` over the parameters that move, with the gradient `g` and the diagonal of the Gauss-Newton metric
-/// `M` of the CPU. No term of it exceeds the EDM, so it is at most so many times the EDM as parameters move.
+/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters that move, with the gradient `g` and the diagonal of
+/// the CPU's Gauss-Newton metric `M`. No term exceeds the EDM, so the sum is at most the EDM times the number
+/// of these parameters.
 fn diagonal_edm(
     plan: &Plan,
     data: &Dataset,

@@ -1,7 +1,7 @@
 //! Distributes work over GPUs and delivers the results in order.
 //!
-//! The items of all tasks form one queue. Every GPU takes the next chunk when it is free. A finished chunk is handed on after all
-//! chunks before it. A GPU that is too far ahead waits, so that memory is bounded.
+//! The items of all tasks form one queue. A GPU takes the next chunk when it is free. A finished chunk is
+//! delivered after all chunks before it. A GPU that is too far ahead waits, so that memory is bounded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,38 +9,40 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use ns_core::{Control, SessionError, TaskOutcome};
 
-/// Chunks per GPU that are taken and not yet handed on: two on the GPU, one that the CPU finishes, one that waits.
+/// Largest number of chunks per GPU that are taken and not yet delivered: two on the GPU, one that the CPU
+/// finishes, and one that waits for earlier chunks.
 const CHUNKS_PER_GPU: usize = 4;
 
-/// How large chunks are.
+/// Smallest and largest size of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkSizes {
-    /// The fewest items of a chunk, except at the end.
+    /// Smallest number of items in a chunk, except at the end.
     pub(super) fewest: u64,
-    /// The most.
+    /// Largest number of items in a chunk.
     pub(super) most: u64,
 }
 
 impl ChunkSizes {
-    /// As much as a GPU takes, for a single GPU.
+    /// Chunks as large as the GPU can take, for work on a single GPU.
     pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
 
-    /// Equal parts, one for each GPU.
+    /// Returns the size of equal chunks, one per GPU, with at most `most` items.
     pub(super) fn parts(items: u64, gpus: usize, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).clamp(1, most.max(1));
         Self { fewest: part, most: part }
     }
 
-    /// Chunks that become smaller towards the end, so that all GPUs end together: never smaller than `fewest` or an equal part.
+    /// Returns the limits of chunks that become smaller towards the end, so that all GPUs end together. The
+    /// lower limit is `fewest`, or one GPU's equal part of all items if that is less.
     pub(super) fn shrinking(items: u64, gpus: usize, fewest: u64, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).max(1);
         Self { fewest: fewest.clamp(1, part), most: most.max(1) }
     }
 }
 
-/// The queue of work.
+/// Queue of the items of all tasks, from which GPUs take chunks.
 pub(super) struct ChunkQueue<'a> {
-    /// Where the items of each task end.
+    /// End of each task's items in the queue.
     ends: Vec<u64>,
     end: u64,
     gpus: usize,
@@ -51,32 +53,32 @@ pub(super) struct ChunkQueue<'a> {
 }
 
 struct State {
-    /// The first item that no GPU has taken.
+    /// Index of the first item that no GPU has taken.
     next: u64,
-    /// Chunks taken and not handed on.
+    /// Number of chunks that are taken and not yet delivered.
     out: usize,
     stopped: bool,
     failed: Option<SessionError>,
 }
 
-/// Items of one task that a GPU may work on.
+/// A chunk: consecutive items of one task for one GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TakenChunk {
     pub(super) items: Range<u64>,
-    /// Items that come after them.
+    /// Number of items in the queue after this chunk.
     pub(super) left: u64,
 }
 
-/// Finished items.
+/// Consecutive finished items with their outcomes: a chunk or a part of one.
 pub(super) struct FinishedChunk {
     pub(super) items: Range<u64>,
     pub(super) outcomes: Vec<TaskOutcome>,
-    /// Whether these are the last ones of a chunk that was taken.
+    /// Whether these are the last items of their chunk.
     pub(super) whole: bool,
 }
 
 impl<'a> ChunkQueue<'a> {
-    /// `counts`: items of each task, which are numbered from 0 over all tasks.
+    /// Creates a queue of tasks with these `counts` of items. Items are numbered from 0 over all tasks.
     pub(super) fn new(
         counts: impl IntoIterator<Item = u64>,
         gpus: usize,
@@ -101,12 +103,12 @@ impl<'a> ChunkQueue<'a> {
         }
     }
 
-    /// Number of the first item of a task.
+    /// Returns the index of the first item of a task.
     pub(super) fn start(&self, task: usize) -> u64 {
         task.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
     }
 
-    /// The task of the next item, `None` at the end.
+    /// Returns the index of the task of the next item; `None` at the end or if the work was stopped.
     pub(super) fn task(&self) -> Option<usize> {
         self.task_of(&self.state())
     }
@@ -120,8 +122,9 @@ impl<'a> ChunkQueue<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next chunk, of at most `most` items of `task`; `None` if the next item is not of that task, or if none may
-    /// be taken now. Only a GPU that holds no chunk may `wait`; otherwise all might wait for each other.
+    /// Takes the next chunk, with at most `most` items of `task`. Returns `None` if the next item belongs to
+    /// another task, or if too many chunks are taken and `wait` is false. Only a GPU without a chunk may
+    /// `wait`; otherwise all GPUs might wait for each other.
     pub(super) fn take(&self, task: usize, most: u64, wait: bool) -> Option<TakenChunk> {
         let mut state = self.state();
         loop {
@@ -146,7 +149,7 @@ impl<'a> ChunkQueue<'a> {
         Some(TakenChunk { items: first..state.next, left: self.end - state.next })
     }
 
-    /// No more chunks; the first error is kept.
+    /// Stops the work, so that no more chunks are taken. The first error is kept.
     fn stop(&self, error: Option<SessionError>) {
         let mut state = self.state();
         state.stopped = true;
@@ -154,14 +157,14 @@ impl<'a> ChunkQueue<'a> {
         self.moved.notify_all();
     }
 
-    /// A chunk has been handed on.
+    /// Records that a chunk has been delivered.
     pub(super) fn handed_on(&self) {
         self.state().out -= 1;
         self.moved.notify_all();
     }
 }
 
-/// Stops the work if its thread panics; otherwise the others would wait for ever.
+/// Stops the work if its thread panics. Otherwise the other threads would wait for ever.
 struct Guard<'a, 'b>(&'a ChunkQueue<'b>);
 
 impl Drop for Guard<'_, '_> {
@@ -172,17 +175,19 @@ impl Drop for Guard<'_, '_> {
     }
 }
 
-/// What a GPU does.
+/// Work of one GPU, as [`run_chunks`] describes it.
 type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<FinishedChunk>) -> Result<usize, SessionError> + Sync + 'a;
 
-/// Runs `work` for every GPU, each on a thread of its own, and hands finished items to `deliver` in order, on the
-/// calling thread. `work` takes chunks from the queue until there are none, sends them when they are finished, and
-/// returns how many of the first tasks are done: all, unless it reached one that is left to the CPU.
+/// Runs `work` for every GPU on a thread of its own, and passes finished items to `deliver` in order, on the
+/// calling thread. `work` takes chunks from the queue until there are none, and sends each when it is
+/// finished. It returns the number of tasks done, counted from the first task: all, unless it reached one
+/// that is left to the CPU.
 ///
-/// Returns how many these are; none if there are no GPUs.
+/// Returns the smallest of these numbers, or 0 if there are no GPUs.
 ///
 /// # Errors
-/// The first error of any GPU. The others finish what they have begun; what comes before the first gap is delivered.
+/// The first error of any GPU. The other GPUs finish their chunks, and the items before the first missing one
+/// are delivered.
 pub(super) fn run_chunks<C: Sync>(
     gpus: &[C],
     queue: &ChunkQueue<'_>,
@@ -206,7 +211,7 @@ pub(super) fn run_chunks<C: Sync>(
                 })
             })
             .collect();
-        // The channel ends with the last GPU.
+        // The channel closes when the thread of the last GPU ends.
         drop(sender);
         let mut early: BTreeMap<u64, FinishedChunk> = BTreeMap::new();
         for finished in receiver {
@@ -241,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// As many outcomes as items, distinguished by the number of their fits.
+    /// Returns one outcome per item. Outcomes differ in their number of fits.
     fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
         let outcome = |item: u64| TaskOutcome {
             fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),
@@ -258,7 +263,7 @@ mod tests {
         FinishedChunk { items, outcomes, whole: true }
     }
 
-    /// Takes chunks and finishes them after `pause`.
+    /// Takes all chunks and finishes each after `pause` milliseconds.
     fn steady(
         queue: &ChunkQueue<'_>,
         pause: u64,

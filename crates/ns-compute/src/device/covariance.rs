@@ -1,8 +1,9 @@
-//! Uncertainties of a batch of fits, from exact Hessians and their inverses on the device.
+//! Computes the uncertainties of a batch of fits from exact Hessians and their inverses on the device.
 //!
-//! Fits are made without uncertainties. Then one pass computes the covariances at all their minima. Where the
-//! device cannot confirm a fit (the Hessian is not safely positive, or the certificate does not hold with it), the CPU
-//! computes the uncertainties as for its own fits. Which of the two does so depends on the fit alone.
+//! Fits are made without uncertainties. Then one pass computes the covariances at all their minima. If the
+//! device cannot confirm a fit (the Hessian is not safely positive definite, or the certificate does not hold
+//! with it), the CPU computes its uncertainties as for its own fits. Whether device or CPU does so depends on
+//! the fit alone.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,34 +24,37 @@ use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 use crate::task::FitDomain;
 
-/// The least part of its curvature that all others must leave to a parameter, `1 / (H_ii C_ii)`: rounding of elements of
-/// the Hessian is amplified by its inverse, and below it the CPU looks whether a direction is flat.
+/// Smallest value of `1 / (H_ii C_ii)`, with the Hessian `H` and its inverse `C`, for which the device's
+/// result is used. It is 1 for an uncorrelated parameter; the smaller it is, the more `C` amplifies rounding
+/// errors of `H`. Below this value the CPU checks whether a direction is flat.
 const LEAST_LEFT: f64 = 1e-7;
 
-/// Above this EDM the Newton step that comes with a covariance is taken once, as on the CPU, because the covariance depends on the
-/// point.
+/// EDM above which a fit takes, once, the Newton step that is computed with its covariance. The covariance
+/// depends on the point, and the CPU takes this step too.
 const LAST_STEP: f64 = 1e-14;
 
-/// Most bytes of the covariances of one launch that are copied to the host.
+/// Largest size in bytes of the covariances that are copied to the host after one launch.
 const MOST_FETCHED: usize = 64 << 20;
 
-/// The fits of tasks, with their requests and data.
+/// Requests and data of the fits whose uncertainties are computed.
 pub(super) struct Fitted<'a> {
-    /// The box of a request, by task and request.
+    /// Returns bounds and fixed parameters of a request, given the index of its task and its index within the
+    /// task.
     pub(super) domain: &'a (dyn Fn(usize, usize) -> Cow<'a, FitDomain> + Sync),
-    /// Sets of data on the device, and which of them a task has.
+    /// Sets of data on the device.
     pub(super) sets: Offset<f64>,
+    /// Returns the index of a task's set of data.
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
-    /// The data, for the CPU.
+    /// Returns the data of a task for the CPU.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
-    /// Whether they are toys.
+    /// Whether the fits are fits of toys.
     pub(super) drawn: bool,
 }
 
-/// A fit: index of its task, and index within the task.
+/// Indices of a fit: that of its task, and that within the task.
 type FitIndex = (usize, usize);
 
-/// The results for one fit.
+/// Results of the device for one fit.
 struct ReturnedCovariance<'a> {
     least: f64,
     edm: f64,
@@ -60,7 +64,8 @@ struct ReturnedCovariance<'a> {
 }
 
 impl GpuSession {
-    /// The placement of Hessians, if the device can compute what is `wanted` after the fits.
+    /// Returns the placement of Hessians if the device computes `wanted` uncertainties after the fits, else
+    /// `None`.
     pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
         let asked = wanted.uncertainties || wanted.covariance;
         let size = self.cpu.plan.n_parameters();
@@ -111,8 +116,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Whether every parameter that moves at the end of a fit has a curvature: none sits on a bound or next to a kink that does not
-    /// hold it, and no direction is known to be flat.
+    /// Returns whether the fit converged and the function has a second derivative in every parameter that
+    /// moves at its end: none of them is on a bound or next to a kink, and no direction is known to be flat.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
@@ -124,7 +129,8 @@ impl GpuSession {
             && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
-    /// Fills in the fits at `places`, and adds those that it cannot confirm to `left`. Most take one launch, the others two.
+    /// Adds the device's uncertainties to the fits at `places`, and adds to `left` those fits that the device
+    /// cannot confirm. Most fits take one launch; those with a last Newton step take two.
     fn invert(
         &self,
         placement: &HessianPlacement,
@@ -157,7 +163,7 @@ impl GpuSession {
                 if found.is_safe() && found.edm <= LAST_STEP {
                     if let Some(edm) = before {
                         fit.parameters.copy_from_slice(&problems.points[row]);
-                        // From the quadratic form, whose error is far below rounding here.
+                        // The change follows from the quadratic form, whose error is far below rounding here.
                         fit.nll -= edm - found.edm;
                     }
                     found.put_into(fit);
@@ -176,7 +182,7 @@ impl GpuSession {
         Ok(())
     }
 
-    /// The end of the last step of a fit; `None` if that is outside the bounds, or across a kink.
+    /// Returns the end of the last Newton step of a fit; `None` if it is outside the bounds or across a kink.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
@@ -188,7 +194,7 @@ impl GpuSession {
         fit.parameters.iter().zip(step).enumerate().map(to).collect()
     }
 
-    /// Hessians and their inverses.
+    /// Computes the Hessians and their inverses at all points of `problems`.
     fn solve(
         &self,
         placement: &HessianPlacement,
@@ -240,7 +246,8 @@ impl GpuSession {
         })
     }
 
-    /// The covariance of point number `m`, if it is wanted. It is copied directly to its final memory, because covariances are large.
+    /// Returns the covariance at point number `m` if it is wanted. It is copied directly to its final memory,
+    /// because covariances are large.
     fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
         let Some(covariances) = &solved.covariances else { return Ok(None) };
         let n = self.cpu.plan.n_parameters();
@@ -250,15 +257,15 @@ impl GpuSession {
     }
 }
 
-/// Points whose covariances are to be computed, one after the other.
+/// Points at which covariances are to be computed. The arrays have one entry or row per point.
 #[derive(Default)]
 struct Problems {
-    /// Whose they are, and the EDM before the last step where that has been taken.
+    /// Fit of each point, and the EDM before the last Newton step if that has been taken.
     places: Vec<(FitIndex, Option<f64>)>,
     points: Vec<f64>,
-    /// The state of each parameter there (moving, at rest, held by a bound).
+    /// State of each parameter at the points: `MOVES_FREELY`, `RESTS` or `HELD_BY_BOUND`.
     rests: Vec<u8>,
-    /// Set of data of each.
+    /// Index of the set of data of each point.
     sets: Vec<i32>,
 }
 
@@ -271,18 +278,18 @@ impl Problems {
     }
 }
 
-/// The results for many points.
+/// Results of the device for many points.
 struct Solved {
     found: Vec<f64>,
     slopes: Vec<f64>,
     variances: Vec<f64>,
     steps: Vec<f64>,
-    /// Still on the device.
+    /// Covariances in device memory, if they are wanted.
     covariances: Option<Buffer>,
 }
 
 impl Solved {
-    /// Of point number `m`, with `n` parameters.
+    /// Returns the results for point number `m` of a model with `n` parameters.
     fn get(&self, m: usize, n: usize) -> ReturnedCovariance<'_> {
         let row = m * n..(m + 1) * n;
         ReturnedCovariance {
@@ -296,12 +303,13 @@ impl Solved {
 }
 
 impl ReturnedCovariance<'_> {
-    /// Whether the Hessian is safely positive, and the certificate holds with it. NaN gives false.
+    /// Returns whether the Hessian is safely positive definite and the certificate holds with it. NaN gives
+    /// false.
     fn is_safe(&self) -> bool {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Completes a fit as the CPU does, except for its covariance.
+    /// Sets the uncertainties and the certificate of a fit as the CPU does. The covariance is not set.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
@@ -312,7 +320,7 @@ impl ReturnedCovariance<'_> {
 }
 
 impl GpuSession {
-    /// Repeats the fits at `places` on the CPU, from their minima, with uncertainties.
+    /// Continues the fits at `places` on the CPU, from their minima and with uncertainties.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],
@@ -347,7 +355,7 @@ impl GpuSession {
     }
 }
 
-/// Continues a fit from its minimum, with uncertainties.
+/// Continues a fit on the CPU from its minimum and computes its uncertainties.
 fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -362,7 +370,8 @@ fn finish(
     Ok(fit)
 }
 
-/// Threads of a block, by the size of the matrix alone: a few tiles for each.
+/// Returns the number of threads per block. It depends on the size of the matrix alone, and each thread has a
+/// few tiles.
 fn threads(n: usize) -> u32 {
     match n {
         ..=24 => 64,

@@ -1,23 +1,23 @@
-//! Declares structures and enums that are shared with kernels: once, in Rust, together with their C++ text.
+//! Macros that declare structures and enums shared with kernels: once, in Rust, together with their C++ text.
 
 use super::offset::Offset;
 
-/// A type that fields of structures have.
+/// A type that fields of shared structures can have.
 pub(super) trait Field {
-    /// Whether there are offsets in it.
+    /// Whether values of the type contain offsets.
     const HAS_OFFSETS: bool = false;
 
-    /// Adds the places of the offsets in it, which begins `at` so many bytes.
+    /// Adds the byte positions of the offsets in a value that begins at byte `at`.
     fn offsets(_at: usize, _places: &mut Vec<usize>) {}
 
-    /// Its declaration in C++, as a field of this name.
+    /// Returns the C++ declaration of a field of this type with the given name.
     #[cfg(test)]
     fn declare(name: &str) -> String;
 }
 
-/// A type that offsets lead to.
+/// A type of elements that offsets can point to.
 pub(super) trait Element {
-    /// Its name in C++.
+    /// Name of the type in C++.
     #[cfg_attr(not(test), allow(dead_code))]
     const NAME: &'static str;
 }
@@ -76,18 +76,19 @@ impl<T: Element, const WRITTEN: bool> Field for Offset<T, WRITTEN> {
     }
 }
 
-/// A structure or an enum for the header.
+/// A structure or an enum for the C++ header.
 #[cfg(test)]
 pub(crate) struct Declaration {
     pub(crate) name: &'static str,
     pub(crate) docs: &'static [&'static str],
     /// Documentation and text of every field or variant.
     pub(crate) parts: Vec<(&'static [&'static str], String)>,
-    /// Bytes.
+    /// Size in bytes, 0 for an enum.
     pub(crate) size: usize,
 }
 
-/// Declares structures that kernels share: all fields are numbers or offsets, or structures of these.
+/// Declares structures that are shared with kernels. Their fields are numbers, arrays of numbers, offsets, or
+/// other such structures.
 macro_rules! structures {
     ($($(#[doc = $doc:literal])+ $name:ident {
         $($(#[doc = $field_doc:literal])* $field:ident: $kind:ty,)*
@@ -96,7 +97,7 @@ macro_rules! structures {
             $(#[doc = $doc])+
             #[repr(C)]
             #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-            // Some fields are of the kernels alone.
+            // Some fields are used by kernels only.
             #[allow(dead_code)]
             pub(super) struct $name {
                 $($(#[doc = $field_doc])* pub(super) $field: $kind,)*
@@ -126,7 +127,7 @@ macro_rules! structures {
             }
         )*
 
-        /// All of them, each after those that it has as fields.
+        /// Returns all structures, each after those that are types of its fields.
         #[cfg(test)]
         pub(crate) fn structures() -> Vec<Declaration> {
             vec![$(Declaration {
@@ -139,7 +140,7 @@ macro_rules! structures {
     };
 }
 
-/// Declares an enum whose variants number arrays.
+/// Declares an enum whose variants are indices of arrays.
 macro_rules! enumeration {
     ($(#[doc = $doc:literal])+ $name:ident, $declaration:ident {
         $($(#[doc = $variant_doc:literal])* $variant:ident,)*
@@ -152,11 +153,11 @@ macro_rules! enumeration {
         }
 
         impl $name {
-            /// All of them, in order.
+            /// All variants in order.
             pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
         }
 
-        /// It for the header.
+        /// Returns the declaration of the enum for the C++ header.
         #[cfg(test)]
         pub(crate) fn $declaration() -> Declaration {
             Declaration {

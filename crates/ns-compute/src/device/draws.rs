@@ -13,7 +13,7 @@ use super::layout::{DatumSource, Draws, PoissonRejection};
 use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
-/// The distributions of all data, and the tables of those drawn by inversion one after another.
+/// Distributions of all data, and the concatenated tables of those that are drawn by inversion.
 #[derive(Default)]
 struct Tables {
     sources: Vec<DatumSource>,
@@ -52,7 +52,8 @@ impl Tables {
             });
         }
         if let Some(table) = poisson.table() {
-            // Tables have at most 2000 thresholds: two million data would be needed to overflow these.
+            // Tables have at most 2000 thresholds: two million data would be needed to overflow these
+            // indices.
             datum.thresholds = self.thresholds.len() as u32;
             datum.guide = self.guides.len() as u32;
             datum.numbers[0] = table.first() as f64;
@@ -70,10 +71,10 @@ impl Tables {
     }
 }
 
-/// A source of toys in the memory of a device.
+/// A source of toys in device memory.
 pub(super) struct Uploaded {
     draws: Buffer,
-    /// What `draws` points to.
+    /// Memory to which `draws` points.
     _tables: [Buffer; 3],
 }
 
@@ -96,7 +97,7 @@ impl Uploaded {
         Ok(Self { draws, _tables: [sources, thresholds, guides] })
     }
 
-    /// Where the kernels find it.
+    /// Returns the offset of the source in device memory.
     pub(super) fn at(&self) -> Offset<Draws> {
         self.draws.at()
     }
@@ -109,7 +110,8 @@ mod tests {
     use super::super::layout::DrawLaunch;
     use super::*;
 
-    /// Poisson means from 1e-8 to 1e9 by table and by rejection, the least and the greatest, and normal numbers.
+    /// Returns a source with Poisson means from 1e-8 to 1e9, drawn by table and by rejection, the smallest
+    /// and the largest possible mean, and normal numbers.
     fn source() -> ToySource {
         let mut means: Vec<f64> = (0..35).map(|i| 1e-8 * 10.0_f64.powf(0.5 * f64::from(i))).collect();
         means.extend([
@@ -137,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Ten million data drawn by the kernel and by ns-core, bit by bit.
+    /// Compares ten million data, drawn by the kernel and by ns-core, bit by bit.
     fn compare(backend: &Arc<dyn Backend>, threads: u32) {
         let source = source();
         let (n_main, n_aux) = (source.main.len(), source.auxiliary.len());
@@ -148,7 +150,7 @@ mod tests {
         let (mut got, mut main, mut aux) =
             (vec![0.0_f64; n_data * n_toys], vec![0.0; n_main], vec![0.0; n_aux]);
         let launches = 10_000_000_usize.div_ceil(n_data * n_toys) as u64;
-        // The upper half of the index counts too.
+        // Every second launch has toy indices beyond 32 bits.
         for first in (0..launches).map(|i| i * n_toys as u64 + (i % 2) * 0x1_0000_0000) {
             let launch = DrawLaunch {
                 draws: uploaded.at(),

@@ -1,4 +1,4 @@
-//! Values, gradients and Hessians at many points on the device; other quantities on the CPU.
+//! Computes values, gradients and Hessians at many points on the device, and other quantities on the CPU.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
@@ -55,8 +55,9 @@ impl GpuSession {
         Ok(out)
     }
 
-    /// Evaluates all points with one set of data, as many at a time as there is room for: main part and constraint part from the
-    /// saturated model, per point, and the gradients if they are wanted.
+    /// Evaluates all points with one set of data, as many per launch as memory allows. Appends main part and
+    /// constraint part of `-ln L` of each point, relative to the saturated model, to `found`, and the
+    /// gradients, if they are wanted, to `slopes`.
     fn at_points(
         &self,
         data: &Buffer,

@@ -1,4 +1,4 @@
-//! The shared inputs of all fits of one kind, on the device: the metric and the further start points.
+//! Uploads the inputs that all fits of one kind share: the metric and the further starting points.
 
 use std::sync::Arc;
 
@@ -12,19 +12,23 @@ use crate::lanes::ToyFitter;
 use crate::lanes::directions::Direction;
 use crate::lanes::metric::Metric;
 
-/// A [`ToyFitter`] on the device.
+/// The inputs of a [`ToyFitter`] in device memory.
 pub(super) struct DeviceFitKind {
     _memory: Buffer,
     pub(super) metric: Offset<layout::Metric>,
-    /// Addresses of lists, and their lengths.
+    /// Offset and number of the further starting points of the first round.
     pub(super) first: (Offset<f64>, usize),
+    /// Offset and number of the further starting points of the second round.
     pub(super) second: (Offset<f64>, usize),
+    /// Offset and number of the parameters that may have another minimum with the opposite sign.
     pub(super) nonlinear: (Offset<i32>, usize),
+    /// Offset and number of the directions in which normsys effects add up.
     pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
-/// Sizes, besides the plan, that the working memory of a fit depends on.
+/// Numbers of local, dual and primal parameters of a metric. Together with the plan they determine the
+/// working memory of a fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,
@@ -33,7 +37,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// The larger of both sizes.
+    /// Returns the larger of both numbers for each kind of parameter.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
@@ -44,7 +48,7 @@ impl Size {
 }
 
 impl DeviceFitKind {
-    /// Uploads what `fitter` has prepared; without further start points if its fits do not `search`.
+    /// Uploads the inputs that `fitter` has prepared. Without `search` there are no further starting points.
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         fitter: &ToyFitter,
@@ -81,7 +85,7 @@ impl DeviceFitKind {
     }
 }
 
-/// Adds what a direction refers to.
+/// Adds the arrays of a direction to the arena and returns the structure that refers to them.
 fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     layout::Direction {
         n: direction.params.len() as i32,
@@ -93,7 +97,7 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     }
 }
 
-/// Adds what the shared part of a metric refers to.
+/// Adds the arrays of a metric's shared part to the arena and returns the structure that refers to them.
 fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
     locals.sort_by_key(|local| local.bin);
@@ -101,7 +105,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let counts: Vec<i32> = locals.iter().map(|local| local.count.map_or(-1, |a| a as i32)).collect();
     let reactions: Vec<f64> = locals.iter().map(|local| local.reaction).collect();
     let stiffness: Vec<f64> = locals.iter().map(|local| local.stiffness).collect();
-    // Both triangles: kernels read whole rows.
+    // The kernels read whole rows, so both triangles are uploaded.
     let mut kernel = Vec::new();
     if !metric.dual.is_empty() {
         for i in 0..n_bins {

@@ -1,4 +1,4 @@
-//! Fits of given data: one launch for all of them, and one more for their uncertainties.
+//! Fits given data, with one launch for all fits and further launches for their uncertainties.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
 
-/// The data of tasks. The constants of each set are computed once, when first needed.
+/// The sets of data of tasks. The constants of each set are computed once, when first needed.
 struct Sets<'a> {
     observed: &'a Dataset,
-    /// Place of each task's data in `own`; `None`: the observed ones.
+    /// Index of each task's data in `own`; `None` for the observed data.
     places: Vec<Option<usize>>,
     own: Vec<(&'a BinnedData, OnceLock<Dataset>)>,
 }
@@ -42,7 +42,7 @@ impl<'a> Sets<'a> {
         Self { observed, places, own }
     }
 
-    /// Main counts and auxiliary data of a task.
+    /// Returns main counts and auxiliary data of a task.
     fn numbers(&self, task: usize) -> (&'a [f64], &'a [f64]) {
         match self.place(task) {
             Some((binned, _)) => (&binned.main, &binned.aux),
@@ -50,7 +50,7 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// All sets on the device, the observed one first.
+    /// Copies all sets to the device, the observed one first.
     fn upload(&self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         let own = self.own.iter().map(|(binned, _)| (&binned.main, &binned.aux));
         let all = std::iter::once((&self.observed.main, &self.observed.aux)).chain(own);
@@ -58,7 +58,7 @@ impl<'a> Sets<'a> {
         Buffer::holding(backend, &numbers)
     }
 
-    /// Number of a task's set among these.
+    /// Returns the index of a task's set in the order of [`Self::upload`].
     fn number(&self, task: usize) -> usize {
         self.places.get(task).copied().flatten().map_or(0, |place| place + 1)
     }
@@ -69,11 +69,11 @@ impl<'a> Sets<'a> {
 }
 
 impl GpuSession {
-    /// How many of the first tasks one launch takes: as many as memory allows, at least one.
+    /// Returns how many of the first tasks one launch takes: as many as memory allows, at least one.
     pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: OutcomeParts) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
-        // Covariances of all fits of a launch wait on the host.
+        // The host stores the covariances of all fits of a launch.
         let covariance = if wanted.covariance && self.cpu.memory_limit.is_some() { 8 * n * n } else { 0 };
         let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>() + covariance;
         let mut room = shape::at_a_time(self.backend.properties(), 1);
@@ -85,7 +85,7 @@ impl GpuSession {
         tasks.iter().take(MOST_GIVEN).take_while(fits).count().max(1)
     }
 
-    /// Fits of given data; `None` if they are left to the CPU.
+    /// Makes the fits of tasks with given data. Returns `None` if they are left to the CPU.
     pub(super) fn run_given(
         &self,
         tasks: &[FitTask],
@@ -96,7 +96,7 @@ impl GpuSession {
         let Some(kind) = self.given_kind.as_ref().filter(|_| !released) else { return Ok(None) };
         let (table, plan) = (self.cpu.table(), &self.cpu.plan);
         let sets = Sets::new(&self.cpu.observed, tasks);
-        // Their constants: the data were checked before.
+        // Computes the constants of a set. The data were checked before.
         let data_of = |i: usize| match sets.place(i) {
             Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux)),
             None => sets.observed,

@@ -1,7 +1,8 @@
-//! `kernels/constants.cuh` and `kernels/structures.cuh`: what kernels and host share, as C++, made from the Rust declarations.
+//! Generates `kernels/constants.cuh` and `kernels/structures.cuh`, the C++ declarations of what kernels and
+//! host share, from the Rust declarations.
 //!
-//! A test fails where the committed headers are others. `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda
-//! header` writes them; `scripts/kernels` then compiles the kernels with them.
+//! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
+//! -p ns-compute --features cuda header` writes them; `scripts/kernels` then compiles the kernels with them.
 
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ use ns_core::{HistosysCode, NormsysCode};
 use super::layout;
 use crate::shared_constants::{self, Literal};
 
-/// Numbers of the samplers, which `ns-core` declares.
+/// Returns the C++ declarations of the samplers' constants, which `ns-core` defines.
 fn of_samplers() -> Vec<String> {
     macro_rules! all {
         ($($name:ident),* $(,)?) => {
@@ -30,14 +31,14 @@ fn of_samplers() -> Vec<String> {
     all
 }
 
-/// Comments from documentation.
+/// Appends lines of documentation as C++ comments.
 fn comment(text: &mut String, indent: &str, docs: &[&str]) {
     for line in docs {
         let _ = writeln!(text, "{indent}//{line}");
     }
 }
 
-/// What every header begins and ends with.
+/// Returns the text of a header: `content` between the first and last lines that all headers have.
 fn file(source: &str, include: &str, content: &str) -> String {
     format!(
         "// What kernels and host share. Made from {source} (src/device/header.rs says how): do not edit.\n#pragma once\n{include}\n\
@@ -45,7 +46,7 @@ fn file(source: &str, include: &str, content: &str) -> String {
     )
 }
 
-/// The numbers.
+/// Returns the text of `constants.cuh`.
 fn constants() -> String {
     let mut text = String::new();
     for (docs, declaration) in shared_constants::declarations() {
@@ -64,13 +65,13 @@ fn constants() -> String {
     file("src/shared_constants.rs", "#include <stdint.h>\n", &text)
 }
 
-/// Interpolation codes as an enum, in the order of the Rust one.
+/// Returns interpolation codes as a C++ enum, in the order of the Rust enum.
 fn codes(name: &str, codes: impl Iterator<Item = &'static str>) -> String {
     let names: Vec<String> = codes.map(str::to_ascii_uppercase).collect();
     format!("enum class {name} {{ {} }};\n", names.join(", "))
 }
 
-/// The enums and structures.
+/// Returns the text of `structures.cuh`.
 fn structures() -> String {
     let mut text = String::new();
     for (of, keyword) in [(layout::arrays(), "enum"), (layout::extras(), "enum class")] {
@@ -113,7 +114,7 @@ fn structures() -> String {
 
 const INDENT: &str = "    ";
 
-/// `BinSlope` as `BIN_SLOPE`.
+/// Converts a name such as `BinSlope` to `BIN_SLOPE`.
 fn in_capitals(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {

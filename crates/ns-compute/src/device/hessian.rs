@@ -1,4 +1,4 @@
-//! Hessians at many points, on the device.
+//! Computes Hessians at many points on the device.
 
 use ns_core::SessionError;
 
@@ -10,25 +10,26 @@ use super::shape;
 use crate::plan::{Block, Plan};
 use crate::shared_constants::TILE;
 
-/// Most bytes of the slabs of its blocks.
+/// Largest total size in bytes of the slabs of one launch.
 const MOST_SLABS: usize = 512 << 20;
 
-/// The placement of the arrays of a block; all but those for sums are in its slab.
+/// Placement of the arrays of a thread block. All except BLOCK_DATA are in the block's slab of device memory.
 #[derive(Debug, Clone)]
 pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
     extra: [u64; N_EXTRA],
     shared: usize,
     slab: usize,
-    /// Row length of the Jacobian.
+    /// Row length of the Jacobian in doubles.
     row: usize,
 }
 
-/// The most numbers of a Hessian, and of what one is made from: a gibibyte each, and indices stay far below 2^31.
+/// Largest number of doubles in a Hessian, and in the slab of a block. Each then takes at most one gibibyte,
+/// and indices stay far below 2^31.
 const MOST_NUMBERS: usize = 1 << 27;
 
 impl HessianPlacement {
-    /// `None` if Hessians of this model are left to the CPU.
+    /// Places the arrays. Returns `None` if Hessians of this model are left to the CPU.
     pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
         if !is_regular(plan) {
             return None;
@@ -51,7 +52,7 @@ impl HessianPlacement {
         let mut extra = [0; N_EXTRA];
         for &array in Extra::ALL {
             extra[array as usize] = slab as u64;
-            // 16-byte alignment.
+            // An even size keeps 16-byte alignment.
             slab += numbers(array).next_multiple_of(2);
         }
         if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
@@ -67,8 +68,9 @@ impl HessianPlacement {
     }
 }
 
-/// Whether every pair of parameters interacts in one way: no parameter is both a per-bin factor and something else, and none is
-/// used twice for one kind in a block. This holds for every workspace.
+/// Returns whether every pair of parameters interacts in only one way: no parameter is both a per-bin factor
+/// and something else, and none is used twice by modifiers of one kind in a block. This holds for every
+/// workspace.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
     for &p in &plan.structure.block_params {
@@ -93,18 +95,19 @@ fn is_regular(plan: &Plan) -> bool {
     plan.structure.blocks.iter().all(regular)
 }
 
-/// Sets of data on the device: main counts, then auxiliary data.
+/// Sets of data on the device, each with main counts, then auxiliary data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets<'a> {
     pub(super) data: Offset<f64>,
-    /// Which of them each point takes; empty: all take the first.
+    /// Index of the set of data of each point. If it is empty, all points take the first set.
     pub(super) of: &'a [i32],
 }
 
-/// Computes the Hessian at a point on the CPU.
+/// Function that computes the Hessian at a point on the CPU.
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
-/// Hessians whose computation has been started. Freed memory is reused in the order of the device's work.
+/// Results of Hessians whose computation has been started. Buffers that the computation uses may be freed
+/// before it ends, because the device reuses memory in the order of its work.
 pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,
@@ -112,14 +115,14 @@ pub(super) struct PendingHessians {
 }
 
 impl GpuSession {
-    /// Points of one launch.
+    /// Returns the number of points of one launch.
     pub(super) fn at_a_time(&self) -> usize {
         let n = self.cpu.plan.n_parameters();
-        // A Hessian, and vectors by parameter.
+        // Memory for a Hessian and five vectors over the parameters.
         shape::at_a_time(self.backend.properties(), 8 * n * (n + 5))
     }
 
-    /// Starts Hessians at `points`.
+    /// Starts the computation of Hessians and gradients at `points`.
     pub(super) fn start_hessians(
         &self,
         placement: &HessianPlacement,
@@ -163,7 +166,8 @@ impl GpuSession {
         Ok(made)
     }
 
-    /// Hessians at `points`, all of the set of data at this address. `other` gives those that the device leaves.
+    /// Returns Hessians at `points`, all for the set of data at this offset. `other` computes those that the
+    /// device leaves to the CPU.
     pub(super) fn hessians_at(
         &self,
         placement: &HessianPlacement,

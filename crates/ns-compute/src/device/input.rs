@@ -1,4 +1,4 @@
-//! What goes up with a launch of fits: requests, items, and all they refer to.
+//! The input of a launch of fits: requests, items, and the arrays to which they refer.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use super::layout;
 use super::offset::Offset;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
-/// Requests, items and all they point to, laid out for one copy. Offsets are those in the arena until the end.
+/// Requests, items and the arrays to which they point, for one copy to the device. Offsets count from the
+/// start of the arena.
 #[derive(Default)]
 pub(super) struct Input {
     pub(super) arena: Arena,
@@ -18,25 +19,26 @@ pub(super) struct Input {
     pub(super) items: Vec<layout::Item>,
     points: HashMap<(*const f64, usize), Offset<f64>>,
     pub(super) n_outcomes: usize,
-    /// Counters of the queue.
+    /// Offset of the counters of the queue.
     pub(super) queue: Offset<i32>,
 }
 
 impl Input {
-    /// Begins with the queue's counters.
+    /// Creates an input that contains only the counters of the queue.
     pub(super) fn new() -> Self {
         let mut input = Self::default();
         input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
         input
     }
 
-    /// An array that several may refer to; it must outlive this input.
+    /// Adds an array to which several requests may refer, once, and returns its offset. The array must
+    /// outlive this input, because its address identifies it.
     pub(super) fn shared(&mut self, values: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))
     }
 
-    /// Main counts, then auxiliary data.
+    /// Adds a set of data, main counts followed by auxiliary data, and returns its offset.
     pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((main.as_ptr(), main.len())).or_insert_with(|| {
@@ -45,7 +47,7 @@ impl Input {
         })
     }
 
-    /// Adds a request of kind `kind`; `looks`: it also starts from further points.
+    /// Adds a request of a fit of this kind. With `looks` the fit also starts from further points.
     pub(super) fn request(
         &mut self,
         table: &ParameterTable,
@@ -92,7 +94,8 @@ impl Input {
         });
     }
 
-    /// Adds an item whose requests are the last `n_requests` added; `data` from [`Self::data`].
+    /// Adds an item with the `n_requests` requests that were added last. `data` is a result of
+    /// [`Self::data`].
     pub(super) fn item(&mut self, n_requests: usize, data: Offset<f64>) {
         self.items.push(layout::Item {
             first_request: (self.requests.len() - n_requests) as i32,
@@ -105,8 +108,9 @@ impl Input {
     }
 }
 
-/// The most start points of a fit that can be fitted at the same time: those of its largest round (`starts_of` and `choose_flips`
-/// in `kernels/search.cuh`). 0 if it has only its own.
+/// Returns the largest number of starting points of a fit that can be used at the same time: those of its
+/// largest round (`starts_of` and `choose_flips` in `kernels/search.cuh`). It is 0 if the fit has no further
+/// starting points.
 pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
@@ -114,7 +118,7 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// The parameters whose bounds in a request differ from the model's.
+/// Returns the parameters whose bounds in a request differ from the model's.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();
@@ -123,7 +127,7 @@ fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Overri
     let differing = named.into_iter().filter_map(|p| {
         let (init, bounds, fixed) = (*table.init.get(p)?, *table.bounds.get(p)?, *table.fixed.get(p)?);
         let model = if fixed { (init, init) } else { bounds };
-        // The last of several counts.
+        // If a request has several values for a parameter, the last one counts.
         let held = request.fixed.iter().rev().find(|(q, _)| *q == p).map(|(_, value)| *value);
         let own = request.bounds.iter().rev().find(|(q, _)| *q == p).map_or(bounds, |(_, own)| *own);
         let (lower, upper) = match held {
@@ -154,10 +158,10 @@ mod tests {
             })
         };
         assert_eq!(starts(0, 0, 0, 0), 0);
-        // Both places of a direction, and points that all fits share.
+        // Each direction has two places. The other points are those that all fits share.
         assert_eq!(starts(3, 4, 2, 0), 7);
         assert_eq!(starts(3, 9, 1, 0), 9);
-        // The mirror image, or up to eight parameters one by one.
+        // Further points are the mirror image, or the flips of up to eight single parameters.
         assert_eq!(starts(0, 0, 0, 1), 1);
         assert_eq!(starts(9, 2, 0, 3), 10);
         assert_eq!(starts(0, 1, 1, 5), 5);

@@ -1,4 +1,4 @@
-//! A device of which a session may take a part of the memory only.
+//! Limits the device memory that a session may use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,8 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
 use super::offset::Memory;
 
-/// A backend whose memory ends at a limit: batches are sized by it as by the memory of a small device.
+/// A backend with a memory limit. It reports the limit as its memory, so that batches are sized as for a
+/// small device.
 pub(super) struct Limited {
     backend: Arc<dyn Backend>,
     properties: Properties,
@@ -18,7 +19,7 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// `backend` itself without a limit.
+    /// Returns `backend` with this limit, or `backend` itself if there is no limit.
     pub(super) fn around(backend: Arc<dyn Backend>, device: Device, limit: Option<u64>) -> Arc<dyn Backend> {
         let Some(limit) = limit else { return backend };
         let properties = backend.properties().clone();

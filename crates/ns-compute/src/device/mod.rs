@@ -1,8 +1,8 @@
 //! Compiled models on GPUs.
 //!
-//! Everything here is for GPUs of all makers: what goes up, in which batches, what comes back, how several devices share work. A
-//! maker's own part is a `Backend`, in a folder of its own: `cuda` for NVIDIA, and `host` for the kernels compiled
-//! for the CPU, which tests use.
+//! The modules here do not depend on the vendor of a GPU: they upload inputs, form batches, collect results
+//! and share work between several devices. The part for one vendor is a `Backend` in its own folder: `cuda`
+//! for NVIDIA, and `host` for the kernels compiled for the CPU, which tests use.
 
 mod arena;
 mod backend;

@@ -1,7 +1,8 @@
-//! A compiled model on several GPUs of one host: batches are shared out, with the results of one device.
+//! A compiled model on several GPUs of one host, which share batches and give the results of a single GPU.
 //!
-//! A fit is a function of its task, and a toy of its index. So it does not matter which of several GPUs of the same
-//! model makes it, nor which fits are made with it. GPUs of different models may differ in the last bits; they are never mixed.
+//! A fit depends on its task only, and a toy on its index only. So the result does not depend on which of
+//! several GPUs of the same type makes a fit, nor on the other fits of its batch. GPUs of different types may
+//! differ in the last bits and are never mixed.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -18,16 +19,16 @@ use super::session::{GpuSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
 use crate::task::check_task;
 
-/// When work is shared between GPUs, and in which portions.
+/// Limits that determine when work is shared between GPUs, and the sizes of its portions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
-    /// Up to this many tasks or toys one GPU works alone, because more GPUs would not be faster.
+    /// Largest number of tasks or toys that one GPU runs alone, because more GPUs would not be faster.
     pub(super) alone: u64,
-    /// Fewest and most toys of a chunk; a GPU may take less.
+    /// Smallest and largest number of toys in a chunk. A GPU may take fewer.
     pub(super) toys: (u64, u64),
-    /// Most tasks with given data of a chunk.
+    /// Largest number of tasks with given data in a chunk.
     pub(super) given: u64,
-    /// Points of an evaluation that one GPU does alone.
+    /// Largest number of points of an evaluation that one GPU does alone.
     pub(super) points: usize,
 }
 
@@ -37,16 +38,16 @@ impl Default for Sizes {
     }
 }
 
-/// A compiled model on several GPUs of one kind.
+/// A compiled model on several GPUs of the same type.
 pub struct MultiGpuSession {
-    /// For fits that all of them leave to the CPU.
+    /// CPU session for fits that the GPUs leave to it.
     cpu: CpuSession,
     gpus: Vec<GpuSession>,
     sizes: Sizes,
 }
 
 impl MultiGpuSession {
-    /// One session per device; they share what was compiled for the CPU, and its threads.
+    /// Opens one session per device. The sessions share the model compiled for the CPU, and the CPU threads.
     ///
     /// # Errors
     /// As [`GpuSession::open`], for any of the devices.
@@ -64,14 +65,15 @@ impl MultiGpuSession {
         Ok(Self { cpu, gpus, sizes: Sizes::default() })
     }
 
-    /// Other portions, for tests.
+    /// Returns the session with these sizes, for tests.
     #[cfg(all(test, feature = "cuda-on-host"))]
     pub(super) fn with_sizes(mut self, sizes: Sizes) -> Self {
         self.sizes = sizes;
         self
     }
 
-    /// Toys on all GPUs. Returns how many of the first tasks are done with, up to one that the GPUs leave.
+    /// Fits toys on all GPUs. Returns the number of tasks done, counted from the first: all, or those before
+    /// a task that the GPUs leave to the CPU.
     fn share_drawn(
         &self,
         tasks: &[FitTask],
@@ -84,7 +86,7 @@ impl MultiGpuSession {
         let queue = ChunkQueue::new(tasks.iter().map(|task| task.data.count()), n, chunk_sizes, control);
         let work = |gpu: &GpuSession, to: &Sender<FinishedChunk>| {
             let mut deliver = |finished| {
-                // The receiver outlives all GPUs.
+                // Sending cannot fail, because the receiver lives longer than all senders.
                 let _ = to.send(finished);
             };
             gpu.run_drawn(tasks, wanted, control, &queue, &mut deliver)
@@ -92,7 +94,8 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Tasks with given data on all GPUs. Returns how many are done with: all, or none if the GPUs leave them.
+    /// Fits tasks with given data on all GPUs. Returns the number of tasks done: all, or 0 if the GPUs leave
+    /// them to the CPU.
     fn share_given(
         &self,
         tasks: &[FitTask],
@@ -112,7 +115,7 @@ impl MultiGpuSession {
                     let Some(outcomes) = gpu.run_given(mine, wanted, control)? else { return Ok(0) };
                     let made = next..next + mine.len().max(1) as u64;
                     next = made.end;
-                    // The receiver outlives all GPUs.
+                    // Sending cannot fail, because the receiver lives longer than all senders.
                     let _ = to.send(FinishedChunk { items: made, outcomes, whole: next == items.end });
                 }
             }
@@ -121,7 +124,8 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Values, gradients and Hessians at points of `n` parameters, an equal part on each GPU.
+    /// Computes values, gradients and Hessians at points of `n` parameters, with an equal part of the points
+    /// on each GPU.
     fn evaluate_parts(
         &self,
         data: &Data,
@@ -149,7 +153,7 @@ impl MultiGpuSession {
     }
 }
 
-/// The result of a thread; its panic is resumed here.
+/// Waits for a thread and returns its result. If the thread panicked, the panic is resumed here.
 pub(super) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }

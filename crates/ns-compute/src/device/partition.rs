@@ -1,25 +1,26 @@
-//! Splits a batch into parts: tasks that go to the device together, and tasks that another session makes. Outcomes and progress
-//! are those of the whole batch.
+//! Splits a batch into parts: tasks that go to the device together, and tasks that another session runs.
+//! Indices of outcomes and reports of progress are those of the whole batch.
 
 use ns_core::{
     Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
 };
 
-/// Kinds of tasks that are run together.
+/// Kind of a task. Consecutive tasks of the same kind are run together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskKind {
-    /// Toys.
+    /// Toys that the device fits.
     Drawn,
-    /// Given data.
+    /// Given data that the device fits.
     Given,
-    /// Toys that are left to the CPU: those whose fits make a search of their own, and fits that release
+    /// Toys that are left to the CPU: those whose fits search for further minima on their own, or release
     /// parameters.
     DrawnLeft,
+    /// Given data that are left to the CPU, because fits release parameters.
     GivenLeft,
 }
 
 impl TaskKind {
-    /// `kinked`: the model has kinks, of which devices try all sides.
+    /// Returns the kind of a task. `kinked` means that the model has kinks; devices make its standard search.
     fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
@@ -33,26 +34,27 @@ impl TaskKind {
     }
 }
 
-/// How far the tasks of a part have come.
+/// Progress with the tasks of a part.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TasksDone {
-    /// Number of the first tasks that are done.
+    /// Number of tasks that are done, counted from the first.
     pub(super) done: usize,
     /// Number of tasks after them that are left to another session.
     pub(super) left: usize,
 }
 
-/// Takes outcomes in order.
+/// Function that receives outcomes in order.
 pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 
-/// Runs tasks of one kind as far as it can; at least one is done or left.
+/// Function that runs tasks of one kind as far as it can. At least one task is done or left.
 pub(super) type RunTasks<'a> =
     dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
 
-/// Runs a batch part by part: `make` runs what it can, and the session that `other` returns the rest.
+/// Runs a batch part by part: `make` runs the tasks that it can, and the session returned by `other` runs the
+/// rest.
 ///
 /// # Errors
-/// The first; what was made before it is delivered.
+/// The first error. Outcomes of earlier tasks are delivered.
 pub(super) fn in_parts<'a>(
     (tasks, kinked): (&[FitTask], bool),
     wanted: OutcomeParts,
@@ -89,26 +91,27 @@ pub(super) fn in_parts<'a>(
     Ok(())
 }
 
-/// Fits that tasks ask for.
+/// Returns the number of fits that tasks request.
 pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
     let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
     usize::try_from(fits).unwrap_or(usize::MAX)
 }
 
-/// The position in a batch at which a part of it is given to another session.
+/// Position in a batch at which a part of it is given to another session.
 #[derive(Debug, Clone, Copy)]
 struct BatchPosition {
-    /// Number of the next outcome.
+    /// Index of the next outcome.
     index: usize,
-    /// Fits done before, and in all.
+    /// Number of fits that are done before.
     before: usize,
+    /// Number of fits in the batch.
     total: usize,
 }
 
-/// Has `session` make `tasks`, a part of a batch; returns how many outcomes it delivered.
+/// Runs `tasks`, a part of a batch, on `session`, and returns the number of outcomes that it delivered.
 ///
 /// # Errors
-/// Those of the session.
+/// Any error of the session.
 fn hand_over(
     session: &dyn Session,
     tasks: &[FitTask],
@@ -136,7 +139,7 @@ impl Observer for Progress<'_> {
     }
 }
 
-/// Passes on outcomes with their numbers in the batch.
+/// Passes on outcomes with their indices in the batch.
 struct Shifted<'a> {
     sink: &'a mut dyn Sink,
     by: usize,

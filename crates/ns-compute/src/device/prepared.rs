@@ -1,4 +1,4 @@
-//! The shared inputs of batches of toys, cached for the next batch: a study runs many batches of the same requests and source.
+//! Caches the shared inputs of batches of toys: a study runs many batches with the same requests and source.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,27 +10,27 @@ use super::session::GpuSession;
 use crate::lanes::ToyFitter;
 use crate::task::FitDomain;
 
-/// Size of the cache: enough for two hypotheses, and for other work at the same time.
+/// Number of entries in a cache: enough for two hypotheses, and for other work at the same time.
 const KEPT: usize = 4;
 
-/// The inputs that depend on requests and expected data.
+/// Inputs that depend on the requests and the expected data, but not on the seed.
 pub(super) struct Shared {
     pub(super) fitters: Vec<Option<ToyFitter>>,
-    /// One per request.
+    /// Inputs of the fits in device memory, one per request.
     pub(super) kinds: Vec<DeviceFitKind>,
     pub(super) domains: Vec<FitDomain>,
     pub(super) size: Size,
 }
 
-/// The inputs that also depend on the seed.
+/// Inputs that also depend on the seed.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
-    /// `None` if the CPU makes these fits.
+    /// Inputs on the device; `None` if the CPU makes these fits.
     pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
 }
 
-/// A cache of the most recently used values; the latest is the last.
+/// A cache of the most recently used values, in the order of their last use.
 pub(super) struct RecentCache<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Default for RecentCache<T> {
@@ -40,7 +40,7 @@ impl<T> Default for RecentCache<T> {
 }
 
 impl<T> RecentCache<T> {
-    /// The latest matching value, which is marked as used.
+    /// Returns the most recently used value that matches, and marks it as used.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().rposition(|one| wanted(one))?;
@@ -49,7 +49,7 @@ impl<T> RecentCache<T> {
         Some(found)
     }
 
-    /// Adds a value and removes the least recently used one.
+    /// Adds a value. If the cache is full, the least recently used value is removed.
     pub(super) fn keep(&self, one: &Arc<T>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= KEPT {
@@ -59,23 +59,23 @@ impl<T> RecentCache<T> {
     }
 }
 
-/// Whether numbers are the same, the sign of zero included.
+/// Returns whether the numbers are the same, including the sign of zero.
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// Whether two sources have the same distributions, whatever their seeds.
+/// Returns whether two sources have the same distributions. Their seeds may differ.
 fn same_means(a: &ToySource, b: &ToySource) -> bool {
     same_bits(&a.parameters, &b.parameters) && a.main == b.main && a.auxiliary == b.auxiliary
 }
 
-/// Whether a source has these parameters, seed and hypothesis.
+/// Returns whether a source has these parameters, this seed and this hypothesis.
 pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesis: u8) -> bool {
     (source.seed, source.hypothesis) == (seed, hypothesis) && same_bits(&source.parameters, parameters)
 }
 
 impl GpuSession {
-    /// The inputs for `requests` on toys of `source`, from the cache or made now.
+    /// Returns the inputs for `requests` on toys of `source`, from the cache if they are there.
     ///
     /// # Errors
     /// If the device fails.

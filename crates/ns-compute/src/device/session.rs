@@ -22,16 +22,17 @@ use crate::lanes::ToyFitter;
 use crate::optimise::Worker;
 use crate::task::{FitDomain, check_task};
 
-/// Tasks with given data of one launch at most.
+/// Largest number of tasks with given data in one launch.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Number of tasks that a thread finishes at a time, and the least number of such portions.
+/// Number of tasks that a thread finishes at a time in large batches.
 const BLOCK: usize = 64;
+/// Number of portions into which fewer than `BLOCK * BLOCKS` tasks are divided.
 const BLOCKS: usize = 32;
-/// Threads that read outcomes which are as the device left them.
+/// Number of threads that read outcomes to which the CPU adds nothing.
 const READERS: usize = 8;
 
-/// A compiled model on one GPU, with a session of the CPU beside it that finishes what the device
-/// leaves, searches where a request asks for it, and checks.
+/// A compiled model on one GPU. A CPU session beside it finishes the fits that the device leaves, makes the
+/// searches that requests ask for, and checks the device.
 pub struct GpuSession {
     pub(super) cpu: CpuSession,
     pub(super) backend: Arc<dyn Backend>,
@@ -39,24 +40,25 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// For fits of given data; `None` where these are left to the CPU.
+    /// Shared inputs of fits of given data; `None` if these fits are left to the CPU.
     pub(super) given_kind: Option<DeviceFitKind>,
-    /// For Hessians; `None` where these are left to the CPU.
+    /// Placement of the arrays of Hessians; `None` if Hessians are left to the CPU.
     pub(super) hessians: Option<HessianPlacement>,
-    /// Unused lanes.
+    /// Unused lanes with their memory.
     slots: Mutex<Vec<Slot>>,
-    /// Cached inputs of batches of toys, and sources of toys.
+    /// Cached inputs of batches of toys.
     pub(super) prepared: RecentCache<Prepared>,
+    /// Cached sources of toys.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
 }
 
 impl GpuSession {
-    /// Compiles `model` and uploads it to `device`, which `backend` is.
+    /// Compiles `model` and uploads it to `device` through `backend`.
     ///
     /// # Errors
-    /// If the model is inconsistent, the device or its part that `execution` allows has not enough memory, or the precision is another
-    /// than f64.
+    /// If the model is inconsistent, the memory of the device or the part of it that `execution` allows is
+    /// too small, or the precision is not f64.
     pub(super) fn open(
         model: &Model,
         execution: &Execution,
@@ -67,7 +69,7 @@ impl GpuSession {
         Self::on(CpuSession::open(model, execution)?, backend, device)
     }
 
-    /// The same for a model that `cpu` has compiled.
+    /// Opens a session for a model that `cpu` has compiled.
     pub(super) fn on(
         cpu: CpuSession,
         backend: Arc<dyn Backend>,
@@ -98,7 +100,8 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// The metric of fits of given data: at the model's suggested values, so that it depends on no batch.
+    /// Prepares the shared inputs of fits of given data. Their metric is computed at the model's suggested
+    /// values, so that it does not depend on the batch.
     fn prepare_given_kind(&self) -> Result<Option<DeviceFitKind>, SessionError> {
         let plan = &self.cpu.plan;
         let domain = FitDomain::new(&plan.structure.table, &FitRequest::default());
@@ -121,13 +124,14 @@ impl GpuSession {
             .transpose()
     }
 
-    /// Whether a fit on the device also starts from further points. In models with kinks this has to be requested, as on
-    /// the CPU.
+    /// Returns whether a fit on the device also starts from further points. In models with kinks it does so
+    /// only on request, as on the CPU.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !self.cpu.plan.structure.has_kinks || request.search != Search::Local
     }
 
-    /// A kernel, `in_shared` or `in_global`, whose arrays fit: for a whole fit of this size, or an evaluation.
+    /// Returns the kernel `in_shared`, or `in_global` if its arrays do not fit into shared memory, with their
+    /// placement. The arrays are those of a whole fit of this size, or of an evaluation.
     pub(super) fn program(
         &self,
         size: Size,
@@ -143,7 +147,7 @@ impl GpuSession {
         Ok(Program { kernel, placement, blocks, threads })
     }
 
-    /// A launcher for fits of this size.
+    /// Returns a launcher for fits of this size.
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
         Ok(Launcher {
             backend: &self.backend,
@@ -153,19 +157,19 @@ impl GpuSession {
         })
     }
 
-    /// A lane with its memory: one given back, or a new one.
+    /// Returns an unused lane with its memory, or a new one.
     pub(super) fn take_slot(&self) -> Result<Slot, SessionError> {
         let shelved = self.slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
         shelved.map_or_else(|| Slot::new(&self.backend), Ok)
     }
 
-    /// Gives back a lane whose work is done.
+    /// Keeps a lane whose work is done for later use.
     pub(super) fn put_slot(&self, slot: Slot) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Finishes `count` tasks on the threads of the CPU session, in order, and does `extra` pieces of other work
-    /// in parallel, which begin first.
+    /// Finishes `count` tasks by `one` on the threads of the CPU session, and returns their outcomes in
+    /// order. In parallel, `other` does `extra` pieces of other work, which begin first.
     pub(super) fn settle_all(
         &self,
         count: usize,
@@ -176,8 +180,8 @@ impl GpuSession {
         self.settle_on(usize::MAX, count, one, extra, other)
     }
 
-    /// The same for `count` tasks that only have to be read: on a few threads, since waking more would take longer than
-    /// the work.
+    /// Finishes `count` tasks by `one` if their results only have to be read. It uses a few threads, because
+    /// waking more would take longer than the work.
     pub(super) fn settle_short(
         &self,
         count: usize,
@@ -196,13 +200,13 @@ impl GpuSession {
     ) -> Vec<TaskOutcome> {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         outcomes.resize_with(count, || TaskOutcome { fits: Vec::new() });
-        // Tasks that the CPU finishes take long: few of them are no reason to stay on one thread.
+        // Tasks that the CPU finishes take long, so that even a few of them are spread over the threads.
         let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
         let pieces = extra + blocks.len();
         Pool::each(self.cpu.pool.as_deref(), threads, pieces, &|number| {
             let Some(number) = number.checked_sub(extra) else { return other(number) };
-            // No other thread has this number.
+            // No other thread has this block.
             let Some(places) = blocks.get(number) else { return };
             let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
             for (i, place) in places.iter_mut().enumerate() {
@@ -213,13 +217,13 @@ impl GpuSession {
         outcomes
     }
 
-    /// Counts fits of the device that are its own.
+    /// Adds `own` to the number of fits that the device completed.
     pub(super) fn count_own(&self, own: u64) {
         let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
     }
 
-    /// Calls a function with a worker of the CPU session.
+    /// Calls `work` with a worker of the CPU session.
     pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);

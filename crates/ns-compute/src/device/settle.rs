@@ -1,8 +1,9 @@
 //! Turns the results of a launch into outcomes of tasks. Some fits are finished by the CPU.
 //!
-//! The CPU continues a fit that the device left without a certificate, and makes a search where
-//! the request asks for it. Uncertainties come afterwards, from the device (`covariance.rs`); of models that it does not
-//! take, the CPU computes them here, from the exact Hessian at the device's minimum.
+//! The CPU repeats a fit that the device left without a certificate, and makes a search if the request asks
+//! for it. Uncertainties are added afterwards by the device (`covariance.rs`). If the device cannot compute
+//! the Hessians of a model, the CPU computes the uncertainties here, from the exact Hessian at the device's
+//! minimum.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,7 @@ use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
 use crate::task::{FitDomain, needed, start_of};
 
-/// The result of one fit of a launch.
+/// Result of one fit of a launch.
 pub(super) struct ReturnedFit<'a> {
     pub(super) outcome: layout::Outcome,
     pub(super) parameters: &'a [f64],
@@ -30,7 +31,8 @@ pub(super) struct ReturnedFit<'a> {
 }
 
 impl<'a> LaunchResults<'a> {
-    /// Fit number `index`, of a model with `n` parameters and `bins` bins.
+    /// Returns the result of fit number `index` for a model with `n` parameters and `bins` bins, if there is
+    /// one.
     pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<ReturnedFit<'a>> {
         let flags = self.flags.get(index * (n + bins)..(index + 1) * (n + bins))?;
         let (held, empty) = flags.split_at(n);
@@ -44,12 +46,13 @@ impl<'a> LaunchResults<'a> {
 }
 
 impl<'a> ReturnedFit<'a> {
-    /// Whether the fit ended with a parameter at a bound beyond which the function falls.
+    /// Returns whether a parameter is held at the end of the fit: fixed, on a kink, or at a bound beyond
+    /// which the function falls.
     pub(super) fn is_held(&self, parameter: usize) -> bool {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
-    /// As an outcome of a certified fit, for data with this `-ln L` of the saturated model.
+    /// Returns the outcome of a certified fit. `saturated` is `-ln L` of the saturated model for its data.
     fn describe(
         &self,
         domain: &dyn Fn() -> Cow<'a, FitDomain>,
@@ -57,7 +60,7 @@ impl<'a> ReturnedFit<'a> {
         saturated: f64,
     ) -> FitOutcome {
         let flagged = |flags: &[u8]| -> Vec<usize> {
-            // Usually there is none.
+            // Usually no flag is set.
             if flags.iter().fold(0, |all, flag| all | flag) == 0 {
                 return Vec::new();
             }
@@ -84,7 +87,7 @@ impl<'a> ReturnedFit<'a> {
             nll: self.outcome.value + saturated,
             certificate: Certificate {
                 edm: self.outcome.edm,
-                // The length of the gradient in the metric bounds each of its elements there.
+                // The length of the gradient in the metric is an upper limit for each of its elements.
                 projected_gradient: (2.0 * self.outcome.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
@@ -100,22 +103,22 @@ impl<'a> ReturnedFit<'a> {
     }
 }
 
-/// Calls a function with a worker.
+/// Function that calls its argument with a worker.
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
-/// The inputs, besides its fits, that are needed to finish a task.
+/// Inputs, besides the results of the device, that are needed to finish a task.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
     pub(super) task: &'a FitTask,
-    /// Domains of the requests, if tasks share them.
+    /// Bounds and fixed parameters of each request if tasks share them, else empty.
     pub(super) domains: &'a [FitDomain],
     pub(super) wanted: OutcomeParts,
-    /// Uncertainties are computed afterwards.
+    /// Whether uncertainties are computed afterwards on the device.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
-    /// The shared inputs of the fits of toys, request by request; empty for given data.
+    /// Shared inputs of the fits of toys, one per request; empty for given data.
     pub(super) fitters: &'a [Option<ToyFitter>],
-    /// Counts fits of the device that were certified there and not changed.
+    /// Number of fits that the device certified and the CPU did not change.
     pub(super) own: &'a AtomicU64,
 }
 
@@ -124,7 +127,8 @@ impl<'a> Settling<'a> {
         !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
     }
 
-    /// Whether a task, whose fits begin at number `first` of `results`, only needs to be copied.
+    /// Returns whether the outcome of a task only needs to be copied from `results`, in which its fits begin
+    /// at index `first`.
     pub(super) fn is_short(&self, results: &LaunchResults<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
         let converged =
@@ -141,8 +145,9 @@ impl<'a> Settling<'a> {
         !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
-    /// The outcome of a task whose fits begin at number `first` of `results`. `data` makes the data where the
-    /// CPU needs them; `saturated` is `-ln L` of their saturated model, if the device did not say.
+    /// Returns the outcome of a task whose fits begin at index `first` of `results`. `data` returns the data
+    /// if the CPU needs them. `saturated` is `-ln L` of their saturated model; if it is `None`, the device's
+    /// value is used.
     pub(super) fn task(
         &self,
         results: &LaunchResults<'_>,
@@ -153,7 +158,7 @@ impl<'a> Settling<'a> {
     ) -> TaskOutcome {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(self.task.fits.len());
-        // Requests of which the CPU has changed what the device found.
+        // Indices of the requests for which the CPU changed the device's result.
         let mut changed: Vec<usize> = Vec::new();
         let mut own = 0;
         for (k, request) in self.task.fits.iter().enumerate() {
@@ -199,13 +204,15 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
-    /// The search that the CPU makes after a fit of given data. In models with kinks the device has tried all sides.
+    /// Returns the search that the CPU makes after a fit of given data. In models with kinks the device has
+    /// already made the standard search.
     fn to_search(&self, request: &FitRequest) -> Search {
         let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 
-    /// Makes one fit on the CPU, from the point that the device reached if that is usable.
+    /// Makes one fit on the CPU: from the device's minimum if the fit converged there, else from the starting
+    /// point of the request.
     fn finish(
         &self,
         index: usize,
@@ -220,7 +227,7 @@ impl<'a> Settling<'a> {
         let converged = returned.filter(|a| a.outcome.status == CONVERGED);
         if let Some(fitter) = self.fitters.get(index).and_then(Option::as_ref) {
             let Some(found) = converged else {
-                // As the CPU fits its own toys.
+                // The toy is fitted as in a CPU session.
                 return if suit_lanes(&self.cpu.plan) {
                     self.in_lanes(request, fitter, start(), data, worker, wanted)
                 } else {
@@ -245,7 +252,7 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// A fit of a toy that the device has left, as the CPU fits its own toys.
+    /// Fits a toy that the device left, in SIMD lanes as in a CPU session.
     fn in_lanes(
         &self,
         request: &FitRequest,
@@ -268,7 +275,7 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// Whether a request depends on the earlier fit `earlier`.
+/// Returns whether a request depends on the earlier fit number `earlier`.
 fn depends_on(request: &FitRequest, earlier: usize) -> bool {
     let starts = matches!(request.start, Start::Earlier(i) | Start::Along(i, _) if i == earlier);
     starts || request.only_if.as_ref().is_some_and(|condition| condition.fit == earlier)

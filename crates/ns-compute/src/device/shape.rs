@@ -1,55 +1,57 @@
-//! The shape of a launch: threads of a block by the size of the model, and the placement of its arrays.
+//! Chooses the shape of a launch: the number of threads per block, and the placement of a block's arrays.
 //!
-//! The number of threads decides the order of sums, so it depends on the model alone, never on the
-//! batch. The placement of arrays does not change results.
+//! The number of threads determines the order of sums, so it depends on the model alone, never on the batch.
+//! The placement of arrays does not change results.
 
 use super::backend::Properties;
 use super::fit_kind::Size;
 use super::layout::{self, Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
 use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
 
-/// Shared memory that the driver takes of each block, bytes.
+/// Shared memory per block that the driver reserves, in bytes.
 pub(super) const RESERVED: usize = 1024;
 
-/// The part of a device's memory that the slabs of one launch may take. Two launches run at a time, and other data need
-/// memory too.
+/// Ratio of a device's memory to the largest total size of the slabs of one launch. Two launches run at a
+/// time, and other data need memory too.
 const PART_FOR_SLABS: u64 = 8;
-/// The part that the arrays of one launch may take which grow with its work.
+/// Ratio of a device's memory to the largest total size of the arrays of one launch that grow with its work.
 const PART_FOR_ARRAYS: u64 = 16;
-/// What these arrays may take at most, bytes.
+/// Largest total size in bytes of the arrays of one launch that grow with its work.
 const MOST_ARRAYS: usize = 256 << 20;
 
-/// Blocks whose slabs, of so many numbers each and of so many bytes together at most, there is room for; one at least. No result
-/// depends on how many work.
+/// Returns the number of thread blocks for whose slabs there is memory, at least 1. A slab has `slab`
+/// doubles, and all slabs together take at most `most` bytes. No result depends on this number.
 pub(super) fn most_slabs(properties: &Properties, slab: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_SLABS);
     usize::try_from(room / (8 * slab.max(1)) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Fits or points of one launch that take so many bytes each; one at least. No result depends on how many they are.
+/// Returns the number of fits or points per launch if each takes `bytes` bytes, at least 1. No result depends
+/// on this number.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     within(properties, bytes, MOST_ARRAYS)
 }
 
-/// The same where all of them may take `most` bytes.
+/// Returns the number of fits or points per launch if each takes `bytes` bytes and all of them at most `most`
+/// bytes; at least 1.
 pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Where the arrays of a block lie.
+/// Placement of the arrays of a thread block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
-    /// Whether the most used ones are in shared memory.
+    /// Whether the most used arrays are in shared memory.
     pub(super) in_shared: bool,
-    /// Bytes in shared memory.
+    /// Size of the arrays in shared memory, in bytes.
     pub(super) shared: usize,
-    /// Numbers in the slab.
+    /// Size of the arrays in the slab, in doubles.
     pub(super) slab: usize,
 }
 
-/// Threads per block: as many as the loops of an evaluation keep busy.
+/// Returns the number of threads per block: as many as the loops of an evaluation keep busy.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -59,7 +61,7 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     }
 }
 
-/// Numbers in each array.
+/// Returns the size of each array in doubles.
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
     let (n, bins, aux) = (plan.n_params as usize, plan.n_bins as usize, plan.n_aux as usize);
     let (blocks, cells) = (plan.n_blocks as usize, plan.n_cells as usize);
@@ -102,11 +104,13 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Arrays that only an evaluation uses, and arrays that only a step of the descent uses, share memory. Within an evaluation
-/// the first array shares memory with those that are written after its last use.
+/// Array of an evaluation that shares memory with the arrays [`LATER`].
 const FIRST_USED: Array = Array::Curved;
+/// Arrays of an evaluation that are first written after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];
+/// Further arrays that only an evaluation uses.
 const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
+/// Arrays that only a step of the descent uses. They share memory with all arrays of an evaluation above.
 const STEP: [Array; 8] = [
     Array::From,
     Array::To,
@@ -118,8 +122,8 @@ const STEP: [Array; 8] = [
     Array::Scaled,
 ];
 
-/// Places the arrays of a block: the most used ones in shared memory if all of them fit, else all in the
-/// slab.
+/// Places the arrays of a block. The most used arrays are in shared memory if all of them fit there, else
+/// only BLOCK_DATA is.
 pub(super) fn place_arrays(
     plan: &layout::Plan,
     size: Size,
@@ -134,7 +138,7 @@ pub(super) fn place_arrays(
     if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
 
-/// The same for an evaluation with all arrays in the slab.
+/// Places the arrays of an evaluation, with all arrays except BLOCK_DATA in the slab.
 pub(super) fn place_in_slab(plan: &layout::Plan) -> ArrayPlacement {
     lay_out(&sizes(plan, Size::default(), false), false)
 }

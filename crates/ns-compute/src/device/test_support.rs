@@ -1,4 +1,4 @@
-//! What tests of devices share: sessions of the CPU and of the kernels compiled for it, side by side.
+//! Helpers of the device tests: they open a CPU session and a session with the kernels compiled for the CPU.
 
 use ns_core::{Execution, Model};
 

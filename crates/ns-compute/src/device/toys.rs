@@ -1,8 +1,9 @@
-//! Fits of toys: chunk after chunk, two at a time.
+//! Fits toys in chunks, two of which are on the device at a time.
 //!
-//! The toys of consecutive tasks form one queue. Two chunks are on the device, each on a lane of its own, so that the end
-//! of one and the beginning of the next run in parallel, whatever their tasks. The CPU finishes the chunk that has
-//! returned, in pieces that fit into its caches. Results do not depend on the size of chunks.
+//! The toys of consecutive tasks form one queue. Each of the two chunks on the device has its own lane, so
+//! that the end of one and the beginning of the next run in parallel, even if they belong to different tasks.
+//! The CPU finishes the chunk whose results have arrived, in pieces that fit into its caches. Results do not
+//! depend on the size of chunks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -26,41 +27,44 @@ use super::settle::Settling;
 use super::shape;
 use crate::eval::Dataset;
 
-/// Toys of a chunk per toy that the device fits at a time. The end of a chunk, when part of the device may be idle,
-/// is then short.
+/// Size of a chunk in units of the number of toys that the device fits at a time. It keeps the end of a
+/// chunk, when part of the device may be idle, short.
 const WAVES: usize = 4;
-/// The fewest toys of a chunk, and the most bytes of its results.
+/// Smallest number of toys in a chunk, unless memory allows fewer.
 const FEWEST_TOYS: usize = 512;
+/// Largest size of the results of a chunk in bytes.
 const MOST_BROUGHT: usize = 64 << 20;
-/// Most bytes of the covariances of a chunk.
+/// Largest size of the covariances of a chunk in bytes.
 const MOST_COVARIANCES: usize = 512 << 20;
-/// Threads of a block that draws.
+/// Number of threads per block in launches that only draw toys.
 const DRAWING: u32 = 128;
-/// Number of chunks on the device.
+/// Largest number of chunks on the device at a time.
 const UNDER_WAY: usize = 2;
 /// One in this many chunks is checked, beginning with the first.
 const CHECKED_CHUNKS: u64 = 4;
-/// Most bytes of the outcomes of a piece, so that they stay in the caches until they are delivered.
+/// Largest size of the outcomes of a piece in bytes, so that they stay in the CPU caches until they are
+/// delivered.
 const PIECE: usize = 1 << 20;
-/// The fewest and the most toys of a piece.
+/// Smallest number of toys in a piece.
 const FEWEST_SETTLED: usize = 64;
+/// Largest number of toys in a piece.
 const MOST_SETTLED: usize = 1024;
 
 /// A task that is being run.
 struct TaskInProgress<'a> {
-    /// Its number among the tasks.
+    /// Index among the tasks.
     number: usize,
     task: &'a FitTask,
     drawn: &'a Drawn,
     shared: Arc<Shared>,
-    /// Keeps the sources of its toys.
+    /// Inputs that keep the distributions of its toys in device memory.
     prepared: Arc<Prepared>,
     launcher: Launcher<'a>,
 }
 
 /// A chunk on the device.
 struct Chunk<'a> {
-    /// Dropped before the memory that its work uses.
+    /// Lane of the chunk. It is dropped before the memory that its work uses.
     slot: Slot,
     current: Arc<TaskInProgress<'a>>,
     items: Range<u64>,
@@ -68,19 +72,20 @@ struct Chunk<'a> {
     samples: Vec<Sample<'a>>,
 }
 
-/// How far a batch is.
+/// Progress of a batch.
 #[derive(Default)]
 struct BatchProgress<'a> {
     under_way: VecDeque<Chunk<'a>>,
     current: Option<Arc<TaskInProgress<'a>>>,
-    /// Chunks begun.
+    /// Number of chunks begun.
     begun: u64,
-    /// Why no more chunks follow: a task that is left to the CPU, or an error.
+    /// Index of the task that is left to the CPU, after which no more chunks begin.
     left: Option<usize>,
+    /// Error after which no more chunks begin.
     failed: Option<SessionError>,
 }
 
-/// What the chunks of a batch share.
+/// Inputs that the chunks of a batch share.
 struct Batch<'a> {
     session: &'a GpuSession,
     tasks: &'a [FitTask],
@@ -89,14 +94,14 @@ struct Batch<'a> {
 }
 
 impl<'a> TaskInProgress<'a> {
-    /// Toys of a chunk.
+    /// Returns the number of toys in a chunk.
     fn chunk(&self, session: &GpuSession, wanted: OutcomeParts) -> u64 {
         let (plan, properties) = (&session.cpu.plan, session.backend.properties());
         let (n, fits) = (plan.n_parameters(), self.task.fits.len().max(1));
         let per_toy = Launcher::bytes_per_fit(&session.plan) * fits;
         let mut most = shape::within(properties, per_toy, MOST_BROUGHT);
         if session.covers(wanted).is_some() {
-            // Their data are drawn once more.
+            // The data of the toys are drawn again for their uncertainties.
             most = most.min(shape::within(properties, 8 * (plan.n_bins() + plan.n_aux()), usize::MAX));
         }
         if wanted.covariance {
@@ -105,12 +110,12 @@ impl<'a> TaskInProgress<'a> {
         (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
     }
 
-    /// What its toys are drawn from, on the device.
+    /// Returns the distributions of the task's toys in device memory.
     fn draws(&self) -> Offset<layout::Draws> {
         self.prepared.on_device.as_ref().map_or(Offset::NULL, |(_, sources)| sources.at())
     }
 
-    /// The data of a toy.
+    /// Returns the data of a toy.
     fn data(&self, session: &GpuSession, toy: u64) -> Dataset {
         let plan = &session.cpu.plan;
         let mut data = Dataset::empty(plan);
@@ -121,7 +126,7 @@ impl<'a> TaskInProgress<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Prepares a task; `None` if it is left to the CPU.
+    /// Prepares a task. Returns `None` if it is left to the CPU.
     fn prepare_task(&self, number: usize) -> Result<Option<Arc<TaskInProgress<'a>>>, SessionError> {
         let Some(task) = self.tasks.get(number) else { return Ok(None) };
         let Seen::Drawn(drawn) = &task.data.seen else { return Ok(None) };
@@ -131,7 +136,7 @@ impl<'a> Batch<'a> {
         Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
     }
 
-    /// Keeps the device busy. `wait`: there is nothing else to do.
+    /// Starts chunks until the device has enough of them. With `wait` it may wait for the queue.
     fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
         while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
             let Some(number) = queue.task() else { break };
@@ -163,7 +168,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Starts a chunk. The task's first item has number `start`.
+    /// Starts a chunk of a task whose first item has index `start`.
     fn start(
         &self,
         current: Arc<TaskInProgress<'a>>,
@@ -199,7 +204,7 @@ impl<'a> Batch<'a> {
         Ok(Chunk { slot, current, items, toys, samples })
     }
 
-    /// Hands on the outcomes of a chunk whose `slot` has been waited for, piece by piece.
+    /// Finishes a chunk whose launch has ended, and delivers its outcomes piece by piece.
     fn settle(
         &self,
         chunk: &mut Chunk<'_>,
@@ -263,7 +268,7 @@ impl<'a> Batch<'a> {
             if let Some(placement) = placement {
                 let memory = draw(session, current, toys.clone())?;
                 let fitted = Fitted {
-                    // One per request.
+                    // All toys of a request share its domain.
                     domain: &|_, k| Cow::Borrowed(&current.shared.domains[k]),
                     sets: memory.at(),
                     set_of: &|i| i,
@@ -280,7 +285,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The data of toys on the device, drawn there once more.
+/// Draws the data of toys again on the device, and returns the buffer with them.
 fn draw(
     session: &GpuSession,
     current: &TaskInProgress<'_>,
@@ -303,11 +308,11 @@ fn draw(
 }
 
 impl GpuSession {
-    /// Runs the toys of `tasks`, the tasks of the queue. Returns how many of the first tasks are done: all, unless it reached
-    /// one that is left to the CPU.
+    /// Runs the toys of `tasks`, which are the tasks of the queue. Returns the number of tasks done, counted
+    /// from the first: all, unless it reached one that is left to the CPU.
     ///
     /// # Errors
-    /// The first of the device; what was under way before it is settled and delivered.
+    /// The first error of the device. Chunks that were already on the device are finished and delivered.
     pub(super) fn run_drawn(
         &self,
         tasks: &[FitTask],

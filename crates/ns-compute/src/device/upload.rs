@@ -1,8 +1,9 @@
-//! A compiled plan in the form that kernels read.
+//! Converts a compiled plan to the form that kernels read.
 //!
-//! The same numbers as in [`crate::plan::Plan`], arranged for neighbouring threads to read neighbouring numbers: normsys
-//! terms parameter after parameter, histosys templates once by cell (in slices of 32 cells, those with many
-//! terms first) and once by parameter. Where a thread needs several indices to begin with, they lie in one vector.
+//! The numbers are those of [`crate::plan::Plan`], arranged so that neighbouring threads read neighbouring
+//! numbers. normsys terms are sorted by parameter. histosys templates are stored twice: by cell, in slices of
+//! 32 cells, and by parameter. Blocks with many templates come first. Indices that a thread reads together
+//! are in one vector.
 
 use super::arena::Arena;
 use super::layout;
@@ -12,20 +13,21 @@ use crate::shared_constants::{
     AT_A_TIME, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
 };
 
-/// The effects of one parameter on yields.
+/// Effects of one parameter on yields.
 #[derive(Debug, Clone, Default)]
 struct Reactions {
-    /// Cell, slope and curve.
+    /// Cell, slope and curve of each histosys template.
     hist: Vec<(usize, f64, f64)>,
-    /// Its normsys terms: the first, and the end.
+    /// Range of its normsys terms: first index and end.
     norm: (usize, usize),
-    /// Places in the list of scalar factors.
+    /// Indices in the list of scalar factors.
     factor: Vec<usize>,
-    /// As a per-bin factor: cell, block, bin, and place in the block's list (-1: the only one).
+    /// Cells that it scales as a per-bin factor: cell, block, bin, and index in the list of per-bin factors,
+    /// which is -1 for the only factor of a cell.
     binwise: Vec<[i32; 4]>,
 }
 
-/// Index ranges of a block.
+/// Index ranges of a model block, each with first index and end, and the first bin of its channel.
 #[derive(Debug, Clone, Default)]
 struct Ranges {
     norm: (usize, usize),
@@ -35,7 +37,7 @@ struct Ranges {
     bin: usize,
 }
 
-/// Adds `plan` to `arena`.
+/// Adds the arrays of `plan` to `arena` and returns the structure that refers to them.
 pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
     let mut reactions = vec![Reactions::default(); plan.n_parameters()];
     let mut out = layout::Plan {
@@ -69,7 +71,8 @@ impl Ranges {
     }
 }
 
-/// Blocks in `order`, their cells, factors and templates.
+/// Adds the blocks in this order, with their cells, factors and templates. Returns the index ranges of the
+/// blocks.
 fn cells(
     plan: &Plan,
     arena: &mut Arena,
@@ -100,7 +103,7 @@ fn cells(
                 let at = [cell as i32, index as i32, (block.bin + b) as i32, place];
                 reactions[first as usize + b].binwise.push(at);
             }
-            // Those that are zero are left out.
+            // Templates that are zero are left out.
             let of_cell = plan.templates_in(block, b).filter(|t| t.slope != 0.0 || t.curve != 0.0);
             let of_cell: Vec<Template> = of_cell.collect();
             for template in &of_cell {
@@ -135,7 +138,8 @@ fn cells(
     all
 }
 
-/// Templates by cell, in slices: term after term, a place per cell.
+/// Adds the templates in slices of `WARP` cells: the first template of every cell, then the second one of
+/// every cell, and so on.
 fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan) {
     let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
     for slice in templates.chunks(WARP) {
@@ -143,7 +147,7 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
         let start = params.len() as i32;
         for i in 0..longest {
             for lane in 0..WARP {
-                // Places without a template add nothing.
+                // Cells with fewer templates are padded with zeros.
                 let template =
                     slice.get(lane).and_then(|of_cell| of_cell.get(i)).copied().unwrap_or_default();
                 params.push(template.param);
@@ -158,7 +162,7 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
     out.slice_template = arena.put(&shapes);
 }
 
-/// normsys terms, parameter after parameter.
+/// Adds the normsys terms, sorted by parameter.
 fn norms(
     plan: &Plan,
     arena: &mut Arena,
@@ -175,7 +179,7 @@ fn norms(
     for run in &plan.structure.norm_runs {
         let first = terms.len();
         for term in run.start..run.end {
-            // Padding points behind the last block.
+            // Padding terms refer to a block after the last one.
             let Some(&block) = place_of_block.get(plan.structure.norm_block[term] as usize) else { break };
             terms.push(term);
             params.push(run.param);
@@ -183,7 +187,7 @@ fn norms(
         }
         reactions[run.param].norm = (first, terms.len());
     }
-    // Places sorted by block.
+    // Positions of the terms when they are sorted by block.
     let mut sorted: Vec<usize> = (0..terms.len()).collect();
     sorted.sort_by_key(|&i| blocks[i]);
     let mut places = vec![0; terms.len()];
@@ -207,7 +211,7 @@ fn norms(
     out.norm_place = arena.put_indices(places);
 }
 
-/// Constraints and box by parameter.
+/// Adds constraint and bounds of each parameter.
 fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
     let mut kind = vec![[UNCONSTRAINED, 0]; n];
@@ -237,7 +241,8 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     };
 }
 
-/// Effects by parameter, those with most work first, so that no team of threads has a long list at the end.
+/// Adds the effects by parameter. Parameters with most work come first, so that no team of threads has a long
+/// list at the end.
 fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();
@@ -271,7 +276,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     out.binwise_cell = arena.put(&entries);
 }
 
-/// From and to of lists that are laid end to end.
+/// Adds first index and end of each of these lists in their concatenation.
 fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists

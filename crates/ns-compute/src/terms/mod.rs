@@ -1,17 +1,20 @@
-//! The terms of the likelihood, a folder per kind: each formula stands here once, with its derivatives.
+//! Formulas of the terms of the likelihood with their derivatives, one folder per kind. Each formula is
+//! written here only once.
 //!
-//! Formulas are written over [`Vector`](crate::simd::Vector). A single fit puts effects side by side in a vector, lanes put fits
-//! side by side; both call the same functions. The CUDA twin of a file lies beside it (`.cuh`).
+//! Formulas use the type [`Vector`](crate::simd::Vector). The elements of a vector are several effects of a
+//! single fit, or, in SIMD lanes, the same effect of several fits; both use the same functions. The CUDA
+//! version of a file is beside it (`.cuh`).
 //!
-//! Every interpolation code has its value, slope and second derivative in every engine. Nothing outside this folder asks which
-//! code a model has: a code answers questions instead.
+//! Every interpolation code has its value, slope and second derivative in every engine. Code outside this
+//! folder does not depend on which code a model has; it calls the functions here.
 //!
 //! | | single fits and lanes | kernels | does not compile without |
 //! |---|---|---|---|
 //! | histosys | [`histosys::curved`]: `f`, `f'`, `f''` | `histosys.cuh` | an arm of both matches, and all three numbers |
 //! | normsys | [`normsys::normsys`]: polynomial and what is [beyond](normsys::Beyond), each with its derivatives | `normsys.cuh` | an arm of both matches, and every field of [`normsys::Normsys`] |
 //!
-//! Factors have no codes. A derivative of theirs is the product without one or two of them ([`scale::product`]).
+//! Factors have no interpolation codes. A derivative of a product of factors is the product without one or
+//! two of them ([`scale::product`]).
 
 pub(crate) mod gaussian;
 pub(crate) mod histosys;

@@ -1,4 +1,4 @@
-//! Covariances of the kernels, compiled for the CPU, against the CPU's own.
+//! Compares covariances of the kernels compiled for the CPU with the CPU's own.
 
 use ns_core::{
     Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model, Parameter,
@@ -10,7 +10,7 @@ use super::super::test_support::{both, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
-// Its functions are for the module above it alone, so that others cannot share it.
+// The functions of this file are private to its parent module, so each test module includes the file anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -27,7 +27,7 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<Ta
     outcomes
 }
 
-/// A smooth model whose fits the device takes, with everything but free factors that do nothing.
+/// Returns a smooth random model whose fits the device can make. Free parameters without effect are fixed.
 fn fitted_model(seed: u64) -> Model {
     let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(seed) };
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -40,7 +40,8 @@ fn local(fixed: &[(usize, f64)]) -> FitRequest {
     FitRequest { search: Search::Local, fixed: fixed.to_vec(), ..FitRequest::default() }
 }
 
-/// Compares fits with covariances: the largest difference of covariance elements over `sqrt(C_ii C_jj)`.
+/// Compares fits with covariances. Returns the largest difference of covariance elements divided by
+/// `sqrt(C_ii C_jj)`.
 fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
     assert_eq!(here.status, there.status, "{what}");
     assert_eq!(here.inactive, there.inactive, "{what}");
@@ -68,13 +69,15 @@ fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
     worst
 }
 
-/// What the device found of the fits of a batch.
+/// Results of the device for the covariances of a batch.
 #[derive(Debug, Default)]
 struct Confirmed {
-    /// Fits, and those of them to which the device gave their uncertainties.
+    /// Number of fits.
     asked: usize,
+    /// Number of fits whose covariances the device computed.
     made: usize,
-    /// The largest difference from the inverse of the CPU's Hessian at the same point, over `sqrt(C_ii C_jj)`.
+    /// Largest difference from the inverse of the CPU's Hessian at the same point, divided by
+    /// `sqrt(C_ii C_jj)`.
     worst: f64,
 }
 
@@ -94,7 +97,7 @@ fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_
     });
 }
 
-/// Fits a batch and has the device alone compute covariances.
+/// Fits a batch, lets the device alone compute covariances, and adds the results to `all`.
 fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     let mut outcomes = run(gpu, tasks, OutcomeParts::default());
     let (mut places, mut left) = (Vec::new(), Vec::new());
@@ -123,7 +126,8 @@ fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     }
 }
 
-/// How far a covariance is from the inverse of the CPU's Hessian at the same point, over `sqrt(C_ii C_jj)`.
+/// Returns the largest difference of a covariance from the inverse of the CPU's Hessian at the same point,
+/// divided by `sqrt(C_ii C_jj)`.
 fn apart(
     gpu: &GpuSession,
     data: &Data,
@@ -147,7 +151,7 @@ fn apart(
     worst
 }
 
-/// Inverse over the rows that do not rest, by elimination with the largest pivot first.
+/// Returns the inverse over the rows that do not rest, computed by elimination with the largest pivot first.
 fn inverse(hessian: &[f64], n: usize, rests: &dyn Fn(usize) -> bool) -> Vec<f64> {
     let mut a = hessian.to_vec();
     let mut to_do: Vec<usize> = (0..n).filter(|&p| !rests(p)).collect();
@@ -193,7 +197,8 @@ fn covariances_of_fits_are_the_cpu_s() {
                 assert_eq!(a.is_ok(), b.is_ok(), "seed {seed}, fit {k}");
                 continue;
             };
-            // Two descents may end in two minima, and where hardly anything is known in points apart.
+            // Two descents may end in different minima, or at different points if the data hardly constrain a
+            // parameter.
             let near = a.parameters.iter().zip(&b.parameters).all(|(x, y)| (x - y).abs() < 1e-8);
             if near && a.inactive == b.inactive {
                 worst = worst.max(compare(&format!("seed {seed}, fit {k}"), a, b));
@@ -207,7 +212,7 @@ fn covariances_of_fits_are_the_cpu_s() {
     assert!(worst < 1e-8 && made * 2 > asked, "{made} of {asked} by the device, {worst:e} apart");
 }
 
-/// Bits of all numbers: the shortest text of a number stands for them.
+/// Returns the outcomes as text. The shortest text of a number determines its bits.
 fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
@@ -257,13 +262,13 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
 
 #[test]
 fn what_the_device_cannot_confirm_is_left_to_the_cpu() {
-    // A free parameter that nothing depends on.
+    // This model has a free parameter on which nothing depends.
     let mut flat = fitted_model(13);
     let idle = flat.parameters.len();
     flat.parameters.push(Parameter { name: "idle".into(), ..flat.parameters[0].clone() });
     let set = ParameterSet { name: "idle".into(), range: idle..idle + 1, scalar: true };
     flat.parameter_sets.push(set);
-    // A parameter that ends at its bound, one that is held, and a fit that ends beside its minimum.
+    // This model has a parameter that ends at its bound.
     let mut bounded = fitted_model(13);
     let best = run(&both(&bounded).0, &[task(local(&[]))], OutcomeParts::default())
         .remove(0)
@@ -293,7 +298,7 @@ fn what_the_device_cannot_confirm_is_left_to_the_cpu() {
             );
             assert_eq!(b.n_iterations > a.n_iterations, is_flat, "{name}");
         }
-        // Beside the minimum the certificate does not hold: the CPU goes on.
+        // The certificate does not hold at a point beside the minimum, so the CPU continues the fit.
         let mut test_support = run(&cpu, &tasks[..1], OutcomeParts::default());
         test_support[0].fits[0].as_mut().unwrap().parameters[1] += 1e-3;
         with_fitted(&gpu, &tasks[..1], |fitted| {

@@ -1,7 +1,8 @@
-//! A CUDA device through NVIDIA's driver.
+//! A CUDA device, accessed through NVIDIA's driver.
 //!
-//! One context (the primary one, which other libraries of the process share), one stream, one module per device,
-//! made when first needed and kept until the process ends: making them takes a fifth of a second.
+//! Each device has one context (the primary one, which other libraries of the process share), one stream and
+//! one module. They are created when first needed and kept until the process ends, because creating them
+//! takes 0.2 s.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -22,14 +23,15 @@ use super::loading::{self, attribute, guarded};
 use super::pool::Pool;
 use super::staging::Staging;
 
-/// Copies to the device up to this size go without page-locked memory: the driver takes them along with the command.
+/// Largest size in bytes of a copy to the device that does not use page-locked memory: the driver sends such
+/// data together with the command.
 const SMALL: usize = 64 << 10;
-/// Most bytes of freed memory that are kept.
+/// Largest size in bytes of freed memory that is kept for reuse.
 const KEPT: usize = 1 << 30;
-/// Bytes of a kernel's parameters that every GPU takes.
+/// Largest size in bytes of a kernel's parameters that every GPU accepts.
 const MOST_PARAMETERS: usize = 4096;
 
-/// A device.
+/// A CUDA device.
 pub(super) struct CudaDriver {
     pub(super) device: Device,
     pub(super) properties: Properties,
@@ -41,26 +43,27 @@ pub(super) struct CudaDriver {
     lost: AtomicBool,
 }
 
-/// A handle of the driver.
+/// A pointer that the driver uses as a handle.
 pub(super) struct Handle<T>(pub(super) *mut T);
 
-// SAFETY: handles of the driver are good on any thread.
+// SAFETY: handles of the driver are valid on any thread.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as above; the driver locks what it must.
+// SAFETY: handles are valid on any thread, and the driver does the necessary locking.
 unsafe impl<T> Sync for Handle<T> {}
 
-/// The device of this index. The first call makes it ready; later ones get the same.
+/// Returns the device with this index. The first call opens it; later calls return the same one until it is
+/// lost.
 ///
 /// # Errors
 /// If the driver, the device, or code for the GPU is missing, each with its remedy.
 pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
-    // A lock for each device: several are made ready side by side.
+    // Each device has a lock of its own, so that several can be opened in parallel.
     type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
     static OPEN: Mutex<BTreeMap<usize, DriverSlot>> = Mutex::new(BTreeMap::new());
     let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
     let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
     if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
-        // Where no session holds it any more, this ends the broken context and the next is a new one.
+        // If no session uses the lost device any more, this ends its context, and a new one is created.
         *open = None;
     }
     if let Some(device) = open.as_ref() {
@@ -72,10 +75,10 @@ pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     Ok(device)
 }
 
-/// Set once a device has been made ready.
+/// Whether a device has been opened in this process.
 static WARM: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process has made a device ready before: the next session then opens at once.
+/// Returns whether this process has opened a device before, so that the next session opens at once.
 #[must_use]
 pub fn is_warm() -> bool {
     WARM.load(Ordering::Relaxed)
@@ -99,7 +102,8 @@ impl CudaDriver {
             memory: found.memory,
         };
         let failed = |error: DriverError| explain(device, DriverCall::Opening, error.0);
-        // SAFETY: the handle is one that the driver gave; what is retained is released when this is dropped.
+        // SAFETY: the handle comes from the driver; the retained context is released when this device is
+        // dropped.
         let context = unsafe { result::primary_ctx::retain(handle) }.map_err(failed)?;
         let mut this = Self {
             device,
@@ -117,7 +121,8 @@ impl CudaDriver {
         Ok(this)
     }
 
-    /// Calls the driver with the device's context current, and leaves the thread's context as it was.
+    /// Calls the driver with the device's context current, restores the thread's context, and converts errors
+    /// and panics to errors of the session.
     pub(super) fn inside<T>(
         &self,
         doing: DriverCall,
@@ -126,7 +131,7 @@ impl CudaDriver {
         guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
     }
 
-    /// The error for one of the driver; remembers the loss of the device.
+    /// Returns the session's error for an error of the driver, and records the loss of the device.
     pub(super) fn failed(&self, doing: DriverCall, code: CUresult) -> SessionError {
         let error = explain(self.device, doing, code);
         if matches!(error, SessionError::DeviceLost { .. }) {
@@ -135,13 +140,13 @@ impl CudaDriver {
         error
     }
 
-    /// Calls the driver with the device's context current.
+    /// Calls the driver with the device's context current, and restores the thread's context.
     pub(super) fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { sys::cuCtxPushCurrent_v2(self.context.0) }.result()?;
         let result = call();
         let mut popped = std::ptr::null_mut();
-        // SAFETY: it takes away what was pushed above.
+        // SAFETY: it removes the context that was pushed above.
         let restored = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) }.result();
         result.and_then(|value| restored.map(|()| value))
     }
@@ -150,13 +155,13 @@ impl CudaDriver {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Free memory now, bytes.
+    /// Returns the size of free memory in bytes, including freed memory that is kept.
     pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
         let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
         Ok((free + self.pool().held()) as u64)
     }
 
-    /// Frees memory. After a failure of the device this is not possible and not needed.
+    /// Returns memory to the driver. After a failure of the device this is neither possible nor needed.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
@@ -187,7 +192,8 @@ impl CudaDriver {
         }
         let function = self.function(kernel)?;
         self.allow(function, shape.shared)?;
-        // The driver reads as many bytes as the kernel's parameter has, from an address fit for numbers.
+        // The driver reads the whole parameter of the kernel from this array, whose alignment is that of
+        // numbers.
         let mut bytes = [0_u64; MOST_PARAMETERS / 8];
         for (word, chunk) in bytes.iter_mut().zip(parameter.chunks(8)) {
             let mut eight = [0; 8];
@@ -196,8 +202,8 @@ impl CudaDriver {
         }
         let mut parameters = [(&raw mut bytes).cast::<c_void>()];
         self.inside(DriverCall::Launching, || {
-            // SAFETY: the kernel takes one parameter of at most so many bytes, which are copied before the call
-            // returns; the offsets in them are addresses and the session's to answer for.
+            // SAFETY: the kernel takes one parameter of at most this size, which is copied before the call
+            // returns; the session guarantees that the offsets in it are valid addresses.
             unsafe {
                 result::launch_kernel(
                     function.handle.0,
@@ -211,24 +217,25 @@ impl CudaDriver {
         })
     }
 
-    /// Makes `lane` wait for all work that was submitted to this device directly so far; `event` belongs to the lane.
+    /// Makes the stream `lane` wait for all work submitted so far to the device's own stream. `event` belongs
+    /// to the lane.
     ///
     /// # Safety
     /// Stream and event must be alive and of this device. The device's context must be current.
     pub(super) unsafe fn precede(&self, lane: sys::CUstream, event: sys::CUevent) -> Result<(), DriverError> {
-        // SAFETY: the caller answers for both; the device's own stream lives as long as it.
+        // SAFETY: the caller guarantees both; the device's own stream lives as long as the device.
         unsafe {
             result::event::record(event, self.stream.0)?;
             result::stream::wait_event(lane, event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
         }
     }
 
-    /// Whether the device was lost.
+    /// Returns whether the device was lost.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Runs with the page-locked memory.
+    /// Calls `copy` with the page-locked memory and the device's stream.
     fn staged(
         &self,
         doing: DriverCall,
@@ -312,7 +319,7 @@ impl Backend for CudaDriver {
         if to.is_empty() {
             return Ok(());
         }
-        // Errors of kernels started before come to light here.
+        // Errors of earlier kernels are reported by this call.
         // SAFETY: `from` is device memory of that size.
         self.staged(DriverCall::Waiting, |staging, stream| unsafe { staging.read(stream, from.bytes(), to) })
     }
@@ -343,7 +350,7 @@ impl Backend for CudaDriver {
 }
 
 impl Drop for CudaDriver {
-    /// Happens only after the device was lost. Releasing the context frees everything in it.
+    /// Releases the context, which frees everything in it. This happens only after the device was lost.
     fn drop(&mut self) {
         let Device::Cuda(index) = self.device else { return };
         let _ = guarded(self.device, || {

@@ -1,16 +1,16 @@
-//! The meaning of errors of NVIDIA's driver, and their remedies.
+//! Converts errors of NVIDIA's driver to errors of a session, with remedies.
 
 use cudarc::driver::sys::CUresult;
 use ns_core::{Device, SessionError};
 
-/// The operation that the driver was asked for.
+/// The operation that the driver was to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DriverCall {
     /// Starting the driver and looking for devices.
     Starting,
-    /// Making the device ready.
+    /// Opening the device.
     Opening,
-    /// Reading properties, or how much memory is free.
+    /// Reading properties, or the size of free memory.
     Asking,
     Allocating,
     Copying,
@@ -35,7 +35,7 @@ impl DriverCall {
 /// The state of the device after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureKind {
-    /// Nothing was started.
+    /// The device cannot be used, and nothing was started.
     Unavailable,
     /// The operation was refused; the device still works.
     Refused,
@@ -43,7 +43,7 @@ enum FailureKind {
     Lost,
 }
 
-/// The error of a session for an error of the driver.
+/// Returns the error of a session for an error of the driver.
 pub(super) fn explain(device: Device, doing: DriverCall, code: CUresult) -> SessionError {
     let (kind, remedy) = meaning(code);
     let error = name(code);
@@ -59,7 +59,7 @@ fn unavailable(device: Device, reason: String, remedy: &'static str) -> SessionE
     SessionError::DeviceUnavailable { device, reason, remedy: remedy.to_owned() }
 }
 
-/// The driver's name for an error, with its number: `CUDA_ERROR_ILLEGAL_ADDRESS (700)`.
+/// Returns the driver's name for an error with its number, as in `CUDA_ERROR_ILLEGAL_ADDRESS (700)`.
 pub(super) fn name(code: CUresult) -> String {
     format!("{code:?} ({})", code as u32)
 }

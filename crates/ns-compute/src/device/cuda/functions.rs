@@ -1,4 +1,4 @@
-//! The kernels of a device: loaded when first needed, and how much shared memory each may have.
+//! Loads the kernels of a device when they are first needed, and sets how much shared memory each may use.
 
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,36 +13,37 @@ use super::failure::{DriverCall, name};
 use super::images::Image;
 use super::loading::guarded;
 
-/// Dynamic shared memory that a kernel has without asking for more.
+/// Dynamic shared memory in bytes that a kernel may use without a request for more.
 const PLAIN_SHARED: u32 = 48 << 10;
-/// "As much shared memory as there is" in percent of what L1 cache and shared memory divide.
+/// Preferred part of shared memory in the memory that it shares with the L1 cache, in percent.
 const ALL_SHARED: i32 = 100;
 
-/// A kernel, and the dynamic shared memory that it has been allowed.
+/// A kernel, and the dynamic shared memory that it may use.
 pub(super) struct Function {
     pub(super) handle: Handle<sys::CUfunc_st>,
-    /// Locked while it is changed; otherwise of two simultaneous changes the smaller one could come last.
+    /// Dynamic shared memory in bytes that the kernel may use. It is locked during a change; otherwise the
+    /// smaller of two simultaneous changes could come last.
     allowed: Mutex<u32>,
 }
 
 /// All kernels of a device.
 pub(super) struct Functions {
-    /// The images that the driver may load, best first.
+    /// Images that the driver may load, best first.
     images: Vec<Image>,
     loaded: OnceLock<Vec<Function>>,
-    /// Locked while the code is loaded. Holds the reason once the GPU has refused all of it.
+    /// Error that is kept if the GPU rejected all images. It is locked while the code is loaded.
     refused: Mutex<Option<SessionError>>,
 }
 
 impl Functions {
-    /// None is loaded yet.
+    /// Creates the list. No kernel is loaded yet.
     pub(super) fn new(images: Vec<Image>) -> Self {
         Self { images, loaded: OnceLock::new(), refused: Mutex::new(None) }
     }
 }
 
 impl CudaDriver {
-    /// Loads the code, once, and finds the kernels in it.
+    /// Returns a kernel. The first call loads the code and finds all kernels in it.
     pub(super) fn function(&self, kernel: Kernel) -> Result<&Function, SessionError> {
         let functions = match self.functions.loaded.get() {
             Some(functions) => functions,
@@ -54,7 +55,8 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// Errors about the code are final; other errors, for example about memory, may be temporary.
+    /// Loads the code unless it is loaded or was rejected. Errors about the code are final; other errors, for
+    /// example about memory, may be temporary.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -101,7 +103,7 @@ impl CudaDriver {
         }
     }
 
-    /// Lets a kernel have this much dynamic shared memory.
+    /// Allows a kernel to use `shared` bytes of dynamic shared memory.
     pub(super) fn allow(&self, function: &Function, shared: u32) -> Result<(), SessionError> {
         if shared as usize > self.properties.shared_per_block {
             return Err(SessionError::TooLarge {
@@ -143,7 +145,7 @@ fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> 
     Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
 }
 
-/// Errors that another piece of code may not have.
+/// Returns whether an error is about the image, so that another image may load without it.
 fn is_about_code(code: CUresult) -> bool {
     matches!(
         code,

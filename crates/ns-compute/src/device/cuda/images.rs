@@ -1,31 +1,31 @@
-//! The compiled kernels in every build, and the choice between them for a GPU.
+//! Embeds the compiled kernels, and chooses those for a GPU.
 //!
-//! `scripts/kernels` makes them; `.ci/run` fails where they are not those of the sources.
+//! `scripts/kernels` compiles them; `.ci/run` fails if they were not compiled from the present sources.
 
 use ns_core::SessionError;
 
 use super::super::backend::Kernel;
 
-/// The least driver: CUDA 12.0, of December 2022. Older ones reject the PTX and the machine code.
+/// Oldest supported driver: CUDA 12.0, of December 2022. Older drivers reject the PTX and the machine code.
 pub(super) const LEAST_DRIVER: u32 = 12_000;
-/// The least compute capability: Volta. The PTX is written for it.
+/// Smallest supported compute capability: Volta, for which the PTX is compiled.
 pub(super) const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// Code for the driver to load.
+/// Code that the driver can load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Image {
-    /// For messages: `sm_90`, `PTX`.
+    /// Name in messages, for example `sm_90` or `PTX`.
     pub(super) name: &'static str,
-    /// Machine code, or text that ends with a zero byte.
+    /// Machine code, or PTX text that ends with a zero byte.
     pub(super) code: &'static [u8],
 }
 
 impl Kernel {
-    /// All of them.
+    /// All kernels.
     pub(super) const ALL: [Self; 6] =
         [Self::Fit, Self::FitGlobal, Self::Evaluate, Self::EvaluateGlobal, Self::Covariance, Self::Draw];
 
-    /// The symbol.
+    /// Returns the name of the kernel in the code.
     pub(super) const fn symbol(self) -> &'static str {
         match self {
             Self::Fit => "ns_fit",
@@ -38,7 +38,7 @@ impl Kernel {
     }
 }
 
-/// Bytes at an address that suits the headers in them.
+/// Bytes with an alignment that the headers in machine code need.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -46,11 +46,13 @@ static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/
 static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm80.cubin"));
 static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "\0");
 
-/// The code that a GPU and a driver take, best first. Machine code runs on GPUs of the same major and the same or
-/// a higher minor capability; PTX on all, once the driver has compiled it, which it keeps for the next time.
+/// Returns the images for a GPU and a driver, best first. Machine code runs on GPUs of the same major and the
+/// same or a higher minor compute capability. PTX runs on all GPUs; the driver compiles it and caches the
+/// result.
 ///
 /// # Errors
-/// [`SessionError::CudaDriverTooOld`], [`SessionError::UnsupportedGpu`].
+/// [`SessionError::CudaDriverTooOld`] if the driver is older than [`LEAST_DRIVER`],
+/// [`SessionError::UnsupportedGpu`] if the compute capability is below [`LEAST_CAPABILITY`].
 pub(super) fn choose(
     index: usize,
     name: &str,
@@ -110,7 +112,8 @@ mod tests {
         assert_eq!(names((9, 0), 11_080), Err(old_driver));
     }
 
-    /// Every kernel is in every image, under its name, and the PTX is one that the least driver reads.
+    /// Checks that every image contains every kernel under its name, and that the oldest driver can read the
+    /// PTX.
     #[test]
     fn images_hold_every_kernel() {
         for capability in [(9, 0), (8, 0)] {

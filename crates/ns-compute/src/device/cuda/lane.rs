@@ -1,5 +1,5 @@
-//! A stream of an NVIDIA device with page-locked memory of its own, so that copies and kernels of several batches
-//! run side by side.
+//! A CUDA stream with page-locked memory of its own, so that copies and kernels of several batches run in
+//! parallel.
 
 use std::sync::Arc;
 
@@ -13,22 +13,25 @@ use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// A stream.
+/// A lane on a CUDA device.
 pub(super) struct CudaLane {
     driver: Arc<CudaDriver>,
     stream: CUstream,
-    /// The device's own work that comes before, and the end of this lane's.
+    /// Event at the end of the work on the device's own stream that precedes the work of this lane.
     before: CUevent,
+    /// Event at the end of the work of this lane.
     done: CUevent,
+    /// Page-locked memory for copies to the device.
     up: Locked,
+    /// Page-locked memory for copies from the device.
     down: Locked,
-    /// Bytes that the last copy brings.
+    /// Size in bytes of the last copy from the device.
     coming: usize,
     /// Whether work has been submitted since the last wait.
     busy: bool,
 }
 
-// SAFETY: the memory belongs to the lane alone, and the driver's handles are good on any thread.
+// SAFETY: the memory belongs to the lane alone, and the driver's handles are valid on any thread.
 unsafe impl Send for CudaLane {}
 
 impl CudaLane {
@@ -71,7 +74,7 @@ impl Lane for CudaLane {
         self.driver.inside(DriverCall::Copying, || {
             up.reserve(from.len())?;
             up.content_mut(from.len()).copy_from_slice(from);
-            // SAFETY: `to` is device memory of that size; the page-locked memory is left alone until the wait.
+            // SAFETY: `to` is device memory of that size; the page-locked memory is not used before the wait.
             unsafe { result::memcpy_htod_async(to.bytes(), up.content(from.len()), stream) }
         })
     }
@@ -90,7 +93,8 @@ impl Lane for CudaLane {
         let (down, stream) = (&mut self.down, self.stream);
         self.driver.inside(DriverCall::Copying, || {
             down.reserve(bytes)?;
-            // SAFETY: `from` is device memory of that size; the page-locked memory is left alone until the wait.
+            // SAFETY: `from` is device memory of that size; the page-locked memory is not used before the
+            // wait.
             unsafe { result::memcpy_dtoh_async(down.content_mut(bytes), from.bytes(), stream) }
         })
     }
@@ -98,7 +102,7 @@ impl Lane for CudaLane {
     fn wait(&mut self) -> Result<(), SessionError> {
         if self.busy {
             let (done, stream) = (self.done, self.stream);
-            // Errors of kernels started before come to light here.
+            // Errors of earlier kernels are reported by this call.
             // SAFETY: stream and event live as long as the lane.
             self.driver.inside(DriverCall::Waiting, || unsafe {
                 result::event::record(done, stream)?;
@@ -116,7 +120,7 @@ impl Lane for CudaLane {
 
 impl Drop for CudaLane {
     fn drop(&mut self) {
-        // After the loss of a device the end of its context frees everything.
+        // After the loss of a device, everything is freed with its context.
         if self.wait().is_err() || self.driver.is_lost() {
             return;
         }
@@ -124,7 +128,7 @@ impl Drop for CudaLane {
         let _ = self.driver.inside(DriverCall::Allocating, || {
             up.free();
             down.free();
-            // SAFETY: nothing is under way, and nobody uses them after this.
+            // SAFETY: no work is in progress, and nothing uses them after this.
             unsafe {
                 result::event::destroy(self.before)?;
                 result::event::destroy(self.done)?;

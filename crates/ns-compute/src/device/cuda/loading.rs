@@ -1,6 +1,6 @@
-//! NVIDIA's driver: whether it is installed, its version, and its devices.
+//! Finds out whether NVIDIA's driver is installed, its version, and its devices.
 //!
-//! The library is looked for when it is first needed, never when the program starts.
+//! The library is loaded when it is first needed, never when the program starts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -12,36 +12,36 @@ use ns_core::{Device, SessionError};
 use super::failure::{DriverCall, explain};
 use super::images::LEAST_DRIVER;
 
-/// A GPU that the driver shows.
+/// A GPU that the driver lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaDevice {
-    /// The index that `cuda:I` takes.
+    /// Index of the device: `I` in the device name `cuda:I`.
     pub index: usize,
-    /// "NVIDIA H200".
+    /// Name of the GPU, for example "NVIDIA H200".
     pub name: String,
-    /// Compute capability, (9, 0) for 9.0.
+    /// Compute capability, for example (9, 0) for 9.0.
     pub capability: (u32, u32),
-    /// Memory in all, bytes.
+    /// Total memory in bytes.
     pub memory: u64,
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub multiprocessors: usize,
-    /// Version of the driver's CUDA, 13000 for 13.0.
+    /// CUDA version of the driver, for example 13000 for 13.0.
     pub driver: u32,
 }
 
 /// A driver that has been started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Driver {
-    /// 13000 for CUDA 13.0.
+    /// CUDA version, for example 13000 for 13.0.
     pub(super) version: u32,
-    /// Devices it shows.
+    /// Number of devices that it lists.
     pub(super) devices: usize,
 }
 
-/// The CUDA devices of this machine; an empty list if there is a driver but no GPU. Whether a device can be used is found out when a
-/// session is opened.
+/// Returns the CUDA devices of this machine; the list is empty if there is a driver but no GPU. Whether a
+/// device can be used is checked when a session is opened.
 ///
-/// Nothing is made ready on any of them; the first call starts the driver.
+/// The first call starts the driver. No device is opened.
 ///
 /// # Errors
 /// [`SessionError::CudaDriverMissing`], [`SessionError::CudaDriverTooOld`], [`SessionError::DeviceUnavailable`] with
@@ -51,7 +51,7 @@ pub fn found() -> Result<Vec<CudaDevice>, SessionError> {
     (0..driver.devices).map(|index| guarded(Device::Cuda(index), || describe(driver, index))).collect()
 }
 
-/// Starts the driver, once.
+/// Starts the driver at the first call, and returns its version and number of devices.
 pub(super) fn driver() -> Result<Driver, SessionError> {
     static DRIVER: OnceLock<Result<Driver, SessionError>> = OnceLock::new();
     DRIVER.get_or_init(|| guarded(Device::Cuda(0), start)).clone()
@@ -64,10 +64,10 @@ fn start() -> Result<Driver, SessionError> {
     }
     let failed = |error: DriverError| explain(Device::Cuda(0), DriverCall::Starting, error.0);
     let mut version = 0;
-    // SAFETY: the pointer is to an integer of ours; this function needs no initialisation.
+    // SAFETY: the pointer is to a local integer; this function needs no initialisation.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed)?;
     let version = u32::try_from(version).unwrap_or(0);
-    // First of all, since only from then on every function that is used exists.
+    // The version is checked first, because older drivers lack functions that are used below.
     if version < LEAST_DRIVER {
         return Err(SessionError::CudaDriverTooOld { found: version, needed: LEAST_DRIVER });
     }
@@ -79,7 +79,7 @@ fn start() -> Result<Driver, SessionError> {
     Ok(Driver { version, devices })
 }
 
-/// The description of a device.
+/// Returns the description of a device.
 pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, SessionError> {
     let device = handle(driver, index)?;
     let name = result::device::get_name(device)
@@ -96,7 +96,7 @@ pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, Sessi
     Ok(CudaDevice { index, name, capability, memory, multiprocessors, driver: driver.version })
 }
 
-/// The driver's handle of a device.
+/// Returns the driver's handle of a device.
 pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, SessionError> {
     let missing = SessionError::NoSuchCudaDevice { index, count: driver.devices };
     if index >= driver.devices {
@@ -106,7 +106,7 @@ pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, Sess
     result::device::get(ordinal).map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))
 }
 
-/// A number that describes a device.
+/// Returns an attribute of a device.
 pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -> Result<u32, SessionError> {
     // SAFETY: the device is one that the driver gave.
     let value = unsafe { result::device::get_attribute(device, which) }
@@ -114,8 +114,8 @@ pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// Runs code that calls the driver. The bindings panic if the library or one of its functions is missing. Earlier
-/// checks should make that impossible; here it becomes an error.
+/// Runs code that calls the driver, and converts a panic to an error. The bindings panic if the library or
+/// one of its functions is missing, which earlier checks should make impossible.
 pub(super) fn guarded<T>(
     device: Device,
     call: impl FnOnce() -> Result<T, SessionError>,
@@ -133,7 +133,7 @@ pub(super) fn guarded<T>(
 mod tests {
     use super::*;
 
-    /// With a driver or without: an answer, never a panic.
+    /// Checks that there is a list or an error, with or without a driver, and never a panic.
     #[test]
     fn devices_are_listed_or_an_error_says_why_not() {
         // SAFETY: as in `start`.

@@ -1,4 +1,4 @@
-//! What is NVIDIA's: the driver, its errors, its memory and streams, and the code for its GPUs.
+//! The part for NVIDIA GPUs: the driver, its errors, memory and streams, and the compiled kernels.
 
 mod driver;
 mod failure;

@@ -1,15 +1,15 @@
-//! A pool of freed device memory for later requests.
+//! Keeps freed device memory for later requests.
 //!
-//! Taking memory from the driver waits for the device; analyses that make many small batches would wait each
-//! time. All work of a device goes through one stream, so memory may be used again before the work that used
-//! it last is done.
+//! An allocation by the driver waits for the device, and analyses with many small batches would wait each
+//! time. All work with this memory goes through one stream of the device, or is waited for before the memory
+//! is freed. So memory may be reused before the work that used it last has ended.
 
 use std::collections::BTreeMap;
 
-/// A driver gives addresses that are multiples of this.
+/// Alignment in bytes of the addresses that the driver allocates.
 const GRAIN: usize = 256;
 
-/// Free memory by size.
+/// Addresses of free memory, by size.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: BTreeMap<usize, Vec<u64>>,
@@ -18,26 +18,26 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// An empty pool that keeps at most `limit` bytes.
+    /// Creates an empty pool that keeps at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { free: BTreeMap::new(), held: 0, limit }
     }
 
-    /// The size that a request takes: rounded up to one of four steps per power of two, so that requests that are
-    /// nearly equal use the same memory.
+    /// Returns the size to allocate for a request. It is rounded up to one of four steps per power of two, so
+    /// that requests of nearly equal size use the same memory.
     pub(super) fn size(bytes: usize) -> usize {
         let step = (bytes.next_power_of_two() / 8).max(GRAIN);
         bytes.div_ceil(step).saturating_mul(step)
     }
 
-    /// Memory of this size, as [`Self::size`] gives it, if there is some.
+    /// Takes memory of exactly this size, which is a result of [`Self::size`], if there is some.
     pub(super) fn take(&mut self, size: usize) -> Option<u64> {
         let address = self.free.get_mut(&size)?.pop()?;
         self.held -= size;
         Some(address)
     }
 
-    /// Keeps memory, unless that is more than the pool may keep.
+    /// Keeps memory and returns true, or returns false if the pool would exceed its limit.
     pub(super) fn keep(&mut self, address: u64, size: usize) -> bool {
         if size > self.limit - self.held {
             return false;
@@ -47,12 +47,12 @@ impl Pool {
         true
     }
 
-    /// Bytes kept.
+    /// Returns the size of all memory in the pool in bytes.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// All memory, to be returned to the driver.
+    /// Empties the pool and returns the addresses of its memory, which the caller frees.
     pub(super) fn empty(&mut self) -> Vec<u64> {
         self.held = 0;
         std::mem::take(&mut self.free).into_values().flatten().collect()

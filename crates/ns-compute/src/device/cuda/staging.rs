@@ -1,29 +1,29 @@
-//! Page-locked memory through which copies go: while the device copies one piece, the host copies the next.
+//! Copies through page-locked memory: while the device copies one piece, the host copies the next one.
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 
 use super::locked::Locked;
 
-/// Bytes of a piece.
+/// Size of a piece in bytes.
 const PIECE: usize = 2 << 20;
 
-/// Two pieces, used in turn.
+/// Two pieces of page-locked memory, which are used alternately.
 pub(super) struct Staging {
     pieces: [Piece; 2],
 }
 
-/// Page-locked memory, and an event that is reached when the GPU has finished with it.
+/// Page-locked memory, and an event that marks the end of the GPU's work with it.
 struct Piece {
     memory: Locked,
     done: CUevent,
 }
 
-// SAFETY: the driver's handles are good on any thread.
+// SAFETY: the driver's handles are valid on any thread.
 unsafe impl Send for Staging {}
 
 impl Staging {
-    /// Allocates the memory. The device's context must be current, here and in all other functions.
+    /// Allocates the memory. The device's context must be current in this and all other functions.
     pub(super) fn new() -> Result<Self, DriverError> {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
     }
@@ -31,14 +31,14 @@ impl Staging {
     /// Copies to the device, in order with the stream. When it returns, `from` may change.
     ///
     /// # Safety
-    /// At `to` there must be as many bytes of device memory.
+    /// `to` must be the address of device memory that is at least as large as `from`.
     pub(super) unsafe fn write(&mut self, stream: CUstream, to: u64, from: &[u8]) -> Result<(), DriverError> {
         let mut at = to;
         for (i, chunk) in from.chunks(PIECE).enumerate() {
             let piece = &mut self.pieces[i % 2];
             piece.wait()?;
             piece.memory.content_mut(chunk.len()).copy_from_slice(chunk);
-            // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
+            // SAFETY: the caller guarantees the device memory; the piece is not used before its event.
             unsafe { result::memcpy_htod_async(at, piece.memory.content(chunk.len()), stream) }?;
             piece.mark(stream)?;
             at += chunk.len() as u64;
@@ -46,10 +46,10 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies from the device after everything the stream has been given, and waits for that.
+    /// Copies from the device after all work submitted to the stream, and waits for the end of the copy.
     ///
     /// # Safety
-    /// At `from` there must be as many bytes of device memory.
+    /// `from` must be the address of device memory that is at least as large as `to`.
     pub(super) unsafe fn read(
         &mut self,
         stream: CUstream,
@@ -62,7 +62,7 @@ impl Staging {
         for (i, chunk) in to.chunks_mut(PIECE).enumerate() {
             let piece = &mut self.pieces[i % 2];
             // A write that still reads from this piece comes first in the stream.
-            // SAFETY: the caller answers for the device memory; the piece is left alone until its event.
+            // SAFETY: the caller guarantees the device memory; the piece is not used before its event.
             unsafe { result::memcpy_dtoh_async(piece.memory.content_mut(chunk.len()), at, stream) }?;
             piece.mark(stream)?;
             at += chunk.len() as u64;

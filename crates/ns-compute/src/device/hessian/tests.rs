@@ -1,4 +1,4 @@
-//! Hessians of the kernels, compiled for the CPU, against the CPU's own.
+//! Compares Hessians of the kernels compiled for the CPU with the CPU's own.
 
 use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
 
@@ -6,7 +6,7 @@ use super::super::host;
 use super::super::test_support::{both, execution};
 use super::*;
 
-// Its functions are for the module above it alone, so that others cannot share it.
+// The functions of this file are private to its parent module, so each test module includes the file anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -16,13 +16,12 @@ const HESSIAN: EvaluationRequest =
 
 const WHOLE: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, ..HESSIAN };
 
-/// Sizes of the elements of a Hessian: the geometric mean of both diagonal elements, and what a bin with a small
-/// expectation adds to them through its slope.
+/// Returns the scale of each element of a Hessian: 1 plus the geometric mean of the two diagonal elements.
 fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
 }
 
-/// Whether the device leaves the Hessian at a point to the CPU.
+/// Returns whether the device leaves the Hessian at a point to the CPU.
 fn is_left(gpu: &GpuSession, point: &[f64]) -> bool {
     let observed = &gpu.cpu.observed;
     let data = Buffer::holding(&gpu.backend, &[observed.main.as_slice(), &observed.aux].concat()).unwrap();
@@ -49,7 +48,8 @@ fn every_pair_of_codes_is_the_cpu_s() {
     }
 }
 
-/// Compares at four points, one of them where the pieces of codes meet; the number of those that say something.
+/// Compares Hessians, values and gradients at four points, one of them where the pieces of interpolation
+/// codes meet. Returns the number of points at which the comparison is meaningful.
 fn compare(seed: u64, model: &Model) -> usize {
     let mut compared = 0;
     let (cpu, gpu) = both(model);
@@ -59,7 +59,7 @@ fn compare(seed: u64, model: &Model) -> usize {
     for k in 0..4 {
         let mut point = models::random_point(model, &mut random);
         if k == 3 {
-            // At the kinks and where polynomials end.
+            // This point is at kinks and at the ends of polynomials.
             for (p, x) in point.iter_mut().enumerate() {
                 if model.parameters[p].bounds.0 == -5.0 {
                     *x = [0.0, 1.0, -1.0][p % 3];
@@ -75,7 +75,7 @@ fn compare(seed: u64, model: &Model) -> usize {
         let (here, there) = (&here.hessian, &there.hessian);
         let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let lambda = cpu.evaluate(&Data::observed(), &point, expected).unwrap().expected;
-        // Next to nothing, a bin's expectation is a difference of large numbers.
+        // An expected yield near 0 is a difference of large numbers.
         if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
             assert!(here.iter().zip(there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
             continue;
@@ -126,7 +126,7 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// The process ends with the kernel where that runs on the CPU, so the test starts itself once more.
+/// A kernel on the CPU ends the whole process, so the test starts itself in another process.
 #[test]
 fn a_kernel_that_meets_an_unknown_code_ends() {
     const CODE: &str = "NEXTSTAT_UNKNOWN_CODE";
@@ -143,7 +143,7 @@ fn a_kernel_that_meets_an_unknown_code_ends() {
         let name = "device::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let ended = again.args(["--exact", name]).env(CODE, kind).output().unwrap().status;
-        // Without an exit code it was ended by a signal.
+        // Without an exit code the process was ended by a signal.
         assert_eq!(ended.code(), None, "{kind}");
     }
 }

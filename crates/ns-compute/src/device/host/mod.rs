@@ -1,5 +1,6 @@
-//! The kernels compiled for the CPU: what they compute, without a GPU. Blocks have one thread; or, slowly, as many as on a GPU
-//! where `NEXTSTAT_CUDA_ON_HOST` is `blocks`.
+//! Runs the kernels compiled for the CPU, so that their results can be tested without a GPU. A thread block
+//! has one thread, or, more slowly, as many as on a GPU if the environment variable `NEXTSTAT_CUDA_ON_HOST`
+//! is `blocks`.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, Mutex};
@@ -22,7 +23,7 @@ unsafe extern "C" {
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
 }
 
-/// The kernels with blocks of one size or another.
+/// Entry points of the kernels, compiled for one or for many threads per block.
 #[derive(Debug)]
 struct Kernels {
     fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
@@ -45,16 +46,16 @@ const OF_MANY: Kernels = Kernels {
     draw: ns_many_draw,
 };
 
-/// "Device" memory is the heap.
+/// A device that is the CPU. Its device memory is the heap.
 #[derive(Debug)]
 pub(super) struct Host {
     properties: Properties,
     kernels: Kernels,
-    /// One launch at a time, as on a stream.
+    /// Lock that allows one launch at a time, as on a stream.
     running: Mutex<()>,
 }
 
-/// A session whose device are the kernels compiled for the CPU: slow, for tests of their numbers.
+/// Opens a session that runs the kernels compiled for the CPU. It is slow and serves tests of their results.
 ///
 /// # Errors
 /// As [`GpuSession::open`].
@@ -62,7 +63,7 @@ pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionE
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
 }
 
-/// The same with `n` devices.
+/// Opens a session with `n` devices that run the kernels compiled for the CPU.
 ///
 /// # Errors
 /// As [`open`].
@@ -71,14 +72,14 @@ pub fn open_several(model: &Model, execution: &Execution, n: usize) -> Result<Mu
     MultiGpuSession::open(model, execution, (0..n).map(backend).collect())
 }
 
-/// Alignment of allocations.
+/// Alignment of allocations in bytes.
 const ALIGNMENT: usize = 256;
 
 impl Host {
     pub(super) fn new() -> Self {
         let properties = Properties {
             multiprocessors: 2,
-            // A small size, so that models that do not fit are tested too.
+            // This is small, so that tests include models that do not fit into shared memory.
             shared_per_block: 16 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
@@ -86,7 +87,7 @@ impl Host {
         Self::with(properties)
     }
 
-    /// One that says it has these.
+    /// Creates a device that reports these properties.
     pub(super) fn with(properties: Properties) -> Self {
         let many = std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some_and(|how| how == "blocks");
         let kernels = if many { OF_MANY } else { OF_ONE_THREAD };
@@ -98,7 +99,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
 }
 
-/// Offsets are addresses of the host.
+/// Returns the pointer for an offset. Offsets are host addresses.
 fn pointer(at: Memory) -> *mut u8 {
     at.bytes() as *mut u8
 }
@@ -120,7 +121,7 @@ impl Backend for Host {
         if address.is_null() {
             return Err(refused());
         }
-        // NaN everywhere, so that reads of uninitialised memory are found.
+        // All numbers are NaN, so that reads of uninitialised memory are found.
         // SAFETY: the allocation has this many bytes.
         unsafe { address.write_bytes(0xff, bytes) };
         Ok(Offset::new(address as u64))
@@ -154,8 +155,8 @@ impl Backend for Host {
         let Kernels { fit, evaluate, covariance, draw } = self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
-        // SAFETY: the parameter is the kernel's structure, its addresses are of buffers of this backend, and the
-        // layouts on both sides are the same (tested below).
+        // SAFETY: the parameter is the kernel's structure, its addresses are of buffers of this backend, and
+        // the layouts on both sides are the same (`static_assert` in structures.cuh checks their sizes).
         unsafe {
             match kernel {
                 Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
@@ -174,10 +175,10 @@ impl Backend for Host {
     }
 }
 
-/// A lane of a backend that works synchronously.
+/// A lane whose calls do all work at once, on a synchronous backend.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
-    /// Words, for the alignment.
+    /// Bytes of the last copy, in 64-bit words for their alignment.
     fetched: Vec<u64>,
     bytes: usize,
 }

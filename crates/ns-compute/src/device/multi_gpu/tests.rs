@@ -1,4 +1,4 @@
-//! Several devices against one, bit by bit, with the kernels compiled for the CPU.
+//! Compares several devices with one, bit by bit, using the kernels compiled for the CPU.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,15 +15,15 @@ use super::super::prepared::Prepared;
 use super::super::test_support::execution;
 use super::*;
 
-// Its functions are for the module above it alone, so that others cannot share it.
+// The functions of this file are private to its parent module, so each test module includes the file anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// A parameter that the model fixes.
+/// Index of a parameter that the model fixes, and that some requests release.
 const RELEASED: usize = 1;
 
-/// A model that devices take, one of them alone, and what toys are drawn from.
+/// A model that devices can fit, a session on one device, a source of toys, and requests.
 struct Study {
     model: Model,
     one: GpuSession,
@@ -55,7 +55,7 @@ impl Study {
         FitTask { data: drawn.into(), fits: self.fits.clone() }
     }
 
-    /// Tasks with given data: those of toys.
+    /// Returns tasks whose given data are those of toys.
     fn given(&self, n: u64) -> Vec<FitTask> {
         let data = |toy| -> BinnedData { self.source.draw(toy) };
         (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone() }).collect()
@@ -66,7 +66,7 @@ fn sizes(fewest: u64, most: u64) -> Sizes {
     Sizes { alone: 0, toys: (fewest, most), given: most, points: 0 }
 }
 
-/// What a session delivers; numbers must follow one another.
+/// Returns the outcomes of a session. Their indices must be consecutive.
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     let mut out = InOrder::default();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut out).unwrap();
@@ -83,7 +83,8 @@ impl Sink for InOrder {
     }
 }
 
-/// The shortest text of a number stands for its bits, the sign of zero included.
+/// Returns the outcomes as text. The shortest text of a number determines its bits, including the sign of
+/// zero.
 fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
@@ -113,7 +114,7 @@ fn given_tasks_are_the_same_bits_alone_and_shared_out() {
         let multi_gpu = study.multi_gpu(n, sizes(1, most));
         assert_eq!(text(&run(&multi_gpu, &tasks)), reference, "{n} devices, {most} at most");
     }
-    // Few tasks stay on one device, and a session without any leaves all to the CPU.
+    // A few tasks stay on one device, and a session without devices leaves all tasks to the CPU.
     let usual = study.multi_gpu(2, Sizes::default());
     assert_eq!(text(&run(&usual, &tasks)), reference);
     assert_eq!(usual.check(), usual.gpus[0].check());
@@ -130,7 +131,7 @@ fn batches_of_all_kinds_of_tasks_keep_their_order() {
     tasks[5].fits[0].released = vec![RELEASED];
     tasks[6].fits[0].search = Search::Standard;
     tasks.push(study.toys(0..9));
-    // Left to the CPU: a fit of toys that looks for further minima.
+    // A fit of toys that searches for further minima is left to the CPU.
     let mut searching = study.toys(0..3);
     searching.fits[0].search = Search::Standard;
     tasks.push(searching);
@@ -151,10 +152,10 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     };
     let mut searching = study.toys(7..9);
     searching.fits[1].search = Search::Standard;
-    // More toys than one chunk takes, none, few; and some that are left to the CPU amid others.
+    // The tasks have more toys than a chunk, none, or a few. Some in the middle are left to the CPU.
     let mut tasks = vec![study.toys(0..600), other(90..90, 1.25), other(3..20, 1.25), study.toys(40..700)];
     tasks.extend([searching.clone(), searching, other(0..30, 1.75)]);
-    // Requests of a single toy each.
+    // These tasks have a single toy each.
     tasks.extend((0..5).map(|toy| other(toy..toy + 1, 1.0 + 0.125 * toy as f64)));
     let apart: Vec<TaskOutcome> =
         tasks.iter().flat_map(|task| run(&study.one, std::slice::from_ref(task))).collect();
@@ -162,7 +163,7 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     let together = run(&study.one, &tasks);
     assert_eq!(text(&together), text(&apart));
     assert_eq!(text(&run(&study.multi_gpu(2, sizes(50, 90)), &tasks)), text(&apart));
-    // Fits that are the device's own are counted once, whatever pieces they come in.
+    // The fits that the device completed are counted once, whatever the pieces in which they are delivered.
     let one = host::open(&study.model, &execution()).unwrap();
     run(&one, &tasks[..1]);
     let made = together[..600].iter().flat_map(|outcome| &outcome.fits).filter(|fit| fit.is_ok()).count();
@@ -183,7 +184,7 @@ fn a_device_lost_amid_a_line_of_tasks_has_what_was_under_way_delivered() {
     assert_eq!(text(&out.0), text(&run(&study.one, &tasks[..2])));
 }
 
-/// Hears how far a batch says it is.
+/// Observer that records the reported progress of a batch.
 #[derive(Default)]
 struct Heard(Mutex<Vec<(usize, usize)>>);
 
@@ -229,7 +230,7 @@ fn values_and_checks_of_all_devices_are_put_together() {
     }
     assert!(multi_gpu.evaluate(&Data::observed(), &points[1..], request).is_err());
 
-    // A single fit is for the CPU, which takes the same data and counts for no device.
+    // The CPU session takes the same data, and its fits do not count as fits of a device.
     for session in [&multi_gpu as &dyn Session, &study.one] {
         let cpu = session.cpu().unwrap();
         assert_eq!((cpu.device(), cpu.check()), (Device::Cpu, None));
@@ -256,12 +257,13 @@ fn what_batches_share_is_made_once() {
         change(&mut source);
         Arc::new(source)
     };
-    // The same numbers elsewhere in memory are the same source; another seed changes the toys alone.
+    // Sources with the same numbers are the same, wherever they are in memory. Another seed changes only the
+    // toys.
     let again = one.prepare(&changed(&|_| ()), &study.fits).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let other = one.prepare(&changed(&|source| source.seed += 1), &study.fits).unwrap();
     assert!(!Arc::ptr_eq(&first, &other) && Arc::ptr_eq(&shared(&first), &shared(&other)));
-    // Other expectations and other requests share nothing.
+    // Sources with other means and other requests share nothing.
     let moved = changed(&|source| source.main[0] = ns_core::random::Poisson::new(3.75).unwrap());
     let moved = one.prepare(&moved, &study.fits).unwrap();
     assert!(!Arc::ptr_eq(&shared(&first), &shared(&moved)));
@@ -269,7 +271,7 @@ fn what_batches_share_is_made_once() {
     fits[1].fixed[0].1 = 1.25;
     let held = one.prepare(&study.source, &fits).unwrap();
     assert!(!Arc::ptr_eq(&shared(&first), &shared(&held)));
-    // Those used last stay.
+    // Those used last stay in the cache.
     for seed in 100..102 {
         one.prepare(&changed(&|source| source.seed = seed), &study.fits).unwrap();
     }
@@ -285,7 +287,7 @@ fn what_batches_share_is_made_once() {
     assert!(all.iter().all(|source| source.parameters == point));
 }
 
-/// Cancels after so many fits, and hears whether progress falls back.
+/// Observer that cancels the batch after `after` fits, and checks that the reported progress never decreases.
 struct Stopper {
     after: usize,
     cancel: AtomicBool,
@@ -331,7 +333,7 @@ fn a_cancelled_batch_delivers_the_first_of_its_outcomes() {
     }
 }
 
-/// A device that is lost with its third launch of fits.
+/// A device that is lost at its third launch of fits.
 struct Failing {
     host: Host,
     launches: AtomicUsize,

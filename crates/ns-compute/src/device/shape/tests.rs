@@ -1,4 +1,5 @@
-//! Batches larger than the memory of a device: work goes in portions, with the same bits.
+//! Tests of batches that are larger than the memory of a device: the work is done in portions, with the same
+//! bits.
 
 use std::sync::Arc;
 
@@ -16,21 +17,22 @@ use super::super::test_support::execution;
 use super::*;
 use crate::cpu::CpuSession;
 
-// Its functions are for the module above it alone, so that others cannot share it.
+// The functions of this file are private to its parent module, so each test module includes the file anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Memory of the device, bytes.
+/// Memory of the device in bytes.
 const MEMORY: usize = 4 << 20;
 
-/// A device with little memory and many multiprocessors.
+/// Returns a device with little memory and many multiprocessors.
 fn little() -> Arc<dyn Backend> {
     let properties = Properties { multiprocessors: 1000, ..Host::new().properties().clone() };
     Limited::around(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
 }
 
-/// A model that devices take, on one with enough memory and on one with little.
+/// A model that devices can fit, with a session on a device with enough memory and one on a device with
+/// little.
 struct Study {
     model: Model,
     much: GpuSession,
@@ -60,7 +62,7 @@ impl Study {
     }
 }
 
-/// What a session delivers; the shortest text of a number stands for its bits.
+/// Returns the outcomes of a session as text. The shortest text of a number determines its bits.
 fn run(session: &GpuSession, tasks: &[FitTask]) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
@@ -107,7 +109,7 @@ fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
 fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
     let study = Study::new();
     let open = |limit| host::open(&study.model, &Execution { memory_limit: Some(limit), ..execution() });
-    // The host takes some of its own.
+    // The host needs a part of this memory.
     let limit = 32 << 20;
     let limited = open(limit).unwrap();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..600 };

@@ -1,11 +1,11 @@
-//! Toys of a strongly nonlinear model on the kernels compiled for the CPU: their minima are known one by one.
+//! Fits toys of a strongly nonlinear model, whose minima are known, with the kernels compiled for the CPU.
 
 use ns_core::{Execution, Session};
 
 use super::super::host;
 use crate::cpu::CpuSession;
 
-// Its functions are for the module above it alone, so that others cannot share it.
+// The functions of this file are private to its parent module, so each test module includes the file anew.
 #[allow(clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/nonlinear.rs"]
 mod nonlinear;

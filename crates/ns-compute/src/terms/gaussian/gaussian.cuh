@@ -4,13 +4,13 @@
 
 namespace ns {
 
-// The term, and its slope.
+// Returns the term and its derivative by theta.
 NS_DEVICE Pair gaussian(double theta, double aux, double weight) {
     double pull = (theta - aux) * weight;
     return {0.5 * pull * pull, pull * weight};
 }
 
-// Adds the second derivative to `sum`.
+// Returns `sum` plus the second derivative of the term.
 NS_DEVICE double gaussian_add_second(double weight, double sum) { return fma(weight, weight, sum); }
 
 }  // namespace ns

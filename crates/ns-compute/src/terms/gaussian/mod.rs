@@ -2,25 +2,25 @@
 
 use crate::simd::Vector;
 
-/// How far the parameter is from its auxiliary datum, in widths.
+/// Returns the distance of the parameter from its auxiliary datum in units of `sigma`.
 #[inline(always)]
 pub(crate) fn pull<V: Vector>(theta: V, aux: V, weight: V) -> V {
     theta.sub(aux).mul(weight)
 }
 
-/// The term, from its pull.
+/// Returns the term for this pull.
 #[inline(always)]
 pub(crate) fn value<V: Vector>(pull: V) -> V {
     pull.mul(pull).mul(V::splat(0.5))
 }
 
-/// Adds the slope to `sum`.
+/// Returns `sum` plus the derivative of the term by the parameter.
 #[inline(always)]
 pub(crate) fn add_slope<V: Vector>(pull: V, weight: V, sum: V) -> V {
     pull.mul_add(weight, sum)
 }
 
-/// Second derivative.
+/// Returns the second derivative of the term.
 #[inline(always)]
 pub(crate) fn second<V: Vector>(weight: V) -> V {
     weight.mul(weight)

@@ -3,7 +3,7 @@
 use super::Curved;
 use crate::simd::Vector;
 
-/// `f = |alpha|`; at 0 the mean slope, 0.
+/// Returns `f = |alpha|` with its derivatives. At 0 the slope is the mean of both sides, 0.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     Curved { f: alpha.abs(), first: alpha.sign(), second: V::splat(0.0) }

@@ -3,7 +3,7 @@
 use super::{Curved, EDGE};
 use crate::simd::Vector;
 
-/// `f = alpha^2` inside, `2 |alpha| - 1` outside.
+/// Returns `f` with its derivatives: `alpha^2` inside, `2 |alpha| - 1` outside.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     let (size, edge, two) = (alpha.abs(), V::splat(EDGE), V::splat(2.0));

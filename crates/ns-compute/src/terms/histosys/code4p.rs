@@ -4,7 +4,7 @@
 use super::{Curved, EDGE};
 use crate::simd::Vector;
 
-/// `f = (3 alpha^6 - 10 alpha^4 + 15 alpha^2)/8` inside, `|alpha|` outside.
+/// Returns `f` with its derivatives: `(3 alpha^6 - 10 alpha^4 + 15 alpha^2)/8` inside, `|alpha|` outside.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     let (size, edge, s) = (alpha.abs(), V::splat(EDGE), alpha.mul(alpha));
@@ -15,7 +15,7 @@ pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     }
 }
 
-/// `a s^2 + b s + c`.
+/// Returns `a s^2 + b s + c`.
 #[inline(always)]
 fn square<V: Vector>(s: V, a: f64, b: f64, c: f64) -> V {
     s.mul_add(V::splat(a), V::splat(b)).mul_add(s, V::splat(c))

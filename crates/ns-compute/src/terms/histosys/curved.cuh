@@ -1,4 +1,4 @@
-// What a code of histosys is at one value of its parameter.
+// Values f, f' and f'' of a histosys code at one value of its parameter.
 #pragma once
 #include "block.cuh"
 

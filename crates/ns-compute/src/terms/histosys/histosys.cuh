@@ -1,4 +1,4 @@
-// histosys: an additive shift of a template, `alpha S + f(alpha) A` (see mod.rs).
+// histosys: an additive variation of a template, `alpha S + f(alpha) A` (see mod.rs).
 #pragma once
 #include "terms/histosys/code0.cuh"
 #include "terms/histosys/code2.cuh"
@@ -6,7 +6,7 @@
 
 namespace ns {
 
-// What the code says. There is no other: one that is not known ends the kernel.
+// Returns member `ask` of the structure of interpolation code `code`. An unknown code ends the kernel.
 #define NS_OF_HISTOSYS(ask)                                    \
     switch ((HistosysCode)code) {                              \
         case HistosysCode::CODE0: return HistosysCode0::ask;   \
@@ -16,17 +16,17 @@ namespace ns {
     trap();                                                    \
     return {}
 
-// `f` of a code with its derivatives; at a kink the mean slope.
+// Returns `f` of a code with its derivatives. At a kink the slope is the mean of both sides.
 NS_DEVICE Curved histosys(int code, double alpha) {
     NS_OF_HISTOSYS(curved(alpha));
 }
 
-// Whether the slope jumps at 0.
+// Returns whether the slope of the code jumps at 0.
 NS_DEVICE bool histosys_has_kink(int code) {
     NS_OF_HISTOSYS(KINK);
 }
 
-// The code of the smooth twin.
+// Returns the code without kink that replaces this one in a smooth approximation of the model.
 NS_DEVICE int histosys_smooth(int code) {
     NS_OF_HISTOSYS(SMOOTH);
 }

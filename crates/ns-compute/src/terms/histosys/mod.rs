@@ -1,8 +1,9 @@
-//! histosys: an additive shift of a template that follows one parameter. One file per interpolation code.
+//! histosys: an additive variation of a template that depends on one parameter. Each interpolation code has a
+//! file.
 //!
 //! All codes share one form, `nominal + alpha S + f(alpha) A` with
 //! `S = (hi - lo)/2` and `A = (hi + lo)/2 - nominal`; only `f` differs, and it
-//! depends on the parameter alone. So a code is three numbers per parameter:
+//! depends on the parameter alone. So a code gives three numbers per parameter:
 //! `f`, `f'` and `f''`.
 
 mod code0;
@@ -15,7 +16,7 @@ use ns_core::HistosysCode;
 
 use crate::simd::Vector;
 
-/// `f`, `f'` and `f''` of a code.
+/// Values `f`, `f'` and `f''` of a code at one value of its parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Curved<V> {
     pub(crate) f: V,
@@ -23,10 +24,11 @@ pub(crate) struct Curved<V> {
     pub(crate) second: V,
 }
 
-/// What is below this is at most 1.
+/// Next double above 1, so that `x < EDGE` means `x <= 1`.
 const EDGE: f64 = 1.0 + f64::EPSILON;
 
-/// The code at `alpha`. At the kink of code0 the slope is the mean of both sides.
+/// Returns `f`, `f'` and `f''` of a code at `alpha`. At the kink of code0 the slope is the mean of both
+/// sides.
 #[inline(always)]
 pub(crate) fn curved<V: Vector>(code: HistosysCode, alpha: V) -> Curved<V> {
     match code {

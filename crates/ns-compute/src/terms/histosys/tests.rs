@@ -1,11 +1,11 @@
-//! Every code against the textbook, and its derivatives against finite differences.
+//! Compares every code with the textbook formula, and its derivatives with finite differences.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::simd::{MulAdd, Separate};
 
-/// `f` of a code as books write it.
+/// Returns `f` of a code by the textbook formula.
 fn textbook(code: HistosysCode, alpha: f64) -> f64 {
     let size = alpha.abs();
     match code {
@@ -17,7 +17,7 @@ fn textbook(code: HistosysCode, alpha: f64) -> f64 {
     }
 }
 
-/// As single fits compute it, and as lanes do.
+/// Returns `f`, `f'` and `f''` as single fits compute them, and as SIMD lanes do.
 fn computed<M: MulAdd>(code: HistosysCode, alpha: f64) -> [[f64; 3]; 2] {
     let single = curved(code, M::V1::splat(alpha));
     let lanes = curved(code, M::V8::splat(alpha));
@@ -42,7 +42,7 @@ proptest! {
             let (middle, below, above) = (at(alpha), at(alpha - h), at(alpha + h));
             let [single, lanes] = computed::<Separate>(code, alpha);
             prop_assert_eq!(single, lanes);
-            // The value to a few units in the last place.
+            // The value is accurate to a few units in the last place.
             prop_assert!((single[0] - middle).abs() <= 8.0 * f64::EPSILON * middle, "{code} at {alpha}");
             let slope = (above - below) / (2.0 * h);
             prop_assert!((single[1] - slope).abs() < 1e-6, "{code} at {alpha}: {} for {slope}", single[1]);

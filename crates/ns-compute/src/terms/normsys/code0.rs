@@ -1,15 +1,15 @@
-//! code0: lines to both sides, which meet in a kink at 0 (`pyhf.interpolators.code0`, as a factor).
+//! code0: a line on either side, with a kink at 0 (`pyhf.interpolators.code0`, as a factor).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys, code6};
 
-/// The code.
+/// Properties of code0.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code0,
     inside: 0.0,
     beyond: Beyond::Linear,
     coefficients: code6::coefficients,
-    // The factor, the product over terms, and the gradient.
+    // These are for the factor, the product over terms, and the gradient.
     operations: 8,
 };

@@ -5,18 +5,18 @@ use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
 
-/// The code.
+/// Properties of code4.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code4,
     inside: 1.0,
     beyond: Beyond::Exponential,
     coefficients,
-    // Value and slope of a polynomial of degree six, the product over terms, and the gradient.
+    // These are for value and slope of a polynomial of degree six, the product over terms, and the gradient.
     operations: 28,
 };
 
-/// Coefficients `c1..c6` of `1 + c1 alpha + ... + c6 alpha^6`, such that value and
-/// the first two derivatives match `hi^alpha` at 1 and `lo^-alpha` at -1.
+/// Returns the coefficients `c1..c6` of `1 + c1 alpha + ... + c6 alpha^6`, such that value and the first two
+/// derivatives match `hi^alpha` at 1 and `lo^-alpha` at -1.
 ///
 /// Solved by splitting into even and odd parts at `alpha = 1`: with
 /// `E = (up + down)/2` and `O = (up - down)/2` for value, slope and curvature.

@@ -4,7 +4,8 @@
 
 namespace ns {
 
-// `e^x` for |x| < 700, to a unit in the last place: the Taylor polynomial on half of ln 2 to either side.
+// Returns `e^x` to a unit in the last place; `x` is limited to [-700, 700]. It is reduced to at most half of
+// ln 2 in magnitude, where a Taylor polynomial is used.
 NS_DEVICE double exponential(double x) {
     x = fmin(fmax(x, -700.0), 700.0);
     double shifted = fma(x, LOG2_E, ROUND_TO_INTEGER), k = shifted - ROUND_TO_INTEGER;

@@ -2,12 +2,12 @@
 
 use crate::simd::{MulAdd, Vector, exp};
 
-/// The rate at which the factor is `factor` at distance 1.
+/// Returns the rate for which the factor at distance 1 is `factor`.
 pub(super) fn rate(factor: f64) -> f64 {
     factor.ln()
 }
 
-/// The factor at the distance `size`.
+/// Returns the factor at the distance `size`.
 #[inline(always)]
 pub(super) fn value<M: MulAdd>(size: M::V8, rate: M::V8) -> M::V8 {
     let mut power = [0.0; 8];
@@ -18,14 +18,14 @@ pub(super) fn value<M: MulAdd>(size: M::V8, rate: M::V8) -> M::V8 {
     M::V8::load(&power)
 }
 
-/// First and second derivative by `alpha`, from the rate with the sign of its side.
+/// Returns first and second derivative by `alpha`, given the rate with the sign of its side and the factor.
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     let first = signed_rate.mul(value);
     (first, signed_rate.mul(first))
 }
 
-/// The same relative to the factor.
+/// Returns first and second derivative by `alpha` divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, signed_rate.mul(signed_rate))

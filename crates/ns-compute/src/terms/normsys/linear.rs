@@ -2,24 +2,24 @@
 
 use crate::simd::Vector;
 
-/// The rate at which the factor is `factor` at distance 1.
+/// Returns the rate for which the factor at distance 1 is `factor`.
 pub(super) fn rate(factor: f64) -> f64 {
     factor - 1.0
 }
 
-/// The factor at the distance `size`.
+/// Returns the factor at the distance `size`.
 #[inline(always)]
 pub(super) fn value<V: Vector>(size: V, rate: V) -> V {
     size.mul_add(rate, V::splat(1.0))
 }
 
-/// First and second derivative by `alpha`, from the rate with the sign of its side.
+/// Returns first and second derivative by `alpha`, given the rate with the sign of its side.
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, V::splat(0.0))
 }
 
-/// The same relative to the factor.
+/// Returns first and second derivative by `alpha` divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     (signed_rate.mul(value.reciprocal()), V::splat(0.0))

@@ -1,7 +1,9 @@
-//! normsys: a factor on a sample that follows one parameter. One file per interpolation code, one per piece of a factor.
+//! normsys: a factor on a sample that depends on one parameter. Each interpolation code and each piece of a
+//! factor has a file.
 //!
-//! A factor is a polynomial of degree six near 0 (or none) and something simpler further out, on either side by a rate of
-//! its own. A code says which pieces these are, where they meet, and which coefficients the polynomial has.
+//! A factor is a polynomial of degree six near 0 (some codes have none) and a simpler function further out,
+//! with a separate rate on either side. A code defines which pieces these are, where they meet, and the
+//! coefficients of the polynomial.
 
 mod code0;
 mod code1;
@@ -18,24 +20,24 @@ use ns_core::NormsysCode;
 use crate::simd::{MulAdd, Vector};
 pub(crate) use polynomial::{second, value_and_slope};
 
-/// What the engines ask about a code. A code is a constant of this type, so none of the answers can be left out; the
-/// kernels' answers are in the file of the same name beside it.
+/// Properties of an interpolation code. A code is a constant of this type, so none of them can be left out.
+/// The kernels have the same properties in the `.cuh` file beside that of the code.
 #[derive(Debug)]
 pub(crate) struct Normsys {
-    /// Its name.
+    /// Name of the code.
     pub(crate) code: NormsysCode,
-    /// The factor is the polynomial where `|alpha|` is below this; 0 if there is none.
+    /// Value of `|alpha|` below which the factor is the polynomial; 0 if the code has no polynomial.
     pub(crate) inside: f64,
-    /// What it is further out.
+    /// Function that the factor is further out.
     pub(crate) beyond: Beyond,
-    /// Coefficients of `alpha` to `alpha^6` from the factors at -1 and 1. A code without polynomial gives those of its smooth
-    /// twin, which descents on devices need.
+    /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. A code without
+    /// polynomial has those of the smooth code that replaces it in some descents on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
-    /// Floating-point operations of a factor with its part of the gradient.
+    /// Number of floating-point operations of a factor with its part of the gradient.
     pub(crate) operations: usize,
 }
 
-/// The answers of a code.
+/// Returns the properties of a code.
 pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
     match code {
         NormsysCode::Code0 => &code0::CODE,
@@ -46,45 +48,46 @@ pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
 }
 
 impl Normsys {
-    /// Whether the factor is a polynomial at `alpha`.
+    /// Returns whether the factor is the polynomial at `alpha`.
     #[inline(always)]
     pub(crate) fn is_polynomial(&self, alpha: f64) -> bool {
         alpha.abs() < self.inside
     }
 
-    /// Whether it is a polynomial near 0: what lanes are made for.
+    /// Returns whether the factor is a polynomial near 0, as SIMD lanes require.
     pub(crate) fn is_smooth_at_zero(&self) -> bool {
         self.inside > 0.0
     }
 
-    /// Whether it is an exponential everywhere, so that factors of one sample add up in the exponent.
+    /// Returns whether the factor is an exponential everywhere, so that factors of one sample add up in the
+    /// exponent.
     #[inline(always)]
     pub(crate) fn is_exponential(&self) -> bool {
         self.inside == 0.0 && matches!(self.beyond, Beyond::Exponential)
     }
 
-    /// Whether the slope of an asymmetric effect jumps at 0.
+    /// Returns whether the slope of an asymmetric effect jumps at 0.
     pub(crate) fn has_kink(&self) -> bool {
         self.code.has_kink()
     }
 
-    /// Whether the effects of both directions differ in more than sign.
+    /// Returns whether the rates on both sides differ in more than their sign.
     pub(crate) fn is_asymmetric(&self, lo: f64, hi: f64) -> bool {
         (self.beyond.rate(lo) + self.beyond.rate(hi)).abs() > 1e-12
     }
 }
 
-/// What a factor is beyond its polynomial, as a function of the distance `|alpha|` and the rate on that side.
+/// Function of the distance `|alpha|`, and of the rate on that side, that a factor is beyond its polynomial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beyond {
-    /// `e^(rate |alpha|)`.
+    /// The factor is `e^(rate |alpha|)`.
     Exponential,
-    /// `1 + rate |alpha|`, which may be zero or less.
+    /// The factor is `1 + rate |alpha|`, which may be zero or negative.
     Linear,
 }
 
 impl Beyond {
-    /// The rate on the side where the factor at distance 1 is `factor`.
+    /// Returns the rate on the side where the factor at distance 1 is `factor`.
     pub(crate) fn rate(self, factor: f64) -> f64 {
         match self {
             Self::Exponential => exponential::rate(factor),
@@ -92,7 +95,7 @@ impl Beyond {
         }
     }
 
-    /// The factor at the distance `size`.
+    /// Returns the factor at the distance `size`.
     #[inline(always)]
     pub(crate) fn value<M: MulAdd>(self, size: M::V8, rate: M::V8) -> M::V8 {
         match self {
@@ -101,7 +104,8 @@ impl Beyond {
         }
     }
 
-    /// First and second derivative by `alpha`, from the rate with the sign of its side ([`signed_rate`]) and the factor.
+    /// Returns first and second derivative by `alpha`, given the rate with the sign of its side
+    /// ([`signed_rate`]) and the factor.
     #[inline(always)]
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -110,7 +114,7 @@ impl Beyond {
         }
     }
 
-    /// The same relative to the factor, which is not zero.
+    /// Returns first and second derivative by `alpha` divided by the factor, which must not be zero.
     #[inline(always)]
     pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -120,7 +124,8 @@ impl Beyond {
     }
 }
 
-/// The derivative of `rate |alpha|` by `alpha`: the rate of the side `sign`, or at a kink (0) the mean of both.
+/// Returns the derivative of `rate |alpha|` by `alpha`: `hi` for `sign` 1, `-lo` for `sign` -1, and the mean
+/// of both for `sign` 0 (at a kink).
 #[inline(always)]
 pub(crate) fn signed_rate<V: Vector>(sign: V, hi: V, lo: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

@@ -1,4 +1,4 @@
-// normsys: a factor on a sample that follows one parameter (see mod.rs).
+// normsys: a factor on a sample that depends on one parameter (see mod.rs).
 #pragma once
 #include "plan.cuh"
 #include "terms/normsys/code0.cuh"
@@ -11,7 +11,7 @@
 
 namespace ns {
 
-// What the code says. There is no other: one that is not known ends the kernel.
+// Returns member `ask` of the structure of interpolation code `code`. An unknown code ends the kernel.
 #define NS_OF_NORMSYS(ask)                                 \
     switch ((NormsysCode)code) {                           \
         case NormsysCode::CODE0: return NormsysCode0::ask; \
@@ -22,13 +22,13 @@ namespace ns {
     trap();                                                \
     return {}
 
-// What a code's factor is at the distance `size` from 0.
+// Returns which function a code's factor is at the distance `size` from 0.
 NS_DEVICE Piece normsys_piece(int code, double size) {
     NS_OF_NORMSYS(piece(size));
 }
 
-// Factor and relative derivative of term `i` at `alpha`; at a kink the mean slope. Coefficients are given: they are read while
-// alpha is still on its way.
+// Computes factor and relative derivative of term `i` at `alpha`. At a kink the slope is the mean of both
+// sides. The caller reads the coefficients, so that they are loaded in parallel with alpha.
 NS_DEVICE void normsys(
     const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
 ) {
@@ -51,8 +51,8 @@ NS_DEVICE void normsys(
     }
 }
 
-// By how much the relative second derivative of term `i` exceeds the square of the first: nothing where the factor is an
-// exponential, and at its kink; a line has no second derivative.
+// Returns the relative second derivative of term `i` minus the square of the relative first derivative. This
+// is 0 for an exponential and at its kink. The second derivative of a line is 0.
 NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
     Piece piece = normsys_piece(code, fabs(alpha));
     if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
@@ -61,17 +61,17 @@ NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, do
     return fma(-ratio, ratio, second * reciprocal(factor));
 }
 
-// Whether the slope jumps at 0.
+// Returns whether the slope of the code jumps at 0.
 NS_DEVICE bool normsys_has_kink(int code) {
     NS_OF_NORMSYS(KINK);
 }
 
-// The code of the smooth twin.
+// Returns the code without kink that replaces this one in a smooth approximation of the model.
 NS_DEVICE int normsys_smooth(int code) {
     NS_OF_NORMSYS(SMOOTH);
 }
 
-// Half the difference of the relative slopes on both sides of 0.
+// Returns half the difference of the relative slopes on both sides of 0.
 NS_DEVICE double normsys_jump(const Plan& plan, int i) {
     Pair rate = plan.norm_rate[i];
     return 0.5 * (rate.a + rate.b);

@@ -1,4 +1,4 @@
-// The pieces that factors are made of.
+// Kinds of functions that are the pieces of a normsys factor.
 #pragma once
 
 namespace ns {

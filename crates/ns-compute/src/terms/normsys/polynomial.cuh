@@ -1,11 +1,11 @@
-// A factor that is a polynomial of degree six with value 1 at 0 (see polynomial.rs). Coefficients: of degree 6 and 5, 4 and 3,
-// 2 and 1.
+// A factor that is a polynomial of degree six with value 1 at 0 (see polynomial.rs). `high` has the
+// coefficients of degree 6 and 5, `middle` those of degree 4 and 3, `low` those of degree 2 and 1.
 #pragma once
 #include "block.cuh"
 
 namespace ns {
 
-// Value and slope, by Horner's rule with the same intermediate values.
+// Computes value and slope by one Horner scheme.
 NS_DEVICE void polynomial(Pair high, Pair middle, Pair low, double alpha, double& value, double& slope) {
     double sum = fma(high.a, alpha, high.b), first = fma(high.a, alpha, sum);
     sum = fma(sum, alpha, middle.a), first = fma(first, alpha, sum);
@@ -16,7 +16,7 @@ NS_DEVICE void polynomial(Pair high, Pair middle, Pair low, double alpha, double
     slope = first;
 }
 
-// Second derivative.
+// Returns the second derivative.
 NS_DEVICE double polynomial_second(Pair high, Pair middle, Pair low, double alpha) {
     double second = fma(30.0 * high.a, alpha, 20.0 * high.b);
     second = fma(second, alpha, 12.0 * middle.a);

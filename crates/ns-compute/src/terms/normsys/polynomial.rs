@@ -2,7 +2,7 @@
 
 use crate::simd::Vector;
 
-/// `1 + c1 alpha + ... + c6 alpha^6` and its derivative, by Horner's rule with the same intermediate values.
+/// Returns `1 + c1 alpha + ... + c6 alpha^6` and its derivative. Both are computed by one Horner scheme.
 #[inline(always)]
 pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
     let (mut value, mut first) = (c[5], c[5]);
@@ -13,7 +13,7 @@ pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
     (value.mul_add(alpha, V::splat(1.0)), first)
 }
 
-/// Second derivative.
+/// Returns the second derivative of the polynomial.
 #[inline(always)]
 pub(crate) fn second<V: Vector>(alpha: V, c: [V; 6]) -> V {
     let mut second = c[5].mul(V::splat(30.0));

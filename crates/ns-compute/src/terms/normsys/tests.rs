@@ -1,4 +1,4 @@
-//! Every code against the textbook, and its derivatives against finite differences.
+//! Compares every code with the textbook formula, and its derivatives with finite differences.
 
 use ns_core::NormsysCode;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::simd::{MulAdd, Separate};
 
-/// The factor of a code as books write it.
+/// Returns the factor of a code by the textbook formula.
 fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     let exponential = if alpha >= 0.0 { hi.powf(alpha) } else { lo.powf(-alpha) };
     let linear = if alpha >= 0.0 { 1.0 + alpha * (hi - 1.0) } else { 1.0 + alpha * (1.0 - lo) };
@@ -23,7 +23,7 @@ fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
             1.0 + alpha * (s + alpha * a * (15.0 + t * (-10.0 + t * 3.0)))
         }
         NormsysCode::Code4 => {
-            // Even and odd part, each fixed by value, slope and curvature at 1.
+            // Even and odd part are each determined by value, slope and second derivative at 1.
             let (up, down) = (hi.ln(), lo.ln());
             let (e0, o0) = ((hi + lo) / 2.0 - 1.0, (hi - lo) / 2.0);
             let (e1, o1) = ((hi * up + lo * down) / 2.0, (hi * up - lo * down) / 2.0);
@@ -38,7 +38,8 @@ fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     }
 }
 
-/// Value, slope and second derivative as the engines compute them, and the latter relative to the value.
+/// Returns value, slope and second derivative as the engines compute them, then slope and second derivative
+/// divided by the value.
 fn computed<M: MulAdd>(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> ([f64; 3], [f64; 2]) {
     let (of, splat) = (normsys(code), M::V8::splat);
     let (value, (first, second), relative) = if of.is_polynomial(alpha) {
@@ -52,7 +53,7 @@ fn computed<M: MulAdd>(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> ([f64
         let rate = signed_rate(splat(alpha).sign(), splat(up), splat(down));
         (value, of.beyond.derivatives(rate, value), of.beyond.relative(rate, value))
     };
-    // All eight are the same.
+    // All eight lanes have the same value.
     ([value, first, second].map(|x| x.sum() / 8.0), [relative.0, relative.1].map(|x| x.sum() / 8.0))
 }
 
@@ -61,7 +62,7 @@ proptest! {
     fn every_code_is_the_textbook_factor_with_its_derivatives(
         lo in 0.3..2.0_f64, hi in 0.3..2.0_f64, alpha in -2.5..2.5_f64,
     ) {
-        // Where pieces meet, differences see both.
+        // Finite differences are not valid across the points where pieces meet.
         let h = 1e-4;
         prop_assume!([-1.0, 0.0, 1.0].iter().all(|edge| (alpha - edge).abs() > 2.0 * h));
         for &code in NormsysCode::ALL {
@@ -79,7 +80,8 @@ proptest! {
     }
 }
 
-/// One-sided slopes at 0 differ where a code says that they do; polynomials go on where they end with two derivatives.
+/// Checks that the slopes on both sides of 0 differ only for codes with a kink, and that polynomials join the
+/// outer pieces with two derivatives.
 #[test]
 fn pieces_meet_as_the_code_says() {
     for &code in NormsysCode::ALL {
@@ -100,7 +102,8 @@ fn pieces_meet_as_the_code_says() {
     }
 }
 
-/// Polynomial by polynomial, with one vector of parameters (lanes) and one of effects (single fits): the same bits.
+/// Checks that polynomials of a vector of parameters (SIMD lanes) and of a vector of effects (single fits)
+/// have the same bits.
 #[test]
 fn effects_and_fits_side_by_side_are_the_same_numbers() {
     type V = <Separate as MulAdd>::V8;

@@ -1,10 +1,11 @@
-//! shapesys, staterror and shapefactor: factors on the bins of a sample, each a parameter of its own per bin.
+//! shapesys, staterror and shapefactor: factors on the bins of a sample, with a separate parameter for each
+//! bin.
 
 use super::scale;
 use crate::simd::Vector;
 
-/// `product` times the factors of bin `b`, but for those at the places `without` ([`scale::product`]). The list has the parameters
-/// of the channel's first bin.
+/// Returns `product` times the factors of bin `b`, except those at the places `without` in the list
+/// ([`scale::product`]). The list has the parameters of the channel's first bin.
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     product: V,

@@ -1,10 +1,10 @@
-// A Poisson term, measured from its saturated value (see deviance.rs).
+// A Poisson term relative to its saturated value (see deviance.rs).
 #pragma once
 #include "block.cuh"
 
 namespace ns {
 
-// `lambda - n ln(lambda) - (n - n ln n)` without cancellation.
+// Returns `lambda - n ln(lambda) - (n - n ln n)`, computed without cancellation.
 NS_DEVICE double deviance(double lambda, double n) {
     double z = (lambda - n) / n, x = lambda / n;
     uint64_t shifted = bits(x) + (ONE_BITS - HALF_ROOT_BITS);
@@ -23,13 +23,14 @@ NS_DEVICE double deviance(double lambda, double n) {
     return n * (k == 0.0 ? in_shared : in_global);
 }
 
-// Poisson term from its saturated value, infinite where it is impossible.
+// Returns the Poisson term relative to its saturated value. It is infinite if events were counted and
+// `lambda` is not positive.
 NS_DEVICE double poisson_term(double lambda, double n) {
     if (!(n > 0.0)) return lambda;
     return lambda > 0.0 ? deviance(lambda, n) : infinity();
 }
 
-// Its slope by `lambda`.
+// Returns the derivative of the Poisson term by `lambda`.
 NS_DEVICE double poisson_slope(double lambda, double n) { return n > 0.0 ? (lambda - n) / lambda : 1.0; }
 
 }  // namespace ns

@@ -1,12 +1,12 @@
-//! The Poisson term measured from its saturated value, without cancellation.
+//! The Poisson term relative to its saturated value, computed without cancellation.
 
 use ns_core::random::constants::FRACTION_BITS;
 
 use crate::shared_constants::{DEVIANCE_TERMS, HALF_ROOT_BITS, LN2_HIGH, LN2_LOW, ONE_BITS};
 use crate::simd::MulAdd;
 
-/// `lambda - n ln(lambda) - (n - n ln n)`, for `n > 0` and `lambda > 0`: zero at
-/// `lambda = n`, positive elsewhere, relative error a few units in the last place.
+/// Returns `lambda - n ln(lambda) - (n - n ln n)` for `n > 0` and `lambda > 0`. It is zero at `lambda = n`
+/// and positive elsewhere, with a relative error of a few units in the last place.
 ///
 /// With `z = (lambda - n)/n` this is `n (z - log1p(z))`. Writing
 /// `lambda/n = 2^k (1 + f)`, the difference is formed before anything cancels:
@@ -15,9 +15,9 @@ use crate::simd::MulAdd;
 pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     let z = (lambda - n) / n;
     let x = lambda / n;
-    // Exponent such that the mantissa falls in [sqrt(1/2), sqrt(2)).
+    // The exponent is such that the mantissa falls in [sqrt(1/2), sqrt(2)).
     let bits = x.to_bits().wrapping_add(ONE_BITS - HALF_ROOT_BITS);
-    // Integer to float by the exponent trick: AVX2 has no conversion from 64-bit integers.
+    // The integer is converted by setting the exponent bits, because AVX2 cannot convert 64-bit integers.
     let k = f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52)) - (4_503_599_627_370_496.0 + 1023.0);
     let m = f64::from_bits((bits & FRACTION_BITS).wrapping_add(HALF_ROOT_BITS));
     let f = if k == 0.0 { z } else { m - 1.0 };
@@ -35,8 +35,8 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     n * if k == 0.0 { near } else { far }
 }
 
-/// First and second derivative of the Poisson term with respect to `lambda`, for `n > 0`:
-/// `1 - n/lambda` and `n/lambda^2`.
+/// Returns first and second derivative of the Poisson term by `lambda`, for `n > 0`: `1 - n/lambda` and
+/// `n/lambda^2`.
 #[inline(always)]
 pub(crate) fn deviance_derivatives(lambda: f64, n: f64) -> (f64, f64) {
     let inverse = 1.0 / lambda;
@@ -48,7 +48,7 @@ mod tests {
     use super::deviance;
     use crate::simd::{Fused, Separate};
 
-    /// The defining sum in extended precision by series where it cancels.
+    /// Returns the deviance from its definition, or from a series where the terms of the definition cancel.
     fn oracle(lambda: f64, n: f64) -> f64 {
         let z = (lambda - n) / n;
         if z.abs() < 0.05 {

@@ -1,4 +1,5 @@
-//! A Poisson term, measured from its saturated value: of main counts, and of the constraints of per-bin factors.
+//! A Poisson term relative to its saturated value, for main counts and for the constraints of per-bin
+//! factors.
 
 mod deviance;
 mod saturated;
@@ -8,29 +9,32 @@ use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
 pub(crate) use saturated::saturated;
 
-/// The term of one bin, and operands that can be divided by.
+/// The term of one bin, and operands by which one can divide.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
-    /// From the saturated value; the expectation itself where nothing was counted.
+    /// Value relative to the saturated value. It is the expected yield itself if the count is 0.
     pub(crate) value: f64,
     /// Whether events were counted where the expected yield is zero or less; the value is not used then.
     pub(crate) is_impossible: bool,
-    /// Expectation and count, or 1 where nothing was counted or the term is impossible.
+    /// Expected yield, or 1 if the count is 0 or the term is impossible.
     pub(crate) lambda: f64,
+    /// Count, or 1 if the count is 0 or the term is impossible.
     pub(crate) n: f64,
 }
 
-/// The term of an expectation and a count, without branches, so that a loop over bins becomes vectors.
+/// Returns the term of an expected yield and a count. It has no branches, so that a loop over bins is
+/// vectorised.
 #[inline(always)]
 pub(crate) fn term<M: MulAdd>(expected: f64, count: f64) -> Term {
     let is_impossible = count > 0.0 && !(expected > 0.0);
-    // Harmless operands where the other branch is taken.
+    // Operands that are not used are replaced by harmless ones.
     let (lambda, n) = if count > 0.0 && !is_impossible { (expected, count) } else { (1.0, 1.0) };
     let value = if count > 0.0 { deviance::<M>(lambda, n) } else { expected };
     Term { value, is_impossible, lambda, n }
 }
 
-/// Poisson term with a quadratic continuation below `floor * n` (and linear for `n = 0`).
+/// Returns a Poisson term with its first and second derivative by `lambda`. Below `floor * n` it is continued
+/// by a parabola; for `n = 0` it is linear.
 #[inline(always)]
 pub(crate) fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
     if !(n > 0.0) {

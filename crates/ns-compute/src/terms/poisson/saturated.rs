@@ -1,11 +1,11 @@
-//! The value of a Poisson term where the expectation is the count.
+//! The value of a Poisson term whose expected yield is the count.
 
-/// [`saturated`] of the counts that most toys consist of.
+/// Values of [`saturated`] for the counts below 1024, of which most toys consist.
 static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
     std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
 
-/// `-ln Poisson(n; lambda = n)` for real `n >= 0`, i.e. `n - n ln n + ln Gamma(n+1)`,
-/// with Stirling's series where the terms would cancel.
+/// Returns `-ln Poisson(n; lambda = n)` for real `n >= 0`, i.e. `n - n ln n + ln Gamma(n+1)`, with Stirling's
+/// series where the terms would cancel.
 pub(crate) fn saturated(n: f64) -> f64 {
     let index = n as usize;
     match OF_COUNTS.get(index) {

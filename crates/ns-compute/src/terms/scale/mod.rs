@@ -1,11 +1,12 @@
-//! normfactor and lumi: factors on a sample, each of them a parameter.
+//! normfactor and lumi: factors on a sample, each of which is a parameter.
 //!
-//! A product is linear in its factors. So a derivative is the product without a factor, and nothing is divided by one.
+//! A product is linear in its factors. So its derivative by a factor is the product without that factor, and
+//! no division is needed.
 
 use crate::simd::Vector;
 
-/// `product` times the factors in `list`, but for those at the places `without`: none for the value, one for a slope, two for a
-/// second derivative.
+/// Returns `product` times the factors in `list`, except those at the places `without`: no place for the
+/// value, one for a first derivative, two for a second derivative.
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     mut product: V,

@@ -1,11 +1,11 @@
-// normfactor and lumi: factors on a sample, each of them a parameter (see mod.rs).
+// normfactor and lumi: factors on a sample, each of which is a parameter (see mod.rs).
 #pragma once
 #include "block.cuh"
 
 namespace ns {
 
-// `product` times the factors at the places `from` to `to` of a list, but for those at `i` and `j`. A factor is the parameter that
-// comes `b` after the one in the list.
+// Returns `product` times the factors at the places `from` to `to - 1` of a list, except those at `i` and
+// `j`. A factor is the parameter with the index in the list plus `b`.
 NS_DEVICE double factors(
     const int* params, int b, int from, int to, int i, int j, const double* theta, double product
 ) {

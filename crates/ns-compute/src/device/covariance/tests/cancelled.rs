@@ -1,27 +1,30 @@
-//! A pass that is stopped leaves fits with their uncertainties and fits that say they were cancelled, none between.
+//! Tests that a stopped computation of uncertainties leaves each fit either with its uncertainties or marked
+//! as cancelled.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Fits of one model without uncertainties: so many that the device confirms, then so many beside their minimum, which
-/// the CPU is to finish.
+/// Number of fits without uncertainties that the device confirms.
 const CONFIRMED: usize = 4;
+/// Number of fits beside their minimum, which the CPU has to finish. They follow those that the device
+/// confirms.
 const LEFT: usize = 3;
 
-/// When the user stops the pass.
+/// Time at which the user stops the computation.
 #[derive(Clone, Copy, PartialEq)]
 enum Stop {
     /// Before anything is computed.
     AtOnce,
-    /// While the CPU is at the first fit that the device has left.
+    /// While the CPU works on the first fit that the device left.
     InTheRest,
 }
 
-/// What a stopped pass makes of these fits, of one with uncertainties and of one that was not needed.
+/// Runs a stopped computation on these fits, one fit that has uncertainties and one that was not needed.
+/// Returns the outcomes of the confirmed fits, then those of the others.
 fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let model = fitted_model(13);
-    // One thread: the fits that are left go one by one.
+    // With one thread, the fits that the device left are finished one by one.
     let gpu = host::open(&model, &Execution { threads: 1, ..execution() }).unwrap();
     let tasks: Vec<FitTask> =
         (0..CONFIRMED + LEFT + 2).map(|i| task(local(&[(0, 0.8 + 0.1 * i as f64)]))).collect();
@@ -47,13 +50,13 @@ fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
         gpu.add_uncertainties(gpu.covers(ALL).unwrap(), &mut outcomes, &watched, ALL, control).unwrap();
     });
     assert!(stop.into_inner(), "nobody was asked");
-    // What was done before stays as it was.
+    // Fits that were complete before do not change.
     assert_eq!(text(&outcomes[CONFIRMED + LEFT..]), text(&before[CONFIRMED + LEFT..]));
     let rest = outcomes.split_off(CONFIRMED);
     (outcomes, rest)
 }
 
-/// Whether a fit has its uncertainties; one that has none must say why.
+/// Returns whether a fit has its uncertainties. A fit without them must be marked as cancelled.
 fn has_uncertainties(outcome: &TaskOutcome) -> bool {
     match &outcome.fits[0] {
         Ok(fit) => {
@@ -77,6 +80,6 @@ fn stopped_at_once_all_fits_without_uncertainties_are_cancelled() {
 fn stopped_in_the_rest_what_is_done_stays() {
     let (confirmed, rest) = stopped(Stop::InTheRest);
     assert!(confirmed.iter().all(has_uncertainties));
-    // The fit that was under way ends between two iterations, and none is begun after it.
+    // The current fit ends between two iterations, and none begins after it.
     assert!(!rest[..LEFT].iter().any(has_uncertainties));
 }

@@ -1,7 +1,7 @@
-//! The driver's wrapper against a stand-in for the driver's library.
+//! Tests the driver's wrapper with a stand-in for the driver's library.
 //!
-//! A process finds one library, once. So each test starts this program again, for itself alone, with the stand-in
-//! where the loader looks first and behaving as the test says.
+//! A process loads the library only once. So each test starts this program again for that test alone, with
+//! the stand-in first in the loader's path and with the behaviour that the test needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,17 +12,17 @@ use ns_core::{Device, SessionError};
 use super::super::backend::{Backend, Buffer, Kernel, Shape};
 use super::{driver, loading};
 
-/// Set in the process that is to run a test's body.
+/// Environment variable with the behaviour of the stand-in, set in the process that runs a test's body.
 const BEHAVIOUR: &str = "FAKE_CUDA";
 
-/// Compiles the stand-in, once, and gives its folder, which lies beside this program.
+/// Compiles the stand-in at the first call, and returns its folder, which is beside this program.
 fn library() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/device/cuda/tests/fake_driver.c");
         let folder = std::env::current_exe().unwrap().with_extension("fake-driver");
         std::fs::create_dir_all(&folder).unwrap();
-        // Under another name first: a second run beside this one never sees half a library.
+        // It is renamed when it is complete, so that a parallel run never sees an incomplete library.
         let made = folder.join(format!("made-by-{}", std::process::id()));
         let compiled = Command::new("cc")
             .args(["-std=c11", "-O1", "-shared", "-fPIC", "-D_DEFAULT_SOURCE", "-o"])
@@ -36,7 +36,7 @@ fn library() -> &'static PathBuf {
     })
 }
 
-/// Runs `body` in a process of its own whose driver behaves as `behaviour`.
+/// Runs `body` in a separate process with a driver of this behaviour.
 fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
     if std::env::var_os(BEHAVIOUR).is_some() {
         return body();
@@ -95,7 +95,7 @@ fn kernels_run_in_order_with_copies() {
     });
 }
 
-/// The parameter of the stand-in's kernels: a byte, written many times.
+/// Returns a parameter with which the stand-in's kernels write a byte many times.
 fn filling(buffer: &Buffer, bytes: u64, byte: u64) -> Vec<u8> {
     [buffer.start().bytes(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -106,7 +106,7 @@ fn lanes_bring_back_what_their_kernels_wrote() {
         let backend = super::backend(0).unwrap();
         let shape = Shape { blocks: 7, threads: 128, shared: 0 };
         let mut lanes: Vec<_> = (0..3).map(|_| Arc::clone(&backend).lane().unwrap()).collect();
-        // Larger ones come later: memory grows with nothing under way.
+        // Sizes increase at first, so that memory grows while no work is in progress.
         for n in [0, 24, 1000, 3_000_000, 100] {
             let buffers: Vec<Buffer> = lanes.iter().map(|_| Buffer::new(&backend, n).unwrap()).collect();
             for (i, (lane, buffer)) in lanes.iter_mut().zip(&buffers).enumerate() {
@@ -125,7 +125,8 @@ fn lanes_bring_back_what_their_kernels_wrote() {
                 assert!(n == 0 || (lane.fetched().as_ptr() as usize).is_multiple_of(8));
             }
         }
-        // More than the stand-in has room for, one after the other, each dropped with work under way.
+        // These are more lanes than the stand-in can have at once. Each is dropped while its work is in
+        // progress.
         for _ in 0..100 {
             let buffer = Buffer::new(&backend, 1000).unwrap();
             let mut lane = Arc::clone(&backend).lane().unwrap();
@@ -214,7 +215,7 @@ fn a_gpu_that_another_process_holds_is_unavailable() {
 fn used_up_memory_says_how_much_was_free() {
     with_driver("used_up_memory_says_how_much_was_free", "small", || {
         let backend = super::backend(0).unwrap();
-        // What was given back and kept must not stand in the way of a request of another size.
+        // Freed memory that is kept must not prevent an allocation of another size.
         drop(Buffer::new(&backend, 100_000).unwrap());
         let most = Buffer::new(&backend, 1 << 20).unwrap();
         let error = Buffer::new(&backend, 4096).err().unwrap();
@@ -245,7 +246,8 @@ fn code_that_cannot_be_loaded_is_listed() {
     });
 }
 
-/// A first try of no avail was remembered, and the device of no use to the process any more.
+/// Regression test: a temporary failure to load the code was kept, so that the process could not use the
+/// device any more.
 #[test]
 fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     with_driver("code_that_found_no_memory_is_loaded_once_there_is_some", "crowded", || {
@@ -256,7 +258,8 @@ fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     });
 }
 
-/// Of two sessions side by side the one with the smaller model could take shared memory from the other.
+/// Regression test: of two parallel sessions, the one with the smaller model could reduce the shared memory
+/// of the other.
 #[test]
 fn shared_memory_that_was_allowed_stays_allowed() {
     with_driver("shared_memory_that_was_allowed_stays_allowed", "slow", || {
