@@ -6,19 +6,19 @@ use crate::plan::{Block, Plan};
 /// Absolute value below which a factor counts as zero and is never divided by.
 const TINY: f64 = 1e-100;
 
-/// The form of the second derivatives of `N` by the parameters `p` and `q`: `N_pq = x_p y_q + y_p x_q`, plus
-/// a correction on the diagonal.
+/// The form of the second derivatives of `N` by two of its parameters, `N_ij = x_i y_j + y_i x_j`, plus a
+/// correction on the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
-    /// No factor is zero: `x = N q / 2`, `y = q`, where `q` are the relative derivatives.
+    /// No factor is zero: `x = N q / 2` and `y = q`, where `q` are the relative derivatives `N_i / N`.
     Regular,
     /// At least one factor is zero: `x` and `y` are stored separately.
     Zero,
 }
 
-/// Fills the arrays of `scratch.slot`, which have one element per parameter of the block: `first` = `N_p`,
-/// `relative` = `y`, `cross` = `x` (only for [`Product::Zero`]), and `second` = the diagonal correction.
-/// Parameters that do not move get zeros.
+/// Fills the arrays of `scratch.slot`, which have one element per parameter of the block: `first` = the
+/// derivative of `N`, `relative` = `y`, `cross` = `x` (only for [`Product::Zero`]), and `second` = the
+/// diagonal correction. Parameters that do not move get zeros.
 pub(super) fn scalar_derivatives(
     plan: &Plan,
     index: usize,
