@@ -11,11 +11,8 @@ use crate::optimise::{Problem, Worker, fit};
 use crate::task::{FitDomain, check_data, needed, start_of};
 
 impl CpuSession {
-    /// Returns the given data of a task with their constants; `None` for the observed data, whose constants
-    /// the session has.
-    ///
-    /// # Errors
-    /// If the data do not belong to the model, or are toys still to be drawn.
+    /// Returns given data with their constants; `None` for the observed data. Toys still to be drawn are an
+    /// error.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
         match &data.seen {
             Seen::Observed => Ok(None),

@@ -13,11 +13,9 @@ use crate::plan::Plan;
 /// Smallest number of outcomes per thread that may wait in memory before they go to the sink, unless the
 /// memory limit allows fewer.
 const FEWEST_WAITING: usize = 512;
-/// Largest number of such outcomes. Small models need many: their fits are so short that threads would often
-/// wait for each other.
+/// Largest number of such outcomes: small models need many, because their fits are very short.
 const MOST_WAITING: usize = 8192;
-/// Number of parameter values of all such outcomes together, from which their number follows within the two
-/// limits.
+/// Number of parameter values in all these outcomes, within the two limits.
 const NUMBERS_WAITING: usize = 1 << 18;
 
 /// Memory that a session always uses, in units of eight bytes. Memory for rare cases (the whole Hessian at
@@ -48,8 +46,8 @@ impl Held {
     }
 }
 
-/// Returns the number of threads of an execution that fits `models` compiled models. If the execution asks
-/// for all cores, the number is limited so that the memory suffices.
+/// Returns the number of threads of an execution. If it asks for all cores, the number is limited so that the
+/// memory suffices.
 pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
     let threads = execution.resolved_threads();
     let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };
@@ -106,8 +104,8 @@ impl CpuSession {
         let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
-        // Units start as long as the waiting outcomes are fewer than this number, and the last units exceed
-        // it. So half of the memory is for waiting outcomes and half for the last units.
+        // Units start while fewer outcomes wait than this, and the last units exceed it: half of the memory
+        // is for these.
         let fitting = usize::try_from(room / outcome / 2).unwrap_or(usize::MAX);
         if fitting == 0 {
             let needed = limit - room + 2 * outcome;

@@ -52,8 +52,8 @@ impl Started {
 }
 
 impl Pool {
-    /// Returns the pool of `helpers` threads. The first session that needs it starts the threads, and they
-    /// end with the last session that uses it.
+    /// Returns the pool of `helpers` threads. The first session starts the threads, and they end with the
+    /// last one.
     ///
     /// # Errors
     /// [`SessionError::DeviceUnavailable`] if the threads cannot be started.

@@ -90,9 +90,9 @@ impl CpuSession {
         }
     }
 
-    /// Prepares for each request the inputs that the fits of all toys of `source` share. `None` if the scalar
-    /// optimiser has to make the fits. `any_code` is for GPU sessions, which also fit models with kinks and
-    /// exponential interpolation with these inputs.
+    /// Prepares for each request the inputs that the fits of all toys of `source` share; `None` if the scalar
+    /// optimiser makes the fits. With `any_code`, for GPU sessions, kinks and exponential interpolation are
+    /// accepted.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
@@ -233,8 +233,8 @@ impl CpuSession {
         }
     }
 
-    /// Returns the outcome of a toy's fit from its end in a SIMD lane. The scalar optimiser continues a fit
-    /// that the lane did not finish, from the point reached or else from `start`.
+    /// Returns the outcome of a toy's fit from its end in a SIMD lane. If the lane did not finish it, the
+    /// scalar optimiser does, from the point reached or `start`.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,

@@ -1,9 +1,9 @@
 //! Assembles the matrices of every component, block by block, from the results of `forward` in the scratch.
 //!
-//! In bin `b` a block has the yield `nu_b = D_b N g_b` (additive part, product of scalar factors, product of
-//! per-bin factors). With the Jacobian `J` of the expected yields, and with `r` and `w`, the first and second
-//! derivative of `-ln L` by the expected yield, `H = J' w J + sum_b r_b d2 nu_b + constraints`. The scalar
-//! part of the second sum is a symmetric rank-2 update per block; each per-bin factor adds a row.
+//! A block has the yield `nu_b = D_b N g_b` in bin `b` (additive part, scalar factors, per-bin factors). With
+//! the Jacobian `J` of the expected yields and the first and second derivatives `r` and `w` of `-ln L` by
+//! them, `H = J' w J + sum_b r_b d2 nu_b + constraints`. The scalar part of the second sum is a symmetric
+//! rank-2 update per block; each per-bin factor adds a row.
 
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};
@@ -182,8 +182,8 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
     }
 }
 
-/// Adds the curvature of the constraints and the damping to the diagonal, and sets the diagonal of parameters
-/// that do not move to 1. Also sets `scale` and `slack` of every pivot.
+/// Adds constraint curvature and damping to the diagonal, which becomes 1 for parameters that do not move.
+/// Sets `scale` and `slack`.
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     constraint_curvatures(plan, point.theta, &point.data.aux, diagonal);

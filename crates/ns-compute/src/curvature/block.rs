@@ -16,9 +16,9 @@ pub(super) enum Product {
     Zero,
 }
 
-/// Fills the arrays of `scratch.slot`, which have one element per parameter of the block: `first` = the
-/// derivative of `N`, `relative` = `y`, `cross` = `x` (only for [`Product::Zero`]), and `second` = the
-/// diagonal correction. Parameters that do not move get zeros.
+/// Fills `scratch.slot` with four numbers per parameter of the block: `first` = the derivative of `N`,
+/// `relative` = `y`, `cross` = `x` (only for [`Product::Zero`]), `second` = the diagonal correction.
+/// Parameters that do not move get zeros.
 pub(super) fn scalar_derivatives(
     plan: &Plan,
     index: usize,

@@ -10,9 +10,9 @@ use crate::stop::Stop;
 /// Returns `v' H^-1 v` for each combination `v`, a list of parameters with weights, in a layout without a
 /// border.
 ///
-/// Let `v_l` and `v_d` be the local and dense parts of `v`, `L` the factor of a bin's local block, `Y = L^-1
-/// R` its coupling, `W = U^-T` for the dense block, and `z = L^-1 v_l`. Then the result is the sum of `|z|^2`
-/// over all bins plus `|W (v_d - Y'z)|^2`.
+/// With the factor `L` of a bin's local block, its coupling `Y = L^-1 R`, `W = U^-T` of the dense block and
+/// `z = L^-1 v_l`, this is the sum of `|z|^2` over all bins plus `|W (v_d - Y'z)|^2` (l: local part, d: dense
+/// part).
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,

@@ -8,9 +8,9 @@ use crate::stop::Stop;
 
 /// Writes the full inverse to `out`, row-major `n x n`, in a layout without a border.
 ///
-/// The indices `d` and `l` denote dense and local parameters. With the coupling `Y = L^-1 R` of the local
-/// rows and `T = L^-T Y`, the blocks are `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T
-/// C_dl`. Ends early, with an incomplete result, once `stop` is set.
+/// With the coupling `Y = L^-1 R` of the local rows and `T = L^-T Y`, the blocks over dense (d) and local (l)
+/// parameters are `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`. Ends early once
+/// `stop` is set.
 pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>, stop: Stop<'_>) {
     let n = layout.place.len();
     out.clear();
@@ -117,8 +117,7 @@ fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
     column
 }
 
-/// Writes the diagonal of the inverse to `out`, by parameter, in any layout. Ends early, with an incomplete
-/// result, once `stop` is set.
+/// Writes the diagonal of the inverse to `out`, by parameter, in any layout. Ends early once `stop` is set.
 pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64], stop: Stop<'_>) {
     let n_border = layout.border.len();
     // The inverse of the border matrix S through its factor: S^-1 = W' W.

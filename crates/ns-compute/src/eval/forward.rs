@@ -109,8 +109,8 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
-/// Computes the product of the exponential normsys factors of each block. Their exponents are added, so that
-/// each block takes one `exp`.
+/// Computes the product of the exponential normsys factors of each block, with one `exp` of the sum of
+/// exponents.
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.norm.fill(0.0);
@@ -144,10 +144,10 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Computes the additive part of `N` vectors of `L * LANES` bins each, and adds their yields to `lambda`.
-/// Returns `N * L`, the number of groups of `LANES` bins that are done.
+/// Computes additive part and yield of `N` vectors of `L * LANES` bins each. Returns `N * L`, the number of
+/// groups of `LANES` bins done.
 ///
-/// The templates are added to `T` separate sums in turn: a single sum would wait for each addition.
+/// Templates are added to `T` separate sums: a single sum would wait for each addition.
 #[inline(always)]
 fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     plan: &Plan,

@@ -86,11 +86,11 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     }
 }
 
-/// Adds the derivatives by the parameters of histosys over `N` vectors of `L * LANES` bins each. Returns `N *
-/// L`, the number of groups of `LANES` bins that are done.
+/// Adds the derivatives by the parameters of histosys over `N` vectors of `L * LANES` bins each. Returns
+/// `N * L`, the number of groups of `LANES` bins done.
 ///
-/// The lanes of a sum are not added up until all blocks are done: a parameter has many terms, and adding up
-/// the lanes of each would take longer than the term itself.
+/// The lanes of a sum are added up after the last block: a parameter has many terms, and adding up the lanes
+/// of each would take longer than the term itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
@@ -206,8 +206,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives by the parameters of normsys if some factor is (almost) zero: computes the product of
-/// the other factors for each term.
+/// Adds the derivatives by the parameters of normsys if some factor is (almost) zero, from the product of all
+/// others.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);

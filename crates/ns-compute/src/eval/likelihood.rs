@@ -67,11 +67,10 @@ impl Likelihood {
 
 isa_fn! {
     /// Computes the terms of `-ln L` and their derivatives from the yields in `scratch`. The value is
-    /// infinite if a bin or an auxiliary count has `lambda <= 0` and `n > 0`.
+    /// infinite if a term has `lambda <= 0` and `n > 0`.
     ///
-    /// With `floor > 0`, the terms of bins whose expected yield is below `floor * n` are continued
-    /// quadratically, so that they are finite everywhere. This is used to find a first point at which all
-    /// yields are positive.
+    /// With `floor > 0`, terms of bins are continued quadratically below `floor * n`, so that they are finite
+    /// everywhere. This is used to find a first point at which all yields are positive.
     pub(crate) fn likelihood(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
 }
 

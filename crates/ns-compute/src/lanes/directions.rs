@@ -5,9 +5,9 @@
 //! deficit, data and constraints may agree at two points: with the usual yield of the sample, and with almost
 //! none. Let `n` be the yield of the sample in bins with the expected yields `lambda`, and `kappa` the vector
 //! of the logarithms of its factors. The second derivative of the yield is `n kappa kappa'`. With residuals
-//! of one standard deviation, this adds a curvature of `y kappa kappa'` to `-ln L`, where `y^2 = sum n^2 /
-//! lambda`. The curvature of the constraints, 1, and that of the data, `y^2 |kappa|^2`, counteract it. So
-//! with
+//! of one standard deviation, this adds a curvature of `y kappa kappa'` to `-ln L`, where
+//! `y^2 = sum n^2 / lambda`. The curvature of the constraints, 1, and that of the data, `y^2 |kappa|^2`,
+//! counteract it. So with
 //!
 //! `M = sum over samples of y / (1 + y^2 |kappa|^2) kappa kappa'`
 //!

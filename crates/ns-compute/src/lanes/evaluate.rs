@@ -14,8 +14,8 @@ use crate::terms::{gaussian, histosys, per_bin, scale};
 
 isa_fn! {
     /// Computes value and gradient of every lane at `theta` into `scratch`, for the counts `main` and the
-    /// auxiliary data `aux`. A lane whose likelihood is zero (a count where the expected yield is zero or
-    /// negative) has an infinite value.
+    /// auxiliary data `aux`. The value of a lane is infinite if a bin with counts has an expected yield of
+    /// zero or less.
     pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -206,8 +206,8 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Adds the gradient by the parameters of one block, except those of normsys. In `scratch.norm` it replaces
-/// the product of the block by the sum of the block that normsys factors scale.
+/// Adds the gradient by the parameters of one block, except those of normsys. For these, it replaces the
+/// product in `scratch.norm` by the sum over the block that the factors scale.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let norm: M::V8 = at(&scratch.norm, index);

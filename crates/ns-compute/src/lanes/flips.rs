@@ -8,8 +8,8 @@
 use super::descend::{DescentJob, DescentMemory, FitKind, values};
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// Returns the points that differ from the minimum `theta` in the sign of one of the parameters `nonlinear`,
-/// if they are low enough for a descent. The lowest come first. `value` is `-ln L` at the minimum.
+/// Returns the minimum `theta` of `value` with the sign of one of the parameters `nonlinear` changed, for
+/// each point that is low enough for a descent, the lowest first.
 pub(super) fn flips(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,

@@ -45,7 +45,7 @@ pub(super) struct Group {
     /// 1 in lanes in which the pairs correct the metric, else 0. If the metric alone converges well, the
     /// pairs would make it worse, because they come from other points.
     pub(super) corrects: [f64; WIDTH],
-    /// Coefficients from the first half of the BFGS recursion, which the second half uses.
+    /// Coefficients that both halves of the BFGS recursion share.
     weights: [[f64; WIDTH]; PAIRS],
     /// Slot of the next pair.
     next: usize,

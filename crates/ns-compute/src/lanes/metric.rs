@@ -1,10 +1,10 @@
 //! The part of the Gauss-Newton metric that many fits of one model share.
 //!
 //! Toys of one model differ in their counts, but little in the derivatives of their expected yields. So the
-//! Jacobian `J` is computed once, at the point that all toys share. Only the weights of the bins, `w = n /
-//! lambda^2` (the diagonal matrix `W`), and the derivatives by per-bin factors differ between lanes. With the
-//! curvature `D` of the constraint terms the Gauss-Newton matrix is `D + J' W J`. How it is inverted depends
-//! on the shape of the model:
+//! Jacobian `J` is computed once, at the point that all toys share. Only the weights of the bins,
+//! `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives by per-bin factors differ between lanes.
+//! With the curvature `D` of the constraint terms the Gauss-Newton matrix is `D + J' W J`. How it is inverted
+//! depends on the shape of the model:
 //!
 //! * a *local* parameter is constrained and acts on one bin (most gammas): it only changes the weight of that
 //!   bin;
@@ -50,14 +50,14 @@ pub(crate) struct Metric {
     pub(crate) dual: Vec<usize>,
     /// Inverse curvature of the constraint of each dual parameter.
     pub(crate) dual_inverse: Vec<f64>,
-    /// Row of the Jacobian of each dual parameter, one after the other.
+    /// Rows of the Jacobian for the dual parameters.
     pub(crate) dual_rows: Vec<f64>,
     /// `J D^-1 J'` over dual parameters: lower triangle, row by row. Empty without dual parameters.
     pub(crate) kernel: Vec<f64>,
     pub(crate) primal: Vec<usize>,
     /// Curvature of the constraint of each primal parameter; 0 without a constraint.
     pub(crate) primal_stiffness: Vec<f64>,
-    /// Row of the Jacobian of each primal parameter, one after the other.
+    /// Rows of the Jacobian for the primal parameters.
     pub(crate) primal_rows: Vec<f64>,
 }
 

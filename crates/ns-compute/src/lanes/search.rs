@@ -26,15 +26,14 @@ impl FurtherStarts<'_> {
     /// Looks for minima lower than `ends`.
     ///
     /// In the first round, every toy starts from the points that all fits share; from its minimum moved along
-    /// each direction to each of the two places; and, if there are fewer than two directions, from the mirror
-    /// image of its minimum, with the opposite sign of all strongly asymmetric parameters. There may be more
-    /// minima if one of these starts leads to another minimum, lower or not, or if the first descent was
-    /// long. In the second round such toys start from further points, and from the mirror image unless they
-    /// did before. In strongly nonlinear models, single parameters of the lowest minimum are flipped at the
-    /// end.
+    /// each direction to each place; and, with fewer than two directions, from the mirror image of its
+    /// minimum (all strongly asymmetric parameters at the opposite sign). If one of these starts leads to
+    /// another minimum, lower or not, or the first descent was long, there may be more minima: the toy then
+    /// starts from further points, and from the mirror image unless it did before. In strongly nonlinear
+    /// models, single parameters of the lowest minimum are flipped at the end.
     ///
     /// Far from the point of the metric, a descent may fall below the known minimum and run out of steps
-    /// before it is certified. Returns the lowest such point of every toy, `None` if there is none.
+    /// before it is certified. Returns the lowest such point of every toy.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,
@@ -160,8 +159,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns for each toy the point without a certificate that is lower than its known minimum, if there is
-    /// one.
+    /// Returns each toy's point without a certificate that is lower than its known minimum.
     fn lower(self) -> Vec<Option<KnownMinimum>> {
         let known = self.unfinished.into_iter().zip(self.ends.iter());
         known.map(|(point, best)| point.filter(|point| point.value < best.value - SAME)).collect()

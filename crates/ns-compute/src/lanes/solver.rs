@@ -7,15 +7,15 @@ use super::metric::Metric;
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Factors of the metric of every lane.
+/// Cholesky factors of the metric of every lane, and working memory.
 #[derive(Debug)]
 pub(super) struct Solver {
     n_bins: usize,
     /// Square roots of the weights of the bins.
     root: Vec<f64>,
-    /// Inverse curvature of the constraint of each local parameter, 0 where a lane holds the parameter.
+    /// Inverse constraint curvature of local parameters; 0 where a lane holds the parameter at a bound.
     local: Vec<f64>,
-    /// Inverse curvature of the constraint of each dual parameter, 0 where a lane holds the parameter.
+    /// Inverse constraint curvature of dual parameters; 0 where a lane holds the parameter at a bound.
     dual: Vec<f64>,
     /// Derivatives of the expected yields by the local parameters.
     reaction: Vec<f64>,

@@ -68,13 +68,13 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
 }
 
 impl ToyFitter {
-    /// Prepares fits in which the parameters `fixed` are fixed and the others stay between `lower` and
-    /// `upper`. The toys scatter around the data expected at `point`, whose auxiliary part is `aux`. With
-    /// `apart`, fits start from other points.
+    /// Prepares fits with the parameters `fixed` fixed and the others between `lower` and `upper`, for toys
+    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. With `apart`, fits
+    /// start from other points.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
-    /// too large, or a free factor without effect. With `any_code`, kinks and exponential interpolation are
-    /// accepted. This is for GPU sessions, whose fits then also start from mirror images of the minimum.
+    /// too large, or a free factor without effect. With `any_code`, for GPU sessions, kinks and exponential
+    /// interpolation are accepted; fits then also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,

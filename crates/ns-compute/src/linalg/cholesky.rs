@@ -174,7 +174,7 @@ fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
 }
 
 /// Writes `W = U^-T` (lower triangle, row-major, same leading dimension) for the first `rows` rows of the
-/// factor. Then `H^-1 = W^T W`. Ends early, with an incomplete `w`, once `stop` is set.
+/// factor. Then `H^-1 = W^T W`. Ends early once `stop` is set.
 pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64], stop: Stop<'_>) {
     w[..rows * ld].fill(0.0);
     let mut k = 0;

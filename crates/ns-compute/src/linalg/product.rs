@@ -123,7 +123,8 @@ fn tile<M: MulAdd, const R: usize>(
 mod tests {
     use super::*;
 
-    /// Strips of rows are whole tiles: results must not depend on whether the work may be stopped.
+    /// Rows are computed in strips of whole tiles, so results must not depend on whether the work may be
+    /// stopped.
     #[test]
     fn work_that_may_be_stopped_gives_the_same_bits() {
         let (n, ld) = (70, 80);

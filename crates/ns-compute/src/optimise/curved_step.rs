@@ -51,9 +51,9 @@ pub(super) fn curve_step(
     }
 
     for _ in 0..MOST_CORRECTIONS {
-        // Computes `-J^T W e`, where `e` is the difference from the goal: the backward pass runs with `W e`
-        // in place of the residuals. A second pass without residuals gives the contribution of the
-        // constraints, which is removed.
+        // Computes `-J^T W e`, with the difference `e` from the goal: a backward pass with `W e` in place of
+        // the residuals, less the contribution of the constraints, which a second pass without residuals
+        // gives.
         worker.evaluate(problem, &trial, 0.0);
         for b in 0..n_bins {
             worker.scratch.slope[b] = worker.scratch.curvature[b] * (worker.scratch.lambda[b] - goal[b]);

@@ -16,8 +16,7 @@ pub(super) struct Spectrum {
     pub(super) scale: Vec<f64>,
 }
 
-/// Computes the spectrum at `theta`; `None` if the eigenvalues cannot be computed. It is rarely needed, so it
-/// allocates.
+/// Computes the spectrum at `theta`; `None` if that fails. It is rarely needed, so it allocates.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
     worker.evaluate(problem, theta, 0.0);
@@ -38,8 +37,8 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     result
 }
 
-/// Looks for a lower point along the directions of negative curvature, both ways and at several lengths.
-/// Returns the point and its likelihood, or `None` if there is none.
+/// Returns a lower point along the directions of negative curvature (both ways, several lengths) and its
+/// likelihood, if there is one.
 pub(super) fn escape(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -50,8 +50,7 @@ const LEAST_JUMP: f64 = 1e-6;
 /// directions.
 const LARGEST_WHOLE: usize = 3000;
 
-/// Minimises `-ln L` from `start` and, if `effort` allows, from further points. Certifies the minimum and
-/// computes the wanted uncertainties.
+/// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
 ///
 /// # Errors
 /// If no starting point has a finite likelihood, or the caller asked to stop meanwhile.

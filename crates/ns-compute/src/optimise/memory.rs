@@ -18,7 +18,7 @@ pub(crate) struct Memory {
     changes: Vec<f64>,
     /// `1 / (step . change)` of each pair.
     rho: Vec<f64>,
-    /// Coefficients from the first half of the recursion, which the second half uses.
+    /// Coefficients that both halves of the recursion share.
     alpha: Vec<f64>,
 }
 

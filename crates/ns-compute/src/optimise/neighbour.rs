@@ -119,7 +119,7 @@ struct HeldCovariance {
 
 impl HeldCovariance {
     /// Computes the conditional covariance. `None` if this fit moves a parameter that the parent fit did not,
-    /// or if there are more than [`MOST_HELD`] parameters `h`.
+    /// or there are too many parameters `h`.
     fn new(worker: &Worker, metric: &Covariance) -> Option<Self> {
         let n = metric.n;
         let mut index = Vec::with_capacity(MOST_HELD);
@@ -165,8 +165,8 @@ impl HeldCovariance {
         Some(Self { index, inverse })
     }
 
-    /// Writes `-C slope` to `worker.newton`, where `C` is the conditional covariance with the corrections of
-    /// the BFGS pairs.
+    /// Writes `-C slope` to `worker.newton`, where `C` is the conditional covariance corrected by the BFGS
+    /// pairs.
     fn direction(&self, worker: &mut Worker, problem: &Problem<'_>, metric: &Covariance) {
         let mut memory = std::mem::take(&mut worker.memory);
         for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {

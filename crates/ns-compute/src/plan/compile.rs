@@ -238,8 +238,8 @@ fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {
     array.resize(start + padded, 0.0);
 }
 
-/// Returns an error if an index or length of the model is inconsistent, because kernels use them unchecked,
-/// or if the compiled model would exceed the memory limit.
+/// Returns an error if indices or lengths of the model are inconsistent, since kernels do not check them, or
+/// if the memory limit is exceeded.
 fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
     let n = model.parameters.len();
     let parameter = |index: usize| {

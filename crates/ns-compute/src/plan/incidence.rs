@@ -64,8 +64,8 @@ impl Incidence {
         this
     }
 
-    /// Groups channels that share a parameter acting on at most `limit` channels; local parameters do not
-    /// count. Returns the first channel of each channel's group.
+    /// Groups channels that share a non-local parameter acting on at most `limit` channels. Returns the first
+    /// channel of each channel's group.
     pub(super) fn groups(&self, limit: usize) -> Vec<usize> {
         let mut parent: Vec<usize> = (0..self.n_channels).collect();
         fn root(parent: &mut [usize], mut i: usize) -> usize {

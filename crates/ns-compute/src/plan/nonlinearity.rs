@@ -81,10 +81,10 @@ impl Nonlinearity {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, where
-    /// `r_b`, given as `slopes`, is the derivative of `-ln L` by the expected yield of bin `b`, and `A_b` is
-    /// the asymmetric part. Multiplied by the second derivative of the interpolation, it is a curvature,
-    /// whose negative values can exceed the curvature of the constraint, 1.
+    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with
+    /// the derivatives `r_b` of `-ln L` by the expected yields (`slopes`) and the asymmetric part `A_b`.
+    /// Times the second derivative of the interpolation, this is the curvature that may exceed that of the
+    /// constraint, 1.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

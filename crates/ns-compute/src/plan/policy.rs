@@ -1,5 +1,5 @@
 //! Properties of a compiled model that guide the optimiser: which parameters can have further minima, and how
-//! small the EDM of a certified minimum must be.
+//! small the EDM of a minimum must be.
 
 use ns_core::{Constraint, Effect, Model, Sample};
 
@@ -27,7 +27,7 @@ fn multiplies_free_factors(model: &Model) -> bool {
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
-/// Describes which parameters can have further minima, and how small the EDM of a certified minimum must be.
+/// Which parameters can have further minima, and how small the EDM of a certified minimum must be.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPolicy {
     /// Whether each parameter has an asymmetric effect: a second minimum may lie at its opposite sign.

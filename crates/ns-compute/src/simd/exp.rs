@@ -1,4 +1,4 @@
-//! Branch-free exponential.
+//! Branch-free exponential function.
 
 use super::MulAdd;
 use crate::shared_constants::{EXP_TERMS, LN2_HIGH, LN2_LOW, LOG2_E, ROUND_TO_INTEGER};

@@ -1,7 +1,7 @@
 //! Vectors of one, four and eight f64 with the same operations on every instruction set.
 //!
-//! With plain arrays the compiler chooses the order of the loops, and sometimes a bad one (gathers inside a
-//! matrix product). Explicit vectors prevent that.
+//! With plain arrays the compiler chooses the order of the loops, sometimes a bad one (gathers inside a
+//! matrix product).
 
 /// Operations on a SIMD vector of `N` numbers.
 pub(crate) trait Vector: Copy {
@@ -11,21 +11,21 @@ pub(crate) trait Vector: Copy {
     fn load(from: &[f64]) -> Self;
     /// Writes the lanes to the first `N` elements of `to`.
     fn store(self, to: &mut [f64]);
-    /// `self * b`.
+    /// Returns `self * b`, lane by lane.
     fn mul(self, b: Self) -> Self;
-    /// `self + b`.
+    /// Returns `self + b`, lane by lane.
     fn add(self, b: Self) -> Self;
-    /// `self * b + c`.
+    /// Returns `self * b + c`, lane by lane.
     fn mul_add(self, b: Self, c: Self) -> Self;
-    /// `self - b`.
+    /// Returns `self - b`, lane by lane.
     fn sub(self, b: Self) -> Self;
-    /// `self / b`.
+    /// Returns `self / b`, lane by lane.
     fn div(self, b: Self) -> Self;
     /// Selects lane by lane: `then` where `self < limit`, else `otherwise` (also where `self` is NaN).
     fn below(self, limit: Self, then: Self, otherwise: Self) -> Self;
-    /// Square root of each lane.
+    /// Returns the square root of each lane.
     fn sqrt(self) -> Self;
-    /// Sum of all lanes, in a fixed order.
+    /// Returns the sum of all lanes, added in a fixed order.
     fn sum(self) -> f64;
     /// Writes the lane sums of four vectors to the first four elements of `to`.
     #[inline(always)]
@@ -34,19 +34,19 @@ pub(crate) trait Vector: Copy {
             *to = vector.sum();
         }
     }
-    /// `|self|`.
+    /// Returns `|self|`, lane by lane.
     #[inline(always)]
     fn abs(self) -> Self {
         let zero = Self::splat(0.0);
         self.below(zero, zero.sub(self), self)
     }
-    /// Sign of each lane: -1 below 0, 1 above 0, and 0 at 0.
+    /// Returns the sign of each lane: -1 below 0, 1 above 0, and 0 at 0.
     #[inline(always)]
     fn sign(self) -> Self {
         let zero = Self::splat(0.0);
         self.below(zero, Self::splat(-1.0), zero.below(self, Self::splat(1.0), zero))
     }
-    /// `1 / self`, with an error of one or two units in the last place.
+    /// Returns `1 / self`, lane by lane, with an error of one or two units in the last place.
     fn reciprocal(self) -> Self;
     /// Loads `N` elements from index `at` on. Implementations need not check the bounds.
     ///
@@ -66,15 +66,14 @@ pub(crate) trait MulAdd: Copy {
     type V4: Vector;
     /// A vector of eight numbers.
     type V8: Vector;
-    /// `a * b + c`, rounded once if the instruction set has a fused multiply-add.
+    /// Returns `a * b + c`, rounded once if the instruction set has a fused multiply-add.
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         Self::V1::splat(a).mul_add(Self::V1::splat(b), Self::V1::splat(c)).sum()
     }
 }
 
-/// An instruction set without fused multiply-add. Products and sums are rounded separately, because
-/// `f64::mul_add` would call a library function.
+/// An instruction set without fused multiply-add: `f64::mul_add` would call a library function.
 #[derive(Clone, Copy)]
 pub(crate) struct Separate;
 

@@ -9,7 +9,7 @@ pub enum Level {
     Baseline,
     /// 256-bit vectors with fused multiply-add.
     Avx2,
-    /// 512-bit vectors.
+    /// 512-bit vectors with fused multiply-add.
     Avx512,
 }
 

@@ -28,8 +28,8 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     Ok(())
 }
 
-/// Returns an error unless the data of a task belong to the model, and its fits refer to existing parameters,
-/// finite values, ordered bounds and earlier fits.
+/// Returns an error for a task with invalid data, parameter indices, values, bounds or references to earlier
+/// fits.
 pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {
@@ -90,7 +90,7 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     Ok(())
 }
 
-/// Returns an error if an element of `values` is NaN or infinite; `what` describes the array in the message.
+/// Returns an error if an element of `values` is NaN or infinite.
 pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
     values.iter().position(|x| !x.is_finite()).map_or(Ok(()), |index| {
         Err(SessionError::BadNumber { what, index, value: values[index], remedy: "give a finite number" })
@@ -102,8 +102,7 @@ pub(crate) fn length(what: &'static str, actual: usize, expected: usize) -> Resu
     if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }
 
-/// Returns the number of points in `points`, which holds all parameters of one point after the other. Returns
-/// an error if a point is incomplete or a number is not finite.
+/// Returns the number of points in `points`, or an error if a point is incomplete or a number is not finite.
 pub(crate) fn check_points(plan: &Plan, points: &[f64]) -> Result<usize, SessionError> {
     let n = plan.n_parameters();
     if n == 0 || !points.len().is_multiple_of(n) {

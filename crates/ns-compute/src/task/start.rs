@@ -3,8 +3,8 @@
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
-/// Returns whether a fit is needed. A conditional fit is not needed if the earlier fit of its condition
-/// converged with the parameter outside the given range.
+/// Returns whether a fit is needed: not if the earlier fit of its condition converged with the parameter out
+/// of range.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
@@ -16,8 +16,8 @@ pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
     }
 }
 
-/// Returns the starting point of request `index` of a task, before fixed parameters are set to their values.
-/// If the earlier fit that it refers to failed or was unbounded, this is the starting point of that fit.
+/// Returns the starting point of request `index` of a task, before fixed parameters are set. If it is the end
+/// of an earlier fit that failed or was unbounded, the starting point of that fit replaces it.
 pub(crate) fn start_of(
     table: &ParameterTable,
     requests: &[FitRequest],

@@ -56,8 +56,8 @@ pub(super) struct Additive {
     shift: Vec<f64>,
     /// The same shifts with the options of a parameter side by side, `[parameter][bin][lane]`.
     beside: Vec<f64>,
-    /// Half the squared length of the shift of each option plus the change of its constraint term,
-    /// `[parameter][lane]`. An option out of bounds costs infinitely much.
+    /// Half the squared length of each option's shift plus the change of its constraint term,
+    /// `[parameter][lane]`; infinite for options out of bounds.
     cost: Vec<f64>,
     /// Parameter value of each option, `[parameter][option]`.
     values: Vec<f64>,
@@ -75,8 +75,8 @@ impl Additive {
         self.parameters.len()
     }
 
-    /// Builds the model around `theta`, with options for the parameters `nonlinear`. `None` if the model is
-    /// too large, there are no such parameters, or its metric is singular.
+    /// Builds the model around `theta`, with options for the parameters `nonlinear`. `None` if it is too
+    /// large, there are none, or its metric is singular.
     pub(super) fn new(
         worker: &mut Worker,
         problem: &Problem<'_>,

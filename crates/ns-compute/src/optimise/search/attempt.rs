@@ -29,8 +29,8 @@ impl BestSoFar {
     }
 }
 
-/// Does the same as [`attempt`], but with few iterations. If the end is lower than the best minimum without a
-/// certificate, `attempt` continues from there. Returns the end of a descent that was not lower.
+/// Does the same as [`attempt`] with few iterations, and continues by `attempt` if the end is lower but not
+/// certified. Returns the end of a descent that was not lower.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -63,7 +63,8 @@ pub(super) fn combinations(
             if problem.is_cancelled() {
                 return;
             }
-            // In every second combination one parameter is forced to its other side, the most nonlinear ones first.
+            // In every second combination one parameter is forced to its opposite sign, the most nonlinear
+            // ones first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);

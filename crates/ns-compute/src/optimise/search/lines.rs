@@ -8,12 +8,11 @@ use super::single_parameter::LocalCurvature;
 /// Returns the free parameters that may have a second minimum, judged at `theta`, the most promising first.
 /// With `all`, the strongly nonlinear ones are always among them.
 ///
-/// The curvature of `-ln L` along a parameter has three parts: 1 from its constraint, a positive one from the
-/// data, and `f''(alpha) sum_b r_b A_b` from the asymmetric part of its effect. The second derivative `f''`
-/// of code 4p lies between -1.25 and 3.75. So a parameter has a second minimum by itself only if the sum is
-/// below -0.27 or above 0.8. If there is no such parameter, none is returned. If there is one, parameters
-/// with half this sum may change together with it, and are returned too. The limits used are a little lower,
-/// and lower still with kinks, which have barriers of any height.
+/// The curvature of `-ln L` along a parameter is 1 from its constraint, a positive part from the data, and
+/// `f''(alpha) sum_b r_b A_b` from the asymmetric part of its effect, where `f''` of code 4p is between -1.25
+/// and 3.75. So only parameters whose sum is below -0.27 or above 0.8 have a second minimum by themselves. If
+/// there is one, parameters with half this sum may change together with it, and are returned too. The limits
+/// used are a little lower, and lower still with kinks, which have barriers of any height.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
     let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];

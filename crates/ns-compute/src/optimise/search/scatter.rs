@@ -2,8 +2,8 @@
 //!
 //! Their number depends on what they find: as long as new minima turn up, more are to be expected. If `N`
 //! descents have found `W` different minima, the expected total number of minima is `W (N - 1) / (N - W - 2)`
-//! (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends once this is at most `W +
-//! 1/4`.
+//! (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends once this is at most
+//! `W + 1/4`.
 
 use super::super::Problem;
 

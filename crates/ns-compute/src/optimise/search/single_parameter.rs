@@ -99,8 +99,8 @@ impl<'a> LocalCurvature<'a> {
         found.extend(best.into_iter().flatten());
     }
 
-    /// Moves parameters to given values and lets the others follow by Newton steps. Writes the final point to
-    /// `self.point` and returns its rise above the minimum; `None` if `-ln L` is not finite.
+    /// Moves parameters to given values and lets the others follow. Writes the final point to `self.point`
+    /// and returns its rise above the minimum; `None` if that is not finite.
     fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);

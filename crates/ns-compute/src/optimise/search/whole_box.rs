@@ -46,9 +46,8 @@ pub(super) fn attempt_shifted(
     }
 }
 
-/// Searches the whole box of small models: at the opposite sign of each asymmetric parameter, at bounds, and
-/// from scattered points. Near a known fit (`neighbour`), whose search has covered the bounds, only few of
-/// them are tried.
+/// Searches the box of small models at the opposite sign of each asymmetric parameter, at bounds, and from
+/// scattered points. Near a known fit (`neighbour`), most bounds have been tried before.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -88,10 +87,9 @@ pub(super) fn search_whole_box(
 }
 
 /// Fixes free parameters at their bounds in turn until the others are minimised, and then releases them. With
-/// `all`, these are the unconstrained parameters, which have no scale for a distant start, and the
-/// constrained ones with an asymmetric effect, which may have a minimum far out. Otherwise only unconstrained
-/// parameters that ended at one bound are fixed at the other. Returns other minima that are not far above the
-/// best one.
+/// `all`: unconstrained ones, which have no scale for a distant start, and constrained ones with an
+/// asymmetric effect, which may have a minimum far out. Otherwise: unconstrained ones that ended at a bound,
+/// at the other bound. Returns other minima that are not far above the best one.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
