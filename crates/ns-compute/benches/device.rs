@@ -1,13 +1,14 @@
-//! The CUDA session beside the CPU's: values, fits, the refits of a ranking, toys. The CPU makes batches
-//! of fits with all its threads, values at many points with one.
+//! Compares the speed of a CUDA session and a CPU session: values, fits, the refits of a ranking, toys. On
+//! the CPU, batches of fits use all threads, and values at many points one.
 //!
-//! `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`; with `NEXTSTAT_REFERENCE_DIR`
-//! set, tHu and tttt of its `workspaces/` as well. Both devices are measured one after the other, so that ratios
-//! come from one run. Where there is no device it says why, and ends. The program runs without cargo, and on another
-//! machine: `target/release/deps/device-* --bench`, from the folder that is to have `target/criterion`.
+//! Run `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`. If
+//! `NEXTSTAT_REFERENCE_DIR` is set, tHu and tttt in its folder `workspaces/` are measured as well. Both
+//! devices are measured one after the other, so that ratios come from one run. Without a GPU the program
+//! prints the reason and ends. It also runs without cargo and on another machine:
+//! `target/release/deps/device-* --bench`, started in the folder that is to contain `target/criterion`.
 //!
-//! Nothing is measured twice on the same input: every evaluation has other points, every fit other counts, every
-//! refit other values, every run of toys another seed and other means.
+//! Nothing is measured twice on the same input: every evaluation has other points, every fit other counts,
+//! every refit other values, every run of toys another seed and other means.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::Path;
@@ -25,13 +26,14 @@ use ns_core::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Points of one evaluation.
+/// Number of points of one evaluation.
 const N_POINTS: usize = 1000;
-/// Toys of each hypothesis, and of the model whose toys are quick to fit.
+/// Number of toys of each hypothesis.
 const N_TOYS: u64 = 1000;
+/// Number of toys of each hypothesis, for a model whose toys are quick to fit.
 const N_QUICK_TOYS: u64 = 10_000;
 
-/// Numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
+/// A sequence of numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
 #[derive(Default)]
 struct Wiggle(u64);
 
@@ -42,8 +44,8 @@ impl Wiggle {
     }
 }
 
-/// A counting experiment per bin with a free Poisson gamma each, joined by the signal strength: what
-/// `benches/peers/make_synthetic.py gammas` writes.
+/// Returns a model with one counting experiment per bin. Each has its own Poisson-constrained gamma; all
+/// share the signal strength. `benches/peers/make_synthetic.py gammas` writes the same model.
 fn gammas(n_channels: usize, n_bins: usize) -> Model {
     let (mut channels, mut observations) = (Vec::new(), Vec::new());
     for c in 0..n_channels {
@@ -75,7 +77,7 @@ fn gammas(n_channels: usize, n_bins: usize) -> Model {
     Workspace::from_slice(text.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Name and model of everything to measure, and how many toys.
+/// Returns name, model and number of toys of everything to measure.
 fn models() -> Vec<(&'static str, Model, u64)> {
     let mut found = vec![("gammas_50x4", gammas(50, 4), N_QUICK_TOYS)];
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
@@ -91,7 +93,7 @@ fn models() -> Vec<(&'static str, Model, u64)> {
     found
 }
 
-/// Whether there is a device to measure; says why not.
+/// Returns whether there is a device to measure, and prints the reason if there is none.
 fn is_there() -> bool {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
@@ -116,7 +118,7 @@ fn open(model: &Model) -> Result<Box<dyn Session>, SessionError> {
     ns_compute::device::cuda::open(model, &execution)
 }
 
-/// The sessions to compare, with their names.
+/// Name and session of the two devices to compare.
 type Sessions<'a> = [(&'static str, &'a dyn Session); 2];
 
 fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<TaskOutcome> {
@@ -130,7 +132,7 @@ fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: OutcomeParts) ->
     run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
 }
 
-/// Asserts that nearly all fits that were made converged: what failed early would look fast.
+/// Asserts that at least 99 % of the fits that were made converged: fits that fail early would look fast.
 fn assert_converged(what: &str, outcomes: &[TaskOutcome]) {
     let fits = || outcomes.iter().flat_map(|outcome| &outcome.fits).flatten();
     let (made, converged) = (fits().count(), fits().filter(|fit| fit.converged()).count());
@@ -161,7 +163,7 @@ fn values(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>) {
     }
 }
 
-/// Fits, of counts moved by up to a per mille, with uncertainties and covariance.
+/// Measures fits with uncertainties and covariance, of counts moved by up to a per mille.
 fn fits(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,
@@ -182,7 +184,8 @@ fn fits(
     }
 }
 
-/// The refits of a ranking: every parameter but the POI held off its best value by its uncertainty, up and down.
+/// Measures the refits of a ranking: each fixes one parameter, except the POI, one uncertainty above or below
+/// its best-fit value.
 fn refits(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,
@@ -228,8 +231,8 @@ fn refits(
     }
 }
 
-/// The toys of a test of `mu = 1` with qtilde: a free fit of each, and a conditional one where the best fit is below;
-/// `n_toys` without signal and as many with it.
+/// Measures the toys of a test of `mu = 1` with qtilde: a free fit of each toy, and a fit with `mu = 1` if
+/// the best fit is below. There are `n_toys` toys without signal and as many with it.
 fn toys(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,

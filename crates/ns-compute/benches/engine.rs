@@ -1,10 +1,10 @@
-//! Compiling, evaluating and fitting, on one thread.
+//! Measures compilation, evaluation and fits on one thread.
 //!
-//! `cargo bench -p ns-compute --bench engine`; with `NEXTSTAT_REFERENCE_DIR` set, the published
-//! workspaces in its `workspaces/` as well.
+//! Run `cargo bench -p ns-compute --bench engine`. If `NEXTSTAT_REFERENCE_DIR` is set, the published
+//! workspaces in its folder `workspaces/` are measured as well.
 //!
-//! Nothing is measured twice on the same input: every evaluation has another point, every fit
-//! and every compilation other counts.
+//! Nothing is measured twice on the same input: every evaluation has another point, every fit and every
+//! compilation other counts.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::hint::black_box;
@@ -20,16 +20,18 @@ use ns_core::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Points or data sets made at once, between two readings of the clock.
+/// Number of points that are prepared at once, between two readings of the clock.
 const BATCH: BatchSize = BatchSize::NumIterations(64);
 
-/// Value only, value with gradient, Hessian.
+/// Request for the value.
 const VALUE: EvaluationRequest =
     EvaluationRequest { nll: true, gradient: false, hessian: false, expected: false, samples: false };
+/// Request for value and gradient.
 const GRADIENT: EvaluationRequest = EvaluationRequest { gradient: true, ..VALUE };
+/// Request for the Hessian.
 const HESSIAN: EvaluationRequest = EvaluationRequest { nll: false, hessian: true, ..VALUE };
 
-/// Numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
+/// A sequence of numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
 struct Wiggle(u64);
 
 impl Wiggle {
@@ -38,18 +40,18 @@ impl Wiggle {
         2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
     }
 
-    /// Every element moved by up to a per mille of its size.
+    /// Returns `from` with every element moved by up to a per mille of its size.
     fn scaled(&mut self, from: &[f64]) -> Vec<f64> {
         from.iter().map(|x| x * (1.0 + 1e-3 * self.next())).collect()
     }
 
-    /// Every element moved by up to a thousandth.
+    /// Returns `from` with every element moved by up to 0.001.
     fn shifted(&mut self, from: &[f64]) -> Vec<f64> {
         from.iter().map(|x| x + 1e-3 * self.next()).collect()
     }
 }
 
-/// Name and path of every workspace to measure.
+/// Returns name and path of every workspace to measure.
 fn workspaces() -> Vec<(&'static str, PathBuf)> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let mut found: Vec<_> = [
@@ -78,7 +80,7 @@ fn single_thread() -> Execution {
     Execution { threads: 1, ..Execution::default() }
 }
 
-/// The model's counts, slightly moved.
+/// Returns the model's observed data with slightly moved counts.
 fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> Data {
     let observed = &model.observed;
     BinnedData { main: wiggle.scaled(&observed.main), aux: observed.aux.clone() }.into()
@@ -111,7 +113,7 @@ fn compile(group: &mut BenchmarkGroup<'_, WallTime>, model: &Model) {
 fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
     let init = &session.parameters().init;
     let mut wiggle = Wiggle(0);
-    // A Hessian may have megabytes: few are kept at a time.
+    // A Hessian may take megabytes, so only one is kept at a time.
     for (name, request, batch) in [
         ("value", VALUE, BATCH),
         ("value_and_gradient", GRADIENT, BATCH),

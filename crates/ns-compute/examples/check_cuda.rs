@@ -1,8 +1,8 @@
-//! Compares a session on a GPU with the CPU's, and times it:
-//! `check_cuda DEVICE N_TOYS WS.json...`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled for the
-//! CPU; needs the feature `cuda-on-host`).
+//! Compares a GPU session with a CPU session, and measures the times of both:
+//! `check_cuda DEVICE N_TOYS WS.json...`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled
+//! for the CPU; needs the feature `cuda-on-host`).
 //!
-//! Prints a row per workspace and interpolation: the largest difference over what the parity contract allows.
+//! Prints for every workspace and interpolation the largest differences in values, Hessians, fits and toys.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use ns_core::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// The most toys of a model with kinks.
+/// Largest number of toys of a model with kinks.
 const MOST_WITH_KINKS: u64 = 200;
 
 fn open(device: &str, model: &Model) -> Result<Box<dyn Session>, SessionError> {
@@ -39,7 +39,7 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> (Vec<T
     (outcomes, began.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Points scattered around `centre` by half a unit, within bounds.
+/// Returns `count` points around `centre`, moved by up to `width` in each parameter, within bounds.
 fn scatter(session: &dyn Session, centre: &[f64], count: u64, width: f64) -> Vec<f64> {
     let bounds = &session.parameters().bounds;
     let mut points = Vec::new();
@@ -79,7 +79,7 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     values(&cpu, gpu);
     hessians(&cpu, gpu);
     fits(&cpu, gpu, &model);
-    // Between kinks the CPU takes a tenth of a second for a toy.
+    // With kinks the CPU takes a tenth of a second per toy.
     let smooth = interpolation == Interpolation::SMOOTH;
     let n_toys = if smooth { n_toys } else { n_toys.min(MOST_WITH_KINKS) };
     if n_toys > 0 {
@@ -136,7 +136,7 @@ fn values(cpu: &CpuSession, gpu: &dyn Session) {
 fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     let init = cpu.parameters().init.clone();
     let n = init.len();
-    // Elements of large models take their time on the way: fewer points.
+    // The transfer of Hessians of large models takes long, so there are fewer points.
     let count = (64_000_000 / (n * n)).clamp(1, 1000);
     let points = scatter(cpu, &init, count as u64, 0.1);
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
@@ -169,7 +169,8 @@ fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     );
 }
 
-/// Uncertainties of toys, drawn and as given data, and whole covariances of some.
+/// Compares the uncertainties of toys, drawn by the session and as given data, and the whole covariances of
+/// some.
 fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search) {
     let point = cpu.parameters().init.clone();
     let Ok(source) = gpu.toy_source(&point, &Data::observed(), 12, 0) else { return };
@@ -193,7 +194,7 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
         run(gpu, &tasks, wanted);
         let (there, time_gpu) = run(gpu, &tasks, wanted);
         let (_, time_without) = run(gpu, &tasks, OutcomeParts::default());
-        // Two searches may end in two minima.
+        // The searches on both sides may end in different minima.
         let (mut compared, mut sigma, mut elements, mut different, mut edm) =
             (0, 0.0_f64, 0.0_f64, 0, 0.0_f64);
         for (a, b) in here.iter().zip(&there) {
@@ -245,7 +246,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
         "  fit: nll {:.3e} apart, parameters {pull:.1e}; {time_cpu:.2} ms on the CPU, {time_gpu:.2} here",
         there.nll - here.nll
     );
-    // The refits of a ranking: every parameter moved by its uncertainty.
+    // The refits of a ranking: each fixes one parameter one uncertainty above or below its best-fit value.
     let best = Arc::<[f64]>::from(here.parameters.as_slice());
     let mut tasks = Vec::new();
     for (p, sigma) in here.uncertainties.iter().enumerate() {

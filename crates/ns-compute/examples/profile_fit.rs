@@ -1,4 +1,5 @@
-//! Times the parts of a fit on one workspace: `cargo run --release --example profile_fit -- WS.json [MEASUREMENT]`.
+//! Times the parts of a fit on one workspace: `cargo run --release --example profile_fit -- WS.json
+//! [MEASUREMENT]`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Compiled models, their evaluation and optimisation on each device.
+//! Compiles models, and evaluates and fits them on the CPU and on GPUs.
 
 pub mod cpu;
 mod curvature;

@@ -1,5 +1,5 @@
-//! Value, gradient and Hessian against hyper-dual numbers on the textbook formulae, for random models and points, on every
-//! instruction set of this machine.
+//! Compares value, gradient and Hessian with hyper-dual numbers on the textbook formulae, for random models
+//! and points, on every instruction set of this machine.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "oracle/likelihood.rs"]
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 const ALL: EvaluationRequest =
     EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true, samples: true };
 
-/// Tolerance: 1e-9 of the sum of absolute terms of the element.
+/// Largest difference of a derivative, in units of the sum of the absolute values of its terms.
 const RELATIVE: f64 = 1e-9;
 
 fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
@@ -30,7 +30,8 @@ fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
     numbers
 }
 
-/// Sum over bins of the absolute terms that make up second derivative (i, j), and of gradient i.
+/// Returns the sum of the absolute values of the terms of second derivative (i, j), and that of gradient
+/// element i if i = j.
 fn absolute_terms(model: &Model, theta: &[f64], i: usize, j: usize) -> (f64, f64) {
     let lambda = expected(model, &seeded(theta, i, j));
     let (mut second, mut first) = (1.0, 1.0);
@@ -63,7 +64,7 @@ fn check(seed: u64, model: &Model) -> Result<(), TestCaseError> {
     let n = theta.len();
     let (want, scale) = nll(model, &model.observed, &seeded(&theta, 0, 0));
     if !want.value.is_finite() || expected(model, &seeded(&theta, 0, 0)).iter().any(|l| l.value < 1e-6) {
-        // A bin without expectation but with events: nothing to differentiate.
+        // The likelihood is zero, or some expected yield is so small that derivatives cannot be compared.
         return Err(TestCaseError::reject("a bin has no expectation"));
     }
     for level in Level::available() {
@@ -127,7 +128,7 @@ proptest! {
     }
 }
 
-/// Of every pair of codes some points are compared.
+/// At least 11 points are compared for every pair of codes.
 #[test]
 fn every_pair_of_codes_has_its_derivatives() {
     for &normsys in NormsysCode::ALL {

@@ -1,5 +1,6 @@
-//! Toys in lanes against fits of the same toys one by one, on random models and on every instruction set of
-//! this machine: same minima, and bits that do not depend on what shares the vector.
+//! Compares fits of toys in SIMD lanes with fits of the same toys one by one, on random models and on every
+//! instruction set of this machine. The minima must agree, and the bits of a toy must not depend on the other
+//! toys in its vector.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]
@@ -19,7 +20,7 @@ use ns_core::{
 const POI: usize = 0;
 const TESTED: f64 = 1.0;
 
-/// A model that lanes take, with its toys and both fits of each.
+/// A model that SIMD lanes support, with the source of its toys and the two fits of each toy.
 struct Study {
     model: Model,
     session: CpuSession,
@@ -28,9 +29,10 @@ struct Study {
 }
 
 impl Study {
-    /// `None` where toys cannot be drawn at the start values.
+    /// Creates the study. `None` if toys cannot be drawn at the starting values or the parent fit gives no
+    /// covariance.
     fn new(seed: u64, level: Level, start: fn(Covariance) -> Start) -> Option<Self> {
-        // Codes with kinks and free factors without effect go one by one in any case.
+        // Models with kinks or with free factors without effect are never fitted in SIMD lanes.
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
         let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         point[POI] = 0.4;
@@ -57,19 +59,19 @@ impl Study {
         Some(Self { model, session, source, fits: vec![free, conditional] })
     }
 
-    /// Toys in lanes.
+    /// Fits toys in SIMD lanes.
     fn lanes(&self, toys: Range<u64>) -> Vec<TaskOutcome> {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
         run(&self.session, FitTask { data: drawn.into(), fits: self.fits.clone() }, OutcomeParts::default())
     }
 
-    /// One toy as given data: the scalar optimiser.
+    /// Fits one toy as given data, with the scalar optimiser.
     fn alone(&self, toy: u64) -> TaskOutcome {
         let data = self.source.draw(toy).into();
         run(&self.session, FitTask { data, fits: self.fits.clone() }, OutcomeParts::default()).remove(0)
     }
 
-    /// `-ln L` of a toy and its gradient, by the session.
+    /// Returns `-ln L` of a toy and its gradient, which the session computes.
     fn evaluate(&self, toy: u64, point: &[f64]) -> (f64, Vec<f64>) {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let got = self.session.evaluate(&self.source.draw(toy).into(), point, request).unwrap();
@@ -83,7 +85,7 @@ fn run(session: &CpuSession, task: FitTask, wanted: OutcomeParts) -> Vec<TaskOut
     out
 }
 
-/// From the free fit along the covariance, the way tests of hypotheses start.
+/// Starts at the end of the free fit, moved along the covariance, as hypothesis tests do.
 fn along(covariance: Covariance) -> Start {
     let row: Vec<f64> = (0..covariance.n).map(|p| covariance.get(POI, p)).collect();
     if row[POI] > 0.0 { Start::Along(0, row.into()) } else { Start::Earlier(0) }
@@ -93,12 +95,13 @@ fn earlier(_: Covariance) -> Start {
     Start::Earlier(0)
 }
 
-/// True for a fit that ended in lanes: the scalar optimiser measures the gradient otherwise.
+/// Returns true for a fit that ended in a SIMD lane. The scalar optimiser computes `projected_gradient`
+/// differently.
 fn in_lanes(fit: &FitOutcome) -> bool {
     fit.certificate.projected_gradient == (2.0 * fit.certificate.edm).sqrt()
 }
 
-/// Everything in an outcome, bit by bit.
+/// Returns everything in an outcome, with its numbers also as bits.
 fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>> {
     let fits = outcome.fits.iter();
     fits.map(|fit| {
@@ -110,7 +113,7 @@ fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>
     .collect()
 }
 
-/// All studies of a test.
+/// Returns all studies of a test with their seeds.
 fn studies(start: fn(Covariance) -> Start) -> impl Iterator<Item = (u64, Study)> {
     let levels = Level::available();
     (0..9u64).flat_map(move |seed| {
@@ -136,7 +139,7 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
                 lower += usize::from(fit.nll < alone.nll - 1e-9);
                 if fit.nll > alone.nll + 1e-9 {
                     higher += 1;
-                    // Another valley, then: so close to the same point the value would be the same.
+                    // A higher value must be in another valley, which is far away.
                     let moved = fit.parameters.iter().zip(&alone.parameters).map(|(a, b)| (a - b).abs());
                     let moved = moved.fold(0.0, f64::max);
                     assert!(
@@ -147,7 +150,8 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
                         alone.nll
                     );
                 }
-                // What is reported is the value there, in the box, with the POI where it is held.
+                // The reported value is that of the reported point, which is within the bounds and has the
+                // POI at its fixed value.
                 let (nll, _) = study.evaluate(toy as u64, &fit.parameters);
                 assert!(
                     (nll - fit.nll).abs() <= 1e-11 * nll.abs().max(1.0),
@@ -164,8 +168,8 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
     }
     println!("{compared} fits compared, {lanes} in lanes, {lower} lower in lanes, {higher} higher");
     assert!(compared > 900 && lanes * 10 > compared * 6, "{lanes} of {compared} fits were made in lanes");
-    // Products of free factors have several minima; lanes look for them a little, single fits from one
-    // start do not at all.
+    // Products of free factors have several minima. Fits in SIMD lanes search for them a little; single fits
+    // with a local search do not.
     assert!(higher * 200 < compared, "{higher} of {compared} are higher in lanes");
     assert!(higher <= lower, "{higher} of {compared} are higher in lanes, {lower} lower");
 }

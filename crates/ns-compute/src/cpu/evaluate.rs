@@ -98,13 +98,14 @@ impl CpuSession {
         let factored = factor(self.level, &plan.structure.wide, &mut curvature);
         let found = matches!(factored, Factored::Positive { .. })
             .then(|| combined_variances(self.level, &plan.structure.wide, &curvature, combinations));
-        // With a parameter per bin this is the largest array; it is not kept.
+        // For models with a parameter per bin this is the largest array, so it is not kept.
         drop(curvature);
         put(&self.workers, worker);
         Ok(found)
     }
 
-    /// Expected auxiliary data: the parameter for Gaussian terms, `tau` times it for Poisson ones.
+    /// Returns the expected auxiliary data: the parameter for Gaussian constraints, `tau` times the parameter
+    /// for Poisson constraints.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
         let mut aux = vec![0.0; plan.n_aux()];
@@ -117,7 +118,7 @@ impl CpuSession {
         aux
     }
 
-    /// Expected main and auxiliary data at one point.
+    /// Returns the expected main and auxiliary data at one point.
     pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<BinnedData, SessionError> {
         let plan = &self.plan;
         length("parameters", parameters.len(), plan.n_parameters())?;

@@ -1,4 +1,4 @@
-//! Fits of one task, one after the other.
+//! Runs the fits of one task, one after the other.
 
 use ns_core::{
     Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Seen, SessionError,
@@ -11,7 +11,8 @@ use crate::optimise::{Problem, Worker, fit};
 use crate::task::{FitDomain, check_data, needed, start_of};
 
 impl CpuSession {
-    /// The data of a task, with their constants; `None` means the observed ones.
+    /// Returns given data with their constants; `None` for the observed data. Toys still to be drawn are an
+    /// error.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
         match &data.seen {
             Seen::Observed => Ok(None),
@@ -25,7 +26,7 @@ impl CpuSession {
         }
     }
 
-    /// Runs the fits of one task in order.
+    /// Runs the fits of one task in order, and calls `finished(1)` after each.
     pub(crate) fn run_task(
         &self,
         task: &FitTask,
@@ -43,7 +44,7 @@ impl CpuSession {
         TaskOutcome { fits }
     }
 
-    /// The fit of a task that comes after these; `None` after the last one.
+    /// Runs the fit of a task that comes after the fits `earlier`; returns `None` after the last one.
     pub(super) fn next_fit(
         &self,
         requests: &[FitRequest],
@@ -65,7 +66,7 @@ impl CpuSession {
         })
     }
 
-    /// The problem of one request on one data set.
+    /// Returns the minimisation problem of one request on one data set; `drawn` says that the data are a toy.
     pub(crate) fn problem<'a>(
         &'a self,
         domain: FitDomain,
@@ -108,7 +109,8 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// An additional start point for a model with kinks: the minimum under smooth codes.
+    /// Returns further starting points of a fit: for a model with kinks the minimum under smooth codes,
+    /// otherwise none.
     pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {

@@ -1,4 +1,5 @@
-//! The memory that a session takes, counted by the sizes of its arrays, and the batches that fit into a limit.
+//! Estimates the memory of a session from the sizes of its arrays, and limits batches to the memory that is
+//! left.
 
 use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
 
@@ -9,17 +10,19 @@ use crate::lanes::WIDTH;
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
-/// Number of outcomes per thread that may be in memory before they go to the sink. Small models have more, because their
-/// fits are so short that threads would often wait for each other.
+/// Smallest number of outcomes per thread that may wait in memory before they go to the sink, unless the
+/// memory limit allows fewer.
 const FEWEST_WAITING: usize = 512;
+/// Largest number of such outcomes: small models need many, because their fits are very short.
 const MOST_WAITING: usize = 8192;
+/// Number of parameter values in all these outcomes, within the two limits.
 const NUMBERS_WAITING: usize = 1 << 18;
 
-/// What a session holds as long as it lives, in numbers of eight bytes. What rare cases need (the whole Hessian at flat directions and
-/// saddles) is left out.
+/// Memory that a session always uses, in units of eight bytes. Memory for rare cases (the whole Hessian at
+/// flat directions and saddle points) is not counted.
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    /// The compiled model.
+    /// Memory of the compiled model.
     plan: usize,
     /// Working memory of one thread.
     thread: usize,
@@ -30,7 +33,8 @@ impl Held {
         let (n, bins, cells, terms) =
             (plan.n_parameters(), plan.n_bins(), plan.structure.n_cells, plan.structure.norm_block.len());
         let wide = if n <= DENSE_LIMIT { Curvature::numbers(&plan.structure.wide) } else { 0 };
-        // Vectors by parameter, by term of normsys, by cell and by bin, as one fit has them, and eight at a time.
+        // Vectors per parameter, normsys term, cell and bin: `single` for a fit of the scalar optimiser,
+        // `eight` for eight fits in SIMD lanes.
         let single =
             25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.structure.layout) + wide;
         let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + bins * bins / 2 + plan.n_aux());
@@ -42,7 +46,8 @@ impl Held {
     }
 }
 
-/// Threads of an execution: where it takes all cores, no more than the memory limit leaves room for.
+/// Returns the number of threads of an execution. If it asks for all cores, the number is limited so that the
+/// memory suffices.
 pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
     let threads = execution.resolved_threads();
     let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };
@@ -52,15 +57,16 @@ pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usiz
 }
 
 impl CpuSession {
-    /// Models that are compiled: the same with smooth codes is as large.
+    /// Returns the number of compiled models: a second one, of the same size, has smooth codes.
     pub(super) fn models(&self) -> usize {
         1 + usize::from(self.smooth.is_some())
     }
 
-    /// What is left of the memory limit for batches, bytes; `None` without one.
+    /// Returns the bytes of the memory limit that are left for batches; `None` without a limit.
     ///
     /// # Errors
-    /// [`SessionError::MemoryLimit`] if the model and the threads alone take more.
+    /// [`SessionError::MemoryLimit`] if the model and the working memory of the threads already exceed the
+    /// limit.
     pub(super) fn memory_for_batches(&self) -> Result<Option<u64>, SessionError> {
         let Some(limit) = self.memory_limit else { return Ok(None) };
         let held = Held::of(&self.plan);
@@ -76,10 +82,11 @@ impl CpuSession {
         limit.checked_sub(needed).map(Some).ok_or(refused)
     }
 
-    /// Outcomes that may wait before they go to the sink, and toys of a unit. No result depends on either.
+    /// Returns the number of outcomes that may wait before they go to the sink, and the largest number of
+    /// toys in a unit. No result depends on either number.
     ///
     /// # Errors
-    /// [`SessionError::MemoryLimit`] if there is no room for the outcome of one task.
+    /// [`SessionError::MemoryLimit`] if there is no memory for the outcome of one task.
     pub(super) fn batch(
         &self,
         tasks: &[FitTask],
@@ -97,7 +104,8 @@ impl CpuSession {
         let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
-        // A unit is begun as long as fewer outcomes wait than may: half for these, half for the last units.
+        // Units start while fewer outcomes wait than this, and the last units exceed it: half of the memory
+        // is for these.
         let fitting = usize::try_from(room / outcome / 2).unwrap_or(usize::MAX);
         if fitting == 0 {
             let needed = limit - room + 2 * outcome;
@@ -108,10 +116,10 @@ impl CpuSession {
         Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
     }
 
-    /// Refuses an evaluation whose results do not fit into the memory limit.
+    /// Checks that the results of an evaluation fit into the memory limit.
     ///
     /// # Errors
-    /// [`SessionError::MemoryLimit`].
+    /// [`SessionError::MemoryLimit`] if they do not.
     pub(super) fn check_results(
         &self,
         points: usize,

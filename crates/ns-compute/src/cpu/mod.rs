@@ -1,4 +1,4 @@
-//! The CPU session: a plan, observed data, and threads that fit.
+//! The CPU session: a compiled model, its observed data, and the threads that run fits.
 
 mod evaluate;
 mod fit;
@@ -23,11 +23,11 @@ use crate::task::{check_data, check_task};
 pub(crate) use pool::Pool;
 use work_unit::WorkUnit;
 
-/// A compiled model on the CPU.
+/// A session on the CPU: a compiled model with its observed data and working memory.
 pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
-    /// The same model with smooth interpolation. Its minimum is a start point if
-    /// the model has kinks.
+    /// The same model with smooth interpolation codes, if the model has kinks. Its minimum is a further
+    /// starting point.
     smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
@@ -39,15 +39,15 @@ pub struct CpuSession {
 }
 
 impl CpuSession {
-    /// Compiles `model` for the CPU, with the best instruction set of this machine.
+    /// Compiles `model` and opens a session with the best instruction set of this CPU.
     ///
     /// # Errors
-    /// If the model does not fit the memory limit or is inconsistent.
+    /// If the model is inconsistent or does not fit the memory limit, or as [`CpuSession::sharing`].
     pub fn open(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         Self::open_at(model, execution, Level::detect())
     }
 
-    /// The same with a chosen instruction set, for tests and measurements.
+    /// Compiles `model` and opens a session with a chosen instruction set, for tests and measurements.
     ///
     /// # Errors
     /// As [`CpuSession::open`].
@@ -75,11 +75,13 @@ impl CpuSession {
         .sharing(execution)
     }
 
-    /// The same compiled model and data, with the threads, precision and memory limit of another execution.
+    /// Returns a session with the same compiled model and data, and the threads, precision and memory limit
+    /// of another execution.
     ///
     /// # Errors
-    /// [`SessionError::UnsupportedPrecision`] unless it is f64; [`SessionError::MemoryLimit`] if the model and the working memory of
-    /// the threads take more; if the threads cannot be started.
+    /// [`SessionError::UnsupportedPrecision`] unless the precision is f64; [`SessionError::MemoryLimit`] if
+    /// the model and the working memory of the threads need more than the limit;
+    /// [`SessionError::DeviceUnavailable`] if the threads cannot be started.
     pub fn sharing(&self, execution: &Execution) -> Result<Self, SessionError> {
         execution.check_precision(Device::Cpu, Precision::F64)?;
         let threads = memory::threads(&self.plan, self.models(), execution);
@@ -96,40 +98,40 @@ impl CpuSession {
         };
         session.memory_for_batches()?;
         if threads > 1 {
-            // The calling thread works too.
+            // The calling thread is one of the threads that run fits.
             session.pool = Some(Pool::of(threads - 1)?);
         }
         Ok(session)
     }
 
-    /// Touches the working memory of a fit by one evaluation and one
-    /// curvature, so that its pages are mapped before the first fit. The numbers are not used.
+    /// Makes one evaluation and one assembly of the curvature, so that the pages of a fit's working memory
+    /// are mapped before the first fit. The numbers are not used.
     pub fn prepare(&self) {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);
         put(&self.workers, worker);
     }
 
-    /// The instruction set in use.
+    /// Returns the instruction set in use.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Start values, bounds and fixed flags.
+    /// Returns the initial values, bounds and fixed flags of all parameters.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn table(&self) -> &ParameterTable {
         &self.plan.structure.table
     }
 
-    /// The compiled model.
+    /// Returns the compiled model.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 }
 
-/// Takes an unused worker, or makes one. A poisoned lock only means that another thread
+/// Takes an unused worker from `shelf`, or allocates one. A poisoned lock only means that another thread
 /// panicked between two fits; every fit resets its worker.
 pub(crate) fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
     let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -187,7 +189,7 @@ impl Session for CpuSession {
             let places: Vec<OnceLock<Vec<TaskOutcome>>> = chunk.iter().map(|_| OnceLock::new()).collect();
             Pool::each(self.pool.as_deref(), self.threads, chunk.len(), &|i| {
                 if let Some((unit, place)) = chunk.get(i).zip(places.get(i)) {
-                    // No other thread has this number.
+                    // No other thread runs this unit, so its place is empty.
                     let _ = place.set(run(unit));
                 }
             });

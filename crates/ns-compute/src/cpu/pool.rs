@@ -1,6 +1,8 @@
-//! The threads of sessions. All sessions with as many threads share them: a batch takes a set of threads that rests, and two
-//! batches at the same time have two sets, so that neither waits for the other. A fork takes along the thread that calls it and no
-//! other, so a forked process starts its own.
+//! Thread pools of CPU sessions.
+//!
+//! Sessions with the same number of threads share one pool. A batch takes an idle set of threads from it; two
+//! batches at the same time use two sets, so neither waits for the other. A forked process contains only the
+//! thread that called `fork`, so it starts threads of its own.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,17 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use ns_core::{Device, SessionError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The pools that sessions use now, one per number of threads.
+/// The pools that sessions use at the moment, one for each number of threads.
 static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
 
-/// Threads in addition to the calling one.
+/// Sets of threads that help the calling thread. All sets have the same size.
 pub(crate) struct Pool {
+    /// Number of threads in a set, without the calling thread.
     helpers: usize,
-    /// Sets of threads that no batch uses.
+    /// Idle sets of threads, which no batch uses at the moment.
     resting: Mutex<Vec<Started>>,
 }
 
-/// Threads and the process that they belong to.
+/// A set of running threads, and the process that started them.
 struct Started {
     process: u32,
     threads: ManuallyDrop<ThreadPool>,
@@ -27,9 +30,10 @@ struct Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // After a fork the threads do not exist in this process, so they cannot be ended: that could wait for a lock that one of them held.
+        // After a fork the threads do not exist in this process. Ending them could wait forever for a lock
+        // that one of them held.
         if self.process == std::process::id() {
-            // SAFETY: it is not used after this.
+            // SAFETY: `threads` is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.threads) };
         }
     }
@@ -48,20 +52,23 @@ impl Started {
 }
 
 impl Pool {
-    /// The pool of `helpers` threads. The first session that asks for it starts them, and they end with the last one.
+    /// Returns the pool of `helpers` threads. The first session starts the threads, and they end with the
+    /// last one.
     ///
     /// # Errors
-    /// If they cannot be started.
+    /// [`SessionError::DeviceUnavailable`] if the threads cannot be started.
     pub(crate) fn of(helpers: usize) -> Result<Arc<Self>, SessionError> {
         if let Some(pool) = Self::known(helpers, None) {
             return Ok(pool);
         }
-        // Threads start outside the lock: a fork in the meantime would leave it locked in the child.
+        // Threads start while `POOLS` is not locked: a fork during the start would leave the lock locked in
+        // the child.
         let new = Arc::new(Self { helpers, resting: Mutex::new(vec![Started::new(helpers)?]) });
         Ok(Self::known(helpers, Some(&new)).unwrap_or(new))
     }
 
-    /// The pool of `helpers` threads that sessions use; without one, `new` becomes it.
+    /// Returns the pool of `helpers` threads that sessions already use. If there is none, adds `new` to the
+    /// list and returns `None`.
     fn known(helpers: usize, new: Option<&Arc<Self>>) -> Option<Arc<Self>> {
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|pool| pool.strong_count() > 0);
@@ -72,7 +79,8 @@ impl Pool {
         known
     }
 
-    /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all have finished.
+    /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all
+    /// have finished. If no threads can be started, only the calling thread runs it.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {
@@ -84,8 +92,9 @@ impl Pool {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner).push(started);
     }
 
-    /// Calls `work` with every number below `count`, on the calling thread and others, `threads` at most. Each takes the next number
-    /// when it is done with one: pieces of work take unequal times.
+    /// Calls `work` with every number below `count`, on at most `threads` threads, one of which is the
+    /// calling thread. Every thread takes the next number when it has finished one, because pieces of work
+    /// take unequal times.
     pub(crate) fn each(pool: Option<&Self>, threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let run = || {
@@ -99,7 +108,8 @@ impl Pool {
         }
     }
 
-    /// Threads of this process that rest, or new ones. `None`: they cannot be started.
+    /// Takes an idle set of threads of this process, or starts a new set. `None` if threads cannot be
+    /// started.
     fn take(&self) -> Option<Started> {
         let known = {
             let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// A session that was opened before a fork hung in the child.
+    /// Regression test: a session that was opened before a fork hung in the child process.
     #[test]
     fn threads_of_another_process_are_started_anew() {
         let pool = Pool::of(2).unwrap();
@@ -140,7 +150,8 @@ mod tests {
         let (calls, barrier) = (AtomicUsize::new(0), Barrier::new(4));
         one.help(3, &|| {
             if barrier.wait().is_leader() {
-                // It would never end if it waited for threads of the outer batch, which wait for it.
+                // The inner call would never end if it waited for the threads of the outer one, which wait
+                // for it.
                 other.help(3, &|| {
                     calls.fetch_add(1, Ordering::Relaxed);
                 });

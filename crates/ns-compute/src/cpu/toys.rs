@@ -1,4 +1,4 @@
-//! The distributions that toys are drawn from, computed once per point.
+//! The distributions from which toys are drawn, computed once per parameter point.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,10 +9,11 @@ use ns_core::{AuxiliarySource, BinnedData, Data, SessionError, ToySource};
 use super::CpuSession;
 
 impl CpuSession {
-    /// The distributions of all data at `parameters`.
+    /// Returns the distributions of all main and auxiliary data at `parameters`.
     ///
     /// # Errors
-    /// If a length does not fit, a number is not finite, or a Poisson mean is negative or above 1e15.
+    /// If a length does not fit the model, a number is not finite, or a Poisson mean is negative or above
+    /// 1e15.
     pub(super) fn source(
         &self,
         parameters: &[f64],
@@ -22,7 +23,8 @@ impl CpuSession {
     ) -> Result<ToySource, SessionError> {
         let plan = &self.plan;
         let BinnedData { main, aux } = self.expected(parameters, of)?;
-        // Equal means, as of symmetric models and of auxiliary data with one relative uncertainty, share a table.
+        // Equal Poisson means share one table. They are common in symmetric models and for auxiliary data
+        // with equal relative uncertainties.
         let mut known: HashMap<u64, Poisson> = HashMap::new();
         let mut poisson = |what, index, mean: f64| match known.entry(mean.to_bits()) {
             Entry::Occupied(found) => Ok(found.get().clone()),
@@ -35,7 +37,8 @@ impl CpuSession {
             .enumerate()
             .map(|(b, &mean)| poisson("main data", b, mean))
             .collect::<Result<_, _>>()?;
-        // Every auxiliary datum has one constraint term; the plan lists them by kind.
+        // Every auxiliary datum has one constraint term; the plan lists the terms by kind (Gaussian,
+        // Poisson).
         let mut auxiliary = Vec::with_capacity(aux.len());
         let mut sigma = vec![None; aux.len()];
         for (_, a, w) in plan.gaussian() {

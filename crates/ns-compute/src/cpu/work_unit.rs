@@ -1,4 +1,4 @@
-//! Units of work for threads: one task, or a few toys of one task.
+//! Units of work for threads: one task, or some toys of one task.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,27 +14,28 @@ use crate::lanes::{Toy, ToyEnd, ToyFitter, WIDTH};
 use crate::optimise::{Worker, fit};
 use crate::task::{FitDomain, needed, start_of};
 
-/// Number of toys of one unit: enough to keep all lanes busy, few enough to balance threads. Results do not
-/// depend on it.
+/// Largest number of toys in one unit: enough to keep all SIMD lanes busy, few enough to balance the threads.
+/// Results do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
-/// The work that a thread takes at a time.
+/// The work that a thread takes at a time: one task, or some of its toys.
 pub(super) struct WorkUnit<'a> {
     pub(super) task: &'a FitTask,
-    /// Toys of the task's source; `None` where the data are given.
+    /// Toys that are drawn for this unit; `None` if the data of the task are observed or given.
     pub(super) toys: Option<UnitToys<'a>>,
 }
 
-/// Toys of one unit.
+/// The toys of one unit.
 pub(super) struct UnitToys<'a> {
     source: &'a ToySource,
     range: Range<u64>,
-    /// The shared inputs of the fits of each request; `None` where the scalar optimiser makes them.
+    /// For each request of the task, the inputs that the fits of all toys share; `None` if the scalar
+    /// optimiser makes these fits.
     fitters: Arc<Vec<Option<ToyFitter>>>,
 }
 
 impl<'a> WorkUnit<'a> {
-    /// The units of a task, in order, with so many toys each.
+    /// Splits a task into units, in order, with at most `most` toys each.
     pub(super) fn of(
         session: &CpuSession,
         task: &'a FitTask,
@@ -52,12 +53,12 @@ impl<'a> WorkUnit<'a> {
         }))
     }
 
-    /// Number of its outcomes.
+    /// Returns the number of task outcomes of the unit.
     pub(super) fn len(&self) -> usize {
         self.toys.as_ref().map_or(1, |toys| (toys.range.end - toys.range.start) as usize)
     }
 
-    /// Outcomes of a unit that was cancelled before it began.
+    /// Returns the outcomes of a unit that was cancelled before it began.
     pub(super) fn cancelled(&self) -> Vec<TaskOutcome> {
         (0..self.len())
             .map(|_| TaskOutcome {
@@ -68,7 +69,8 @@ impl<'a> WorkUnit<'a> {
 }
 
 impl CpuSession {
-    /// Runs one unit; `finished` is called with the number of finished fits.
+    /// Runs one unit and returns its outcomes. Calls `finished` with the number of fits that have just
+    /// finished.
     pub(super) fn run_unit(
         &self,
         unit: &WorkUnit<'_>,
@@ -80,7 +82,7 @@ impl CpuSession {
         match &unit.toys {
             Some(toys) => self.run_toys(unit.task, toys, wanted, control, worker, finished),
             None => {
-                // `check_task` has checked the data; unknown kinds are refused there.
+                // `check_task` has checked the data already, so `dataset` returns no error here.
                 let own = self.dataset(&unit.task.data).ok().flatten();
                 let data = own.as_ref().unwrap_or(&self.observed);
                 vec![self.run_task(unit.task, data, wanted, control, worker, finished)]
@@ -88,8 +90,9 @@ impl CpuSession {
         }
     }
 
-    /// The shared inputs of the fits of a run of toys, request by request.
-    /// `any_code`: for a device, which also fits models with kinks and exponential interpolation.
+    /// Prepares for each request the inputs that the fits of all toys of `source` share; `None` if the scalar
+    /// optimiser makes the fits. With `any_code`, for GPU sessions, kinks and exponential interpolation are
+    /// accepted.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
@@ -107,7 +110,7 @@ impl CpuSession {
             .collect();
         let mut worker = take(&self.workers, plan);
         let fitters = requests.iter().map(|request| {
-            // Devices try all sides of kinks, as the search on the CPU does.
+            // GPU sessions try both sides of all kinks, as the search on the CPU does.
             let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
             if request.search != Search::Local && !sides {
                 return None;
@@ -162,7 +165,7 @@ impl CpuSession {
         outcomes
     }
 
-    /// The data of a unit's toys.
+    /// Draws the data of the toys of a unit.
     fn draw(&self, toys: &UnitToys<'_>) -> Vec<Dataset> {
         let plan = &self.plan;
         let mut data: Vec<Dataset> = toys.range.clone().map(|_| Dataset::empty(plan)).collect();
@@ -182,7 +185,7 @@ impl CpuSession {
         data
     }
 
-    /// One request on all toys of a unit, in lanes.
+    /// Runs one request on all toys of a unit, one toy per SIMD lane, and appends the results to `outcomes`.
     fn run_fitter(
         &self,
         requests: &[FitRequest],
@@ -230,7 +233,8 @@ impl CpuSession {
         }
     }
 
-    /// The outcome of a fit in lanes, which started at `start`.
+    /// Returns the outcome of a toy's fit from its end in a SIMD lane. If the lane did not finish it, the
+    /// scalar optimiser does, from the point reached or `start`.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,
@@ -244,7 +248,7 @@ impl CpuSession {
     ) -> Result<FitOutcome, FitFailure> {
         match end {
             ToyEnd::Fitted(fit) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
-            // Uncertainties need the exact Hessian; a fit that lanes could not finish needs Newton's method.
+            // Uncertainties need the exact Hessian, which only the scalar optimiser computes.
             ToyEnd::Fitted(FitOutcome { parameters, .. }) => {
                 self.again(request, &parameters, &[], data, wanted, control, worker)
             }
@@ -257,8 +261,8 @@ impl CpuSession {
         }
     }
 
-    /// Finishes a fit that lanes have begun, by the scalar optimiser from `start`. Where there may be several
-    /// minima, it also starts from the points `further` and makes a search.
+    /// Finishes a fit that a SIMD lane has begun: the scalar optimiser descends from `start`. If `further` is
+    /// not empty, it also descends from these points and searches for lower minima.
     pub(crate) fn again(
         &self,
         request: &FitRequest,

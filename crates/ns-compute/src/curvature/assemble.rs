@@ -1,9 +1,9 @@
-//! Assembles the matrices of every component at the point that `forward` left in the scratch, block by block.
+//! Assembles the matrices of every component, block by block, from the results of `forward` in the scratch.
 //!
-//! With `nu_b = D_b N g_b` (additive part, scalar factors, per-bin factors) of one block,
-//! `r` and `w` the first and second derivative of the likelihood by the yield:
-//! `H = J' w J + sum_b r_b d2 nu_b + constraints`. The scalar part of the second sum is a
-//! symmetric rank-2 update per block; per-bin factors add a row each.
+//! A block has the yield `nu_b = D_b N g_b` in bin `b` (additive part, scalar factors, per-bin factors). With
+//! the Jacobian `J` of the expected yields and the first and second derivatives `r` and `w` of `-ln L` by
+//! them, `H = J' w J + sum_b r_b d2 nu_b + constraints`. The scalar part of the second sum is a symmetric
+//! rank-2 update per block; each per-bin factor adds a row.
 
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};
@@ -15,7 +15,7 @@ use crate::plan::{Block, Component, CurvatureSlot, LANES, Layout, Plan};
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
-/// Assembles every component at `point`; `forward` and `likelihood` must have run there.
+/// Assembles every component at `point`; `forward` and `likelihood` must have run at that point.
 pub(crate) fn assemble(
     level: Level,
     plan: &Plan,
@@ -27,7 +27,7 @@ pub(crate) fn assemble(
     assemble_until(level, plan, layout, point, scratch, out, Stop::default());
 }
 
-/// The same; it ends early once `stop` is set.
+/// Does the same as [`assemble`], but ends early once `stop` is set.
 pub(crate) fn assemble_until(
     level: Level,
     plan: &Plan,
@@ -60,7 +60,7 @@ isa_fn! {
     fn prepare(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) = prepare_body
 }
 
-/// Slopes on the chosen side of every kink, and zero for parameters that do not move.
+/// Sets the slopes of parameters at a kink to those on the chosen side.
 #[inline(always)]
 fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) {
     norm_ratios::<M>(plan, point.theta, |p| point.side[p], scratch);
@@ -73,22 +73,23 @@ fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch)
     }
 }
 
-/// A block of a component at a point: what the derivatives of its yields follow from, besides the scratch.
+/// One block of a component at a point: the inputs, besides the scratch, of the derivatives of its yields.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) plan: &'a Plan,
     pub(super) layout: &'a Layout,
     pub(super) point: Point<'a>,
-    /// Which component, and it.
+    /// Index of the component.
     pub(super) k: usize,
     pub(super) component: &'a Component,
-    /// Which block, and it.
+    /// Index of the block.
     pub(super) index: usize,
     pub(super) block: &'a Block,
-    /// Columns of the block's parameters in ascending order, and where each slot stands among them.
+    /// Columns of the block's parameters, in ascending order.
     pub(super) columns: &'a [u32],
+    /// Position in `columns` of each parameter of the block.
     pub(super) rank: &'a [u32],
-    /// The first bin of the block within the component.
+    /// First bin of the block, counted within the component.
     pub(super) first_bin: usize,
 }
 
@@ -120,7 +121,7 @@ fn derivatives_body<M: MulAdd>(
         let part = Part { plan, layout, point, k, component, index, block, columns, rank, first_bin };
         let kind = scalar_derivatives(plan, index, block, point.theta, point.active, scratch);
         for lane in 0..block.n_lanes {
-            // r g, scaled by how much of the second derivatives is wanted.
+            // `r g`, times the weight of the second derivatives.
             let cell = block.cell + lane * LANES;
             M::V4::load(&scratch.slope[block.bin + lane * LANES..])
                 .mul(M::V4::load(&scratch.binwise[cell..]))
@@ -131,8 +132,8 @@ fn derivatives_body<M: MulAdd>(
         if point.exactness != 0.0 {
             second_order(part, kind, scratch, out);
         }
-        // Samples that share one local factor come first in their channel, and their mixed
-        // derivatives with it are the Jacobian so far, times r / gamma.
+        // Samples that share one local factor come first in their channel. Their mixed derivatives with that
+        // factor are the Jacobian accumulated so far, times r / gamma.
         let first = shared.first as usize;
         if shared.member && point.theta[first..][..block.n_bins].iter().all(|g| g.abs() > 1e-3) {
             shared_slopes(part, first, scratch, out);
@@ -149,7 +150,7 @@ isa_fn! {
     fn weigh(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) = weigh_body
 }
 
-/// `sqrt(w) J` with bins as rows, and the Gauss-Newton part of the local rows.
+/// Computes `sqrt(w) J` with bins as rows, and adds the Gauss-Newton part of the local rows.
 #[inline(always)]
 fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) {
     let component = &layout.components[k];
@@ -181,7 +182,8 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
     }
 }
 
-/// Constraint curvature, damping, and unit pivots for parameters that do not move.
+/// Adds constraint curvature and damping to the diagonal, which becomes 1 for parameters that do not move.
+/// Sets `scale` and `slack`.
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     constraint_curvatures(plan, point.theta, &point.data.aux, diagonal);

@@ -1,23 +1,24 @@
-//! Derivatives of one block's scalar product `N` (normsys, normfactor, lumi).
+//! Derivatives of the product `N` of the scalar factors of one block (normsys, normfactor, lumi).
 
 use crate::eval::{Scratch, kappa_derivatives};
 use crate::plan::{Block, Plan};
 
-/// Below this a factor counts as zero and is never divided by.
+/// Absolute value below which a factor counts as zero and is never divided by.
 const TINY: f64 = 1e-100;
 
-/// The form of the second derivatives of `N` by its parameters:
-/// `N_pq = x_p y_q + y_p x_q`, plus a correction on the diagonal.
+/// The form of the second derivatives of `N` by two of its parameters, `N_ij = x_i y_j + y_i x_j`, plus a
+/// correction on the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
-    /// No factor is zero: `x = N q / 2`, `y = q`, with `q` the relative derivatives.
+    /// No factor is zero: `x = N q / 2` and `y = q`, where `q` are the relative derivatives `N_i / N`.
     Regular,
-    /// One or two factors are zero: `x` and `y` are kept separately.
+    /// At least one factor is zero: `x` and `y` are stored separately.
     Zero,
 }
 
-/// Fills, per slot: `first` = `N_p`, `relative` = `y`, `cross` = `x`, `second` = the
-/// diagonal correction. Masked parameters get zeros.
+/// Fills `scratch.slot` with four numbers per parameter of the block: `first` = the derivative of `N`,
+/// `relative` = `y`, `cross` = `x` (only for [`Product::Zero`]), `second` = the diagonal correction.
+/// Parameters that do not move get zeros.
 pub(super) fn scalar_derivatives(
     plan: &Plan,
     index: usize,
@@ -73,7 +74,7 @@ pub(super) fn scalar_derivatives(
         return Product::Regular;
     }
 
-    // Product of all factors that are not zero, and the factors that are.
+    // `rest` is the product of all factors that are not zero; `vanishing` lists up to two factors that are.
     let mut rest = 1.0;
     let mut vanishing: [(usize, f64, f64); 2] = [(0, 0.0, 0.0); 2];
     let mut met = 0;
@@ -90,7 +91,7 @@ pub(super) fn scalar_derivatives(
             let (derivative, curve) = kappa_derivatives(plan, term, theta[p], kappa);
             vanish(slot, derivative, curve);
         } else {
-            // Exponentials are never zero; their product is in `norm` as a whole.
+            // Exponential factors are never zero; `scratch.norm` has their product.
             if !plan.structure.normsys.is_exponential() {
                 rest *= kappa;
             }

@@ -1,4 +1,4 @@
-//! Variances of linear combinations of parameters, from a factored curvature and without its inverse.
+//! Computes variances of linear combinations of parameters from a factored curvature, without its inverse.
 
 use super::Curvature;
 use super::storage::Matrices;
@@ -7,10 +7,12 @@ use crate::plan::{Component, CurvatureSlot, Layout};
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// `v' H^-1 v` for each combination `v` of pairs of parameter and weight, in a layout without a border.
+/// Returns `v' H^-1 v` for each combination `v`, a list of parameters with weights, in a layout without a
+/// border.
 ///
-/// With `L` the factor of a bin's local block, `Y = L^-1 R` its coupling, `W = U^-T` of the dense block and
-/// `z = L^-1 v_l`, this is `|z|^2` over all bins and `|W (v_d - Y'z)|^2`.
+/// With the factor `L` of a bin's local block, its coupling `Y = L^-1 R`, `W = U^-T` of the dense block and
+/// `z = L^-1 v_l`, this is the sum of `|z|^2` over all bins plus `|W (v_d - Y'z)|^2` (l: local part, d: dense
+/// part).
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,
@@ -34,16 +36,17 @@ pub(crate) fn combined_variances(
     out
 }
 
-/// One component, with the working memory of a combination.
+/// One component, with the working memory for a combination.
 struct Part<'a> {
     component: &'a Component,
     matrices: &'a Matrices,
     /// Inverse of the dense factor, transposed: lower triangle, leading dimension `Component::width`.
     w: Vec<f64>,
-    /// Weights of the dense and of the local parameters; zero between two combinations.
+    /// Weights of the dense parameters; zero between two combinations.
     dense: Vec<f64>,
+    /// Weights of the local parameters; zero between two combinations.
     local: Vec<f64>,
-    /// Bins with a local weight.
+    /// Bins in which a local parameter has a weight.
     bins: Vec<usize>,
 }
 
@@ -91,7 +94,8 @@ impl<'a> Part<'a> {
         total
     }
 
-    /// What the local weights of a bin contribute on their own; their coupling goes to the dense ones.
+    /// Returns the contribution `|z|^2` of the local parameters of a bin, and subtracts their coupling `Y'z`
+    /// from the dense weights.
     fn eliminate(&mut self, bin: usize) -> f64 {
         let (component, m) = (self.component, self.matrices);
         let start = component.local_start[bin] as usize;

@@ -1,4 +1,4 @@
-//! Nested elimination: local rows, then dense columns, then the border.
+//! Factors the curvature by nested elimination: local rows, then dense columns, then the border.
 
 use super::Curvature;
 use super::storage::Matrices;
@@ -7,24 +7,24 @@ use crate::plan::{Component, Layout};
 use crate::simd::{Level, MulAdd, isa_fn};
 use crate::stop::Stop;
 
-/// How a factorisation went.
+/// Result of a factorisation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Factored {
-    /// Positive definite, apart from the listed flat parameters, which are frozen.
+    /// The matrix is positive definite, apart from the listed flat parameters, whose pivots are frozen.
     Positive {
         /// Parameters without curvature.
         flat: Vec<usize>,
     },
-    /// Some pivot is negative.
+    /// A pivot is negative.
     Indefinite,
 }
 
-/// Factors the matrices of `assemble` in place.
+/// Factors the matrices that `assemble` has filled, in place.
 pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Factored {
     factor_until(level, layout, out, Stop::default())
 }
 
-/// The same; once `stop` is asked it ends, as if a pivot were negative.
+/// Does the same as [`factor`]. Once `stop` is set, it ends with the result for a negative pivot.
 pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, stop: Stop<'_>) -> Factored {
     let mut flat = Vec::new();
     let mut pivots = std::mem::take(&mut out.pivots);
@@ -75,8 +75,8 @@ fn limits(out: &mut Vec<(f64, f64)>, params: &[u32], scale: &[f64], slack: &[f64
 }
 
 isa_fn! {
-    /// Factors the local block of every bin and replaces the coupling `R` by `L^-1 R`.
-    /// False if a pivot is negative.
+    /// Factors the local block of every bin, replaces the coupling `R` by `L^-1 R`, and appends flat
+    /// parameters to `flat`. Returns false if a pivot is negative.
     fn eliminate_locals(component: &Component, m: &mut Matrices, scale: &[f64], slack: &[f64], flat: &mut Vec<usize>) -> bool = eliminate_locals_body
 }
 

@@ -1,4 +1,4 @@
-//! The inverse of a factored curvature: whole, or its diagonal alone.
+//! Computes the inverse of a factored curvature: the whole matrix, or only its diagonal.
 
 use super::Curvature;
 use crate::linalg::{Shape, invert_factor, product, product_until};
@@ -6,10 +6,11 @@ use crate::plan::Layout;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// The full inverse in a layout without a border, row-major `n x n`, into `out`.
+/// Writes the full inverse to `out`, row-major `n x n`, in a layout without a border.
 ///
-/// With `Y = L^-1 R` the coupling of the local rows and `T = L^-T Y`, the blocks are
-/// `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`. Ends early once `stop` is asked.
+/// With the coupling `Y = L^-1 R` of the local rows and `T = L^-T Y`, the blocks over dense (d) and local (l)
+/// parameters are `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`. Ends early once
+/// `stop` is set.
 pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>, stop: Stop<'_>) {
     let n = layout.place.len();
     out.clear();
@@ -26,7 +27,7 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
             continue;
         }
         let wide = locals.div_ceil(16) * 16;
-        // T', dense rows by local columns, and the blocks (L L')^-1 on the way.
+        // `t` is T', with dense rows and local columns. The same loop writes the blocks (L L')^-1 to `out`.
         let mut t = vec![0.0; dense.max(1) * wide];
         for bin in 0..component.n_bins {
             if stop.asked() {
@@ -82,7 +83,7 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
     }
 }
 
-/// The full symmetric inverse of a factored matrix, from `W = U^-T` as `W'W`.
+/// Returns the full symmetric inverse of a factored matrix: `W'W` with `W = U^-T`.
 fn inverse(level: Level, u: &[f64], width: usize, n: usize, stop: Stop<'_>) -> Vec<f64> {
     let mut w = vec![0.0; width * width];
     invert_factor(level, u, width, n, &mut w, stop);
@@ -103,7 +104,7 @@ fn inverse(level: Level, u: &[f64], width: usize, n: usize, stop: Stop<'_>) -> V
     out
 }
 
-/// Column `i` of the inverse of the lower factor `l` (`count x count`).
+/// Returns column `i` of the inverse of the lower triangular factor `l` (`count x count`).
 fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
     let mut column = vec![0.0; count];
     for r in i..count {
@@ -116,10 +117,10 @@ fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
     column
 }
 
-/// The diagonal of the inverse, per parameter, in any layout. Ends early once `stop` is asked.
+/// Writes the diagonal of the inverse to `out`, by parameter, in any layout. Ends early once `stop` is set.
 pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64], stop: Stop<'_>) {
     let n_border = layout.border.len();
-    // Columns of the inverse of the border, through its factor: W with S^-1 = W' W.
+    // The inverse of the border matrix S through its factor: S^-1 = W' W.
     let bw = c.border_width;
     let mut border_w = vec![0.0; bw * bw];
     invert_factor(level, &c.border, bw, n_border, &mut border_w, stop);
@@ -142,7 +143,7 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
         w.clear();
         w.resize(width * dense.div_ceil(16).max(1) * 16, 0.0);
         invert_factor(level, &m.h, width, dense, &mut w, stop);
-        // For a vector v over dense and border: |W v_d|^2 plus what is left at the border.
+        // For a vector v over dense and border columns: |W v_d|^2 plus the contribution of the border.
         let mut y = vec![0.0; dense];
         let mut quadratic = |v: &[f64], from: usize| -> f64 {
             coupling.copy_from_slice(&v[dense..n]);
@@ -177,7 +178,7 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
             for i in 0..count {
                 let column = inverse_column(l, count, i);
                 let own: f64 = column.iter().map(|x| x * x).sum();
-                // Row of L^-T (L^-1 R): how this parameter follows the columns.
+                // Row of L^-T (L^-1 R): the coupling of this local parameter to the columns.
                 unit.fill(0.0);
                 for (r, &x) in column.iter().enumerate() {
                     for (to, y) in unit.iter_mut().zip(&m.local[(start + r) * width..]) {

@@ -1,7 +1,8 @@
-//! The exact Hessian of `-ln L`, assembled block by block, factored in the order of a
-//! [`Layout`](crate::plan::Layout), and used to solve, to invert and to certify.
+//! Computes the exact Hessian of `-ln L` block by block, factors it in the order of a
+//! [`Layout`](crate::plan::Layout), and uses the factor for Newton steps, covariances and certificates.
 //!
-//! Verbs: `assemble` (derivatives to matrices), `factor`, `solve`, `invert`, `combine`.
+//! In the order of their use: `assemble` (from derivatives to matrices), `factor`, and then `solve`, `invert`
+//! or `combine`.
 
 mod assemble;
 mod block;

@@ -1,4 +1,5 @@
-//! Derivatives of one block's yields by its per-bin factors, and mixed with everything else in their bins.
+//! Derivatives of one block's yields by its per-bin factors, and mixed derivatives by a per-bin factor and
+//! any other parameter of the same bin.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -6,7 +7,7 @@ use crate::eval::Scratch;
 use crate::plan::CurvatureSlot;
 use crate::terms::per_bin;
 
-/// Adds `d nu_b / d gamma` of a block whose only per-bin factor is a local one.
+/// Adds `d nu_b / d gamma` of a block whose only per-bin factor `gamma` is local.
 pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, block, point, .. } = part;
     for b in 0..block.n_bins {
@@ -17,8 +18,8 @@ pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out
     }
 }
 
-/// Mixed derivatives of a shared local factor with every column, from the Jacobian of the
-/// blocks that carry it.
+/// Adds the mixed derivatives by a shared local factor and every column, computed from the Jacobian of the
+/// blocks that have this factor.
 #[inline(always)]
 pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { component, block, point, first_bin, .. } = part;
@@ -37,8 +38,8 @@ pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: 
     }
 }
 
-/// Rows of the per-bin parameters: their slopes, and their mixed second derivatives with
-/// the scalars of the block and with each other.
+/// Adds the rows of the per-bin parameters: their slopes, and their mixed second derivatives with the scalar
+/// parameters of the block and with each other.
 #[inline(always)]
 pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, k, component, block, point, .. } = part;
@@ -67,7 +68,7 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
                     m.h[lo * width + hi] += if lo == hi { 2.0 * value } else { value };
                 });
             }
-            // Pairs of per-bin factors on this bin.
+            // Pairs of per-bin factors that act on this bin.
             for (j, &other) in list.iter().enumerate().skip(i + 1) {
                 let q = other as usize + b;
                 if point.active[q] && point.exactness != 0.0 {
@@ -79,8 +80,8 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
     }
 }
 
-/// Mixed derivative of bin `b` by a per-bin factor and every scalar of the block:
-/// `residual (N dD/dp + D N_p)`.
+/// Calls `add` with the column of every scalar parameter `p` of the block and the mixed derivative of bin `b`
+/// by a per-bin factor and `p`: `residual (N dD/dp + D N_p)`.
 #[inline(always)]
 fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
     let Part { plan, block, columns, rank, .. } = part;
@@ -107,7 +108,7 @@ fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: im
 fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
     let Part { layout, k, component, .. } = part;
     let m = &mut out.matrices[k];
-    // A local one comes first.
+    // If only one of them is local, it comes first.
     let (p, q) = if matches!(layout.place[q], CurvatureSlot::Local { .. }) { (q, p) } else { (p, q) };
     match (layout.place[p], layout.place[q]) {
         (CurvatureSlot::Local { row: a, .. }, CurvatureSlot::Local { row: c, .. }) => {

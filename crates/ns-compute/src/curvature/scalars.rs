@@ -1,4 +1,5 @@
-//! Derivatives of one block's yields by what acts on the sample as a whole: templates, normsys and scale factors.
+//! Derivatives of one block's yields by parameters that act on the whole sample: of templates, normsys and
+//! scale factors.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -7,8 +8,8 @@ use crate::eval::Scratch;
 use crate::plan::LANES;
 use crate::simd::{MulAdd, Vector};
 
-/// Adds `d nu_b / d p` to the Jacobian; leaves `sum_b r_b g_b dD_b/dp` per slot in
-/// `ranked[0]` (in column order) and the pure histosys curvature on the diagonal.
+/// Adds `d nu_b / d p` to the Jacobian. Also writes `sum_b r_b g_b dD_b/dp` of each parameter to `ranked[0]`
+/// (in column order), and adds the second derivatives of the histosys interpolation to the diagonal.
 #[inline(always)]
 pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out: &mut Curvature) {
     let Part { plan, component, block, columns, rank, first_bin, .. } = part;
@@ -16,7 +17,7 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     let n = scratch.scale[part.index];
     out.ranked[0][..columns.len()].fill(0.0);
 
-    // D g and N g, shared by all slots of the block.
+    // D g and N g, which the derivatives by all parameters of the block use.
     let [base, scale] = &mut scratch.cells;
     for lane in 0..block.n_lanes {
         let (cell, at) = (block.cell + lane * LANES, lane * LANES);
@@ -66,7 +67,8 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     }
 }
 
-/// The symmetric rank-2 (rank-4 where a factor is zero) update of one block.
+/// Adds the second derivatives of one block by its scalar parameters: a symmetric update of rank 2, or of
+/// rank 4 if a factor is zero.
 #[inline(always)]
 pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out: &mut Curvature) {
     let Part { block, columns, .. } = part;
@@ -89,7 +91,7 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
     }
     match kind {
         Product::Regular => {
-            // sums_p N_q + N_p sums_q + total N_pq with N_p = N q_p: one update in q.
+            // With N_p = N q_p, the sum sums_p N_q + N_p sums_q + total N_pq is one update in q.
             for (rank, &slot) in slots.iter().enumerate() {
                 x[rank] = n * sums[rank] + 0.5 * total * first[slot as usize];
             }
@@ -106,7 +108,7 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
     }
 }
 
-/// `H += x y' + y x'` on the columns of one block.
+/// Adds `x y' + y x'` to `H` in the columns of one block.
 #[inline(always)]
 fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) {
     for i in 0..columns.len() {

@@ -1,11 +1,11 @@
-//! `x = H^-1 b` with the nested factor.
+//! Solves `H x = b` with the nested factor.
 
 use super::Curvature;
 use crate::linalg::{solve_lower, solve_upper};
 use crate::plan::Layout;
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// Solves for `x`; `b` must be zero for parameters that do not move.
+/// Solves `H x = b` for `x`; `b` must be zero for parameters that do not move.
 pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64], x: &mut [f64]) {
     let n_border = layout.border.len();
     for (to, &p) in c.border_vector.iter_mut().zip(&layout.border) {
@@ -92,7 +92,7 @@ isa_fn! {
     fn dot(x: &[f64], y: &[f64]) -> f64 = dot_body
 }
 
-/// Eight partial sums, added in a fixed order.
+/// Returns the scalar product, from eight partial sums that are added in a fixed order.
 #[inline(always)]
 fn dot_body<M: MulAdd>(x: &[f64], y: &[f64]) -> f64 {
     let mut parts = [0.0; 8];

@@ -4,21 +4,22 @@ use crate::eval::Dataset;
 use crate::linalg::Pivots;
 use crate::plan::{Component, Layout};
 
-/// The point at which a curvature is taken, besides what the scratch of `forward` holds.
+/// The point at which a curvature is assembled, in addition to the results of `forward` in the scratch.
 #[derive(Clone, Copy)]
 pub(crate) struct Point<'a> {
-    /// Parameters.
+    /// Parameter values.
     pub(crate) theta: &'a [f64],
-    /// Data.
+    /// Data of the fit.
     pub(crate) data: &'a Dataset,
-    /// Parameters that may move; the others get a unit diagonal.
+    /// Whether each parameter may move; the others get a unit diagonal.
     pub(crate) active: &'a [bool],
-    /// Branch taken at a kink: -1, +1, or 0 where there is none.
+    /// Side of the kink whose derivatives are used, for parameters at a kink: -1, +1, or 0 for the mean of
+    /// both sides.
     pub(crate) side: &'a [f64],
-    /// Weight of the second derivatives of the expectation: 1 is the exact Hessian,
-    /// 0 the (positive semi-definite) Gauss-Newton form.
+    /// Weight of the second derivatives of the expected yields: 1 gives the exact Hessian, 0 the (positive
+    /// semi-definite) Gauss-Newton form.
     pub(crate) exactness: f64,
-    /// Levenberg damping, relative to the Gauss-Newton diagonal.
+    /// Levenberg damping, relative to the diagonal.
     pub(crate) damping: f64,
 }
 
@@ -27,55 +28,58 @@ pub(crate) struct Point<'a> {
 pub(crate) struct Matrices {
     /// Upper triangle over dense and border columns; after factoring, `U` and the Schur complement.
     pub(crate) h: Vec<f64>,
-    /// `L^-1` times the coupling of the local rows to the columns.
+    /// Coupling `R` of the local rows to the columns; after factoring, `L^-1 R`.
     pub(crate) local: Vec<f64>,
-    /// Derivative of its bin's yield by each local parameter.
+    /// Derivative by each local parameter of the expected yield of its bin.
     pub(crate) local_slope: Vec<f64>,
-    /// Per bin, the lower Cholesky factor of its local block, row-major, concatenated.
+    /// Local block of each bin, lower triangle, row-major, concatenated; after factoring, its Cholesky factor
+    /// `L`.
     pub(crate) local_block: Vec<f64>,
     /// Start of each bin's block in `local_block`.
     pub(crate) local_block_start: Vec<u32>,
 }
 
-/// Everything that assembly and factorisation write.
+/// The matrices and working memory of assembly, factorisation and solution.
 #[derive(Debug, Clone)]
 pub(crate) struct Curvature {
     pub(crate) matrices: Vec<Matrices>,
-    /// Upper triangle of the border.
+    /// Upper triangle of the border matrix.
     pub(crate) border: Vec<f64>,
-    /// Leading dimension of the border.
+    /// Leading dimension of the border matrix.
     pub(crate) border_width: usize,
     /// Curvature of parameters that act on no bin.
     pub(crate) isolated: Vec<f64>,
-    /// Derivatives of the yields, `columns x bins`, of the current component.
+    /// Jacobian of the expected yields of the current component, `columns x bins`.
     pub(crate) jacobian: Vec<f64>,
-    /// The same, scaled by the Poisson weights, `bins x columns`.
+    /// Jacobian of the current component times the square roots of the Poisson weights, `bins x columns`.
     pub(crate) rows: Vec<f64>,
-    /// Curvature of the constraint terms, per parameter.
+    /// Curvature of the constraint of each parameter.
     pub(crate) constraint: Vec<f64>,
-    /// Diagonal before any elimination, per parameter: the scale of rounding in its pivot.
+    /// Absolute diagonal element of each parameter before elimination: the scale of rounding errors in its
+    /// pivot.
     pub(crate) scale: Vec<f64>,
-    /// How far below zero a pivot may fall and still count as flat, per parameter: a change of
-    /// the parameter by its own size then moves the likelihood by less than a millionth.
+    /// How far below zero the pivot of each parameter may be and still count as flat. A change of the
+    /// parameter by its own size then changes `-ln L` by less than a millionth.
     pub(crate) slack: Vec<f64>,
-    /// Scale and slack of the current columns.
+    /// Scale and slack of each column that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,
-    /// Scratch for one block's vectors in column order.
+    /// Working memory for four vectors over the parameters of one block, in column order.
     pub(crate) ranked: [Vec<f64>; 4],
-    /// Scratch of `solve`.
+    /// Working memory of `solve` over the columns of one component.
     pub(crate) vector: Vec<f64>,
+    /// Working memory of `solve` over the border columns.
     pub(crate) border_vector: Vec<f64>,
     pub(crate) pivots: Pivots,
 }
 
 impl Curvature {
-    /// Numbers of the matrices in it, of which it mostly consists.
+    /// Returns the number of f64 elements of the matrices, which take most of the memory.
     pub(crate) fn numbers(layout: &Layout) -> usize {
         let of = |c: &Component| c.width * (c.width + c.local.len() + 2 * c.padded_bins());
         layout.components.iter().map(of).sum::<usize>() + layout.border.len() * layout.border.len()
     }
 
-    /// Memory for the curvature of any point in `layout`.
+    /// Allocates the curvature of any point in `layout`.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();
         let width = layout.components.iter().map(|c| c.width).max().unwrap_or(16);
@@ -121,7 +125,7 @@ impl Matrices {
 }
 
 impl Component {
-    /// Bins rounded up so that a whole vector may be written at any bin.
+    /// Returns the number of bins, rounded up so that a whole vector may be written from any bin on.
     pub(crate) fn padded_bins(&self) -> usize {
         self.n_bins.div_ceil(4) * 4 + 4
     }

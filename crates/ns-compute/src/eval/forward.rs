@@ -1,4 +1,4 @@
-//! Expected yields of every bin at one point.
+//! Computes the expected yields of every bin at one point.
 
 use super::Scratch;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
@@ -8,8 +8,8 @@ use crate::terms::normsys::{second, signed_rate, value_and_slope};
 use crate::terms::{histosys, scale};
 
 isa_fn! {
-    /// Fills `scratch` up to the expected yields `lambda` at `theta`. Derivatives at a kink
-    /// are the mean of both sides.
+    /// Computes the expected yields `scratch.lambda` at `theta`, and everything in `scratch` on which they
+    /// depend. Derivatives at a kink are the mean of both sides.
     pub(crate) fn forward(plan: &Plan, theta: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -43,7 +43,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Polynomial coefficients of the terms from `i` on.
+/// Loads the polynomial coefficients of the normsys terms from `i` on.
 #[inline(always)]
 fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
@@ -53,7 +53,8 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     c
 }
 
-/// Product of factors per block; each run of terms shares one branch.
+/// Computes the normsys factors and their product for each block. All terms of a run are on the same branch
+/// of the interpolation.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.numbers.norm_coefficients[k][..]);
@@ -68,8 +69,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         if plan.structure.normsys.is_polynomial(alpha) {
             let alpha = M::V8::splat(alpha);
             while i + TERM_LANES <= run.end {
-                // Value and slope in one pass: the coefficients are most of what this loop reads.
-                // SAFETY: eight terms from `i` on are within the run, which is within all arrays.
+                // Value and slope in one pass: the coefficients are most of the data that this loop reads.
                 unsafe {
                     let c = coefficients.map(|c| M::V8::load_at(c, i));
                     let (value, first) = value_and_slope(alpha, c);
@@ -90,7 +90,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
-        // Four chains: one would wait for each product.
+        // Four independent products: a single one would wait for each multiplication.
         let mut parts = [1.0; 4];
         let whole = terms.len() / 4 * 4;
         for four in terms[..whole].chunks_exact(4) {
@@ -105,11 +105,12 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         }
         scratch.norm[index] = (parts[0] * parts[1]) * (parts[2] * parts[3]);
     }
-    // A factor at zero makes its whole product zero.
+    // If a factor is zero, the whole product is zero.
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
-/// Exponentials add up in the exponent; one `exp` per block.
+/// Computes the product of the exponential normsys factors of each block, with one `exp` of the sum of
+/// exponents.
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.norm.fill(0.0);
@@ -126,7 +127,7 @@ fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch)
     scratch.degenerate = false;
 }
 
-/// Product of the per-bin factors of one block.
+/// Computes the product of the per-bin factors in each bin of one block.
 #[inline(always)]
 fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let Some((&first, others)) = plan.per_bin_factors(block).split_first() else { return };
@@ -143,9 +144,10 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Additive part and yield of `N` vectors of `L` lanes each; returns how many lanes that is.
+/// Computes additive part and yield of `N` vectors of `L * LANES` bins each. Returns `N * L`, the number of
+/// groups of `LANES` bins done.
 ///
-/// `T` templates at a time have sums of their own: one would wait for each addition.
+/// Templates are added to `T` separate sums: a single sum would wait for each addition.
 #[inline(always)]
 fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     plan: &Plan,
@@ -157,7 +159,7 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
 ) -> usize {
     let (stride, offset, width) = (block.n_lanes * LANES, lane * LANES, L * LANES);
     let cell = block.cell + offset;
-    // S and A.
+    // Separate sums for the parts S and A of the templates.
     let mut sum = [[V::splat(0.0); N]; T];
     let mut curve_sum = [[V::splat(0.0); N]; T];
     for v in 0..N {
@@ -223,17 +225,17 @@ unsafe fn add<V: Vector, const N: usize>(
     width: usize,
     sums: &mut [V; N],
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     let factor = V::splat(unsafe { *factors.get_unchecked(p as usize) });
     for v in 0..N {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees this.
         let template = unsafe { V::load_at(templates, at + v * width) };
         sums[v] = factor.mul_add(template, sums[v]);
     }
 }
 
-/// Relative derivatives of the normsys factors at the point of the last `forward`. At a
-/// kink `side(parameter)` picks the branch: -1, +1, or 0 for the mean.
+/// Computes the relative first and second derivatives of the normsys factors at the point of the last
+/// `forward`. At a kink `side(parameter)` chooses the branch: -1, +1, or 0 for the mean.
 #[inline(always)]
 pub(crate) fn norm_ratios<M: MulAdd>(
     plan: &Plan,
@@ -264,7 +266,8 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     }
 }
 
-/// First and second derivative of the normsys factor `kappa`, not relative to it: for factors too small to divide by.
+/// Returns the first and second derivative of the normsys factor `kappa`, not relative to it, for factors too
+/// small to divide by.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
     let normsys = plan.structure.normsys;
     if normsys.is_polynomial(alpha) {

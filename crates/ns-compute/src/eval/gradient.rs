@@ -1,4 +1,4 @@
-//! Gradient of `-ln L`: one backward pass over the blocks.
+//! Computes the gradient of `-ln L` in one backward pass over the blocks.
 
 use super::scratch::Unsummed;
 use super::{Dataset, Scratch};
@@ -8,9 +8,9 @@ use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
 isa_fn! {
-    /// Fills `scratch.gradient` at the point of the last `forward` and `likelihood`. Where a
-    /// parameter sits on a kink its element is the mean of both one-sided derivatives, and
-    /// `scratch.jump` holds half their difference.
+    /// Computes `scratch.gradient` at the point of the last `forward` and `likelihood`. For a parameter at a
+    /// kink, the element is the mean of both one-sided derivatives, and `scratch.jump` holds half their
+    /// difference.
     pub(crate) fn gradient(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) = body
 }
 
@@ -47,7 +47,8 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
     constraints(plan, theta, data, &mut scratch.gradient);
 }
 
-/// `r_b g_b` per cell, and `sum_b r_b g_b D_b`: the block's derivative by its scale.
+/// Writes `r_b g_b` of each cell to `scratch.weight`. Returns `sum_b r_b g_b D_b`, the derivative of `-ln L`
+/// by the scale of the block.
 #[inline(always)]
 fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     let mut total = M::V4::splat(0.0);
@@ -61,7 +62,7 @@ fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     total.sum()
 }
 
-/// normfactor and lumi.
+/// Adds the derivatives by the parameters of normfactor and lumi.
 #[inline(always)]
 fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
     let list = plan.scale_factors(block);
@@ -70,7 +71,7 @@ fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, 
     }
 }
 
-/// shapesys, staterror, shapefactor: bin by bin.
+/// Adds the derivatives by the parameters of shapesys, staterror and shapefactor, bin by bin.
 #[inline(always)]
 fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let list = plan.per_bin_factors(block);
@@ -85,10 +86,11 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     }
 }
 
-/// histosys terms over `N` vectors of `L` lanes of bins each; returns how many lanes that is.
+/// Adds the derivatives by the parameters of histosys over `N` vectors of `L * LANES` bins each. Returns
+/// `N * L`, the number of groups of `LANES` bins done.
 ///
-/// Sums over bins stay apart until all blocks are through: a parameter has many terms, and adding up the
-/// lanes of each would take longer than the term itself.
+/// The lanes of a sum are added up after the last block: a parameter has many terms, and adding up the lanes
+/// of each would take longer than the term itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
@@ -144,7 +146,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
     L * N
 }
 
-/// Adds the sums over bins to the gradient.
+/// Adds up the lanes of the histosys sums and adds them to the gradient.
 #[inline(always)]
 fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     let mut groups = plan.structure.hist_params.chunks_exact(4);
@@ -164,7 +166,8 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     }
 }
 
-/// normsys: relative derivative of each factor times the block sum that it scales.
+/// Adds the derivatives by the parameters of normsys: the relative derivative of each factor times the sum of
+/// the block that it scales.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
@@ -181,11 +184,11 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         assert!(run.end <= n);
         let mut i = run.start;
         while i + TERM_LANES <= run.end {
-            // SAFETY: eight terms from `i` on are within the run, which is within all arrays;
-            // `norm_block` names blocks of the plan, or the dummy one after them.
+            // SAFETY: eight terms from `i` on are within the run, which is within all arrays; `norm_block`
+            // holds indices of blocks of the plan, or of the dummy block after them.
             unsafe {
                 let blocks = blocks.get_unchecked(i..i + TERM_LANES);
-                // Eight loads: a gather takes longer.
+                // Eight single loads are faster than a gather.
                 let each: [f64; TERM_LANES] =
                     std::array::from_fn(|k| *sums.get_unchecked(*blocks.get_unchecked(k) as usize));
                 let sums = M::V8::load(&each);
@@ -203,7 +206,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Some factor is (almost) zero: products without it, term by term.
+/// Adds the derivatives by the parameters of normsys if some factor is (almost) zero, from the product of all
+/// others.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);
@@ -221,7 +225,7 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// `sum_b r_b g_b D_b` per block. Allocates: the degenerate case is rare.
+/// Returns `sum_b r_b g_b D_b` of each block. Allocates, because the degenerate case is rare.
 fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
     plan.structure
         .blocks
@@ -233,7 +237,7 @@ fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
         .collect()
 }
 
-/// Half the difference of the one-sided derivatives of parameters at a kink.
+/// Computes half the difference of the one-sided derivatives of parameters at a kink.
 #[inline(always)]
 fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.jump.fill(0.0);
@@ -259,7 +263,7 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the constraint terms.
+/// Adds the derivatives of the constraint terms.
 #[inline(always)]
 fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64]) {
     for (p, a, w) in plan.gaussian() {
@@ -271,7 +275,7 @@ fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64])
     }
 }
 
-/// Second derivatives of the constraint terms, 0 for parameters without.
+/// Writes the second derivatives of the constraint terms to `to`, 0 for parameters without a constraint.
 pub(crate) fn constraint_curvatures(plan: &Plan, theta: &[f64], aux: &[f64], to: &mut [f64]) {
     to.fill(0.0);
     for (p, _, w) in plan.gaussian() {

@@ -1,4 +1,4 @@
-//! Computes `-ln L` from the expected yields, measured from the saturated model.
+//! Computes `-ln L` from the expected yields, relative to the saturated model.
 
 use super::Scratch;
 use crate::plan::Plan;
@@ -9,18 +9,18 @@ use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 /// Data of one fit, with all constants that do not depend on parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Dataset {
-    /// Main counts.
+    /// Counts of the main bins.
     pub(crate) main: Vec<f64>,
     /// Auxiliary data.
     pub(crate) aux: Vec<f64>,
-    /// `-ln L` of the main counts if every expectation equalled its count.
+    /// `-ln L` of the main counts if every expected yield equalled its count (saturated model).
     pub(crate) saturated_main: f64,
-    /// The same for the constraint terms, with the Gaussian normalisations.
+    /// `-ln L` of the constraint terms in the saturated model, with the Gaussian normalisations.
     pub(crate) saturated_constraint: f64,
 }
 
 impl Dataset {
-    /// Precomputes the constants of a data set.
+    /// Copies a data set and computes its constants.
     pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64]) -> Self {
         let mut data =
             Self { main: main.to_vec(), aux: aux.to_vec(), saturated_main: 0.0, saturated_constraint: 0.0 };
@@ -28,7 +28,7 @@ impl Dataset {
         data
     }
 
-    /// Memory for data that are filled in later.
+    /// Allocates a data set whose numbers are filled in later.
     pub(crate) fn empty(plan: &Plan) -> Self {
         Self {
             main: vec![0.0; plan.n_bins()],
@@ -38,7 +38,7 @@ impl Dataset {
         }
     }
 
-    /// Computes the constants.
+    /// Computes the constants of the data.
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
         self.saturated_constraint = plan.numbers.gaussian_constant
@@ -46,29 +46,31 @@ impl Dataset {
     }
 }
 
-/// `-ln L` at one point, split, and the level of its rounding.
+/// `-ln L` at one point: main and constraint terms, and the scale of the rounding errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likelihood {
-    /// Main counts, from the saturated value.
+    /// Terms of the main counts, relative to the saturated model.
     pub(crate) main: f64,
-    /// Constraints, from the saturated value.
+    /// Terms of the constraints, relative to the saturated model.
     pub(crate) constraint: f64,
-    /// Sum of absolute terms as they were computed: rounding is a few eps times this.
+    /// Sum of the absolute values of the terms as they were computed. Rounding errors are a few times the
+    /// machine epsilon times this.
     pub(crate) scale: f64,
 }
 
 impl Likelihood {
-    /// Value to minimise: `-ln L` up to the constant of the data set.
+    /// Returns the value to minimise: `-ln L` up to the constant of the data set.
     pub(crate) fn value(&self) -> f64 {
         self.main + self.constraint
     }
 }
 
 isa_fn! {
-    /// Evaluates the terms for the yields in `scratch`; infinite where `lambda <= 0` and `n > 0`.
+    /// Computes the terms of `-ln L` and their derivatives from the yields in `scratch`. The value is
+    /// infinite if a term has `lambda <= 0` and `n > 0`.
     ///
-    /// With `floor > 0`, expectations below `floor * n` continue quadratically instead: finite
-    /// everywhere, used to find a first point where all yields are positive.
+    /// With `floor > 0`, terms of bins are continued quadratically below `floor * n`, so that they are finite
+    /// everywhere. This is used to find a first point at which all yields are positive.
     pub(crate) fn likelihood(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
 }
 
@@ -103,7 +105,7 @@ fn body<M: MulAdd>(
             slopes[b] = if n > 0.0 { slope } else { 1.0 };
             curvatures[b] = if n > 0.0 { curvature } else { 0.0 };
         }
-        // In a separate loop: with sums the loop above could not be vectorised.
+        // The sums are in a separate loop, because the loop above could not be vectorised with them.
         for ((term, lambda), n) in terms.iter().zip(lambdas).zip(counts) {
             main += term;
             scale += term.abs() + (lambda - n).abs();
@@ -124,13 +126,13 @@ fn body<M: MulAdd>(
     Likelihood { main, constraint, scale }
 }
 
-/// Sum of the Gaussian terms.
+/// Returns the sum of the Gaussian terms.
 #[inline(always)]
 fn gaussian_terms(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
     let gaussian = &plan.structure.gaussian;
     let (params, aux, weights) = (&gaussian.param[..], &gaussian.aux[..], &plan.numbers.inverse_sigma[..]);
     let term = |p: usize, a: usize, w: f64| gaussian::value(gaussian::pull(theta[p], data.aux[a], w));
-    // Four sums: one would wait for each addition.
+    // Four independent sums: a single one would wait for each addition.
     let mut sums = [0.0; 4];
     let fours = params.chunks_exact(4).zip(aux.chunks_exact(4)).zip(weights.chunks_exact(4));
     for ((p, a), w) in fours {

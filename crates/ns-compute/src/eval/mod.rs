@@ -1,4 +1,4 @@
-//! Evaluation of a compiled model: value and gradient. All scratch belongs to the caller.
+//! Evaluates a compiled model: value and gradient. The caller owns all working memory.
 
 mod forward;
 mod gradient;

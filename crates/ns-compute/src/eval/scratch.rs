@@ -1,61 +1,67 @@
-//! Working memory of one evaluation; made once per thread, reused for every point.
+//! Working memory of one evaluation, allocated once per thread and reused for every point.
 
 use crate::plan::{LANES, Plan};
 
-/// A sum that is kept in parts, bins in turn going to the lanes of a vector. Aligned to a cache line.
+/// Partial sums of one gradient element, one for each lane of a vector of bins. Aligned to a cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 
-/// All intermediate arrays of an evaluation. After [`super::forward`] they describe
-/// one point; the gradient and the curvature read them.
+/// All intermediate arrays of an evaluation. After [`super::forward`] they belong to one point; the gradient
+/// and the curvature read them.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
-    /// `f`, `f'`, `f''` of the histosys code, per parameter.
+    /// Interpolation function `f` of the histosys code at each parameter.
     pub(crate) curved: Vec<f64>,
+    /// First derivative of `f` at each parameter.
     pub(crate) curved_first: Vec<f64>,
+    /// Second derivative of `f` at each parameter.
     pub(crate) curved_second: Vec<f64>,
-    /// normsys factor, its derivative where it is a polynomial, and its relative derivatives `k'/k`,
-    /// `k''/k`, per padded term.
+    /// normsys factor `k` of each padded term.
     pub(crate) kappa: Vec<f64>,
+    /// Derivative `k'` of each padded term whose factor is a polynomial at the point.
     pub(crate) kappa_first: Vec<f64>,
+    /// Relative derivative `k'/k` of each padded term.
     pub(crate) ratio: Vec<f64>,
+    /// Relative second derivative `k''/k` of each padded term.
     pub(crate) ratio_second: Vec<f64>,
     /// Product of the normsys factors of each block, plus one dummy block for padding.
     pub(crate) norm: Vec<f64>,
     /// Product of all scalar factors of each block.
     pub(crate) scale: Vec<f64>,
-    /// Nominal plus additive variations, per padded cell.
+    /// Nominal yield plus additive variations of each padded cell.
     pub(crate) additive: Vec<f64>,
-    /// Product of the per-bin factors, per padded cell; zero in the padding.
+    /// Product of the per-bin factors of each padded cell; zero in the padding.
     pub(crate) binwise: Vec<f64>,
-    /// `r_b g_b` per padded cell, `r` the derivative of the likelihood by the expectation.
+    /// `r_b g_b` of each padded cell: `r` is the derivative of `-ln L` by the expected yield, `g` the product
+    /// of the per-bin factors.
     pub(crate) weight: Vec<f64>,
-    /// Expected yields; padded at the end so that whole lanes can be written.
+    /// Expected yield of each bin, padded at the end so that whole vectors can be written.
     pub(crate) lambda: Vec<f64>,
-    /// Poisson terms of the likelihood.
+    /// Poisson term of each bin.
     pub(crate) terms: Vec<f64>,
-    /// First and second derivative of the Poisson terms by the expectation.
+    /// First derivative of each Poisson term by the expected yield.
     pub(crate) slope: Vec<f64>,
+    /// Second derivative of each Poisson term by the expected yield.
     pub(crate) curvature: Vec<f64>,
-    /// Block sums with the derivatives left out, for the normsys gradient.
+    /// `sum_b r_b g_b D_b` of each block times its scale, for the normsys gradient.
     pub(crate) block_sum: Vec<f64>,
-    /// Gradient elements of the parameters of histosys, not yet summed over bins.
+    /// Partial sums of the gradient elements of the parameters of histosys.
     pub(crate) unsummed: Vec<Unsummed>,
-    /// Per-slot scratch of one block.
+    /// Four working arrays with one element per parameter of a block.
     pub(crate) slot: [Vec<f64>; 4],
-    /// Per-cell scratch of one block.
+    /// Two working arrays with one element per cell of a block.
     pub(crate) cells: [Vec<f64>; 2],
-    /// Some normsys factor or product is too close to zero to be divided by.
+    /// Whether the product of the normsys factors of some block is too close to zero to divide by.
     pub(crate) degenerate: bool,
     /// Gradient of the last point.
     pub(crate) gradient: Vec<f64>,
-    /// Half the height of the kink in each gradient element, where a parameter sits on one.
+    /// Half the jump of each gradient element, for parameters at a kink.
     pub(crate) jump: Vec<f64>,
 }
 
 impl Scratch {
-    /// Memory for any point of `plan`.
+    /// Allocates scratch for any point of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let terms = plan.structure.norm_block.len();
@@ -88,7 +94,7 @@ impl Scratch {
             gradient: vec![0.0; n],
             jump: vec![0.0; n],
         };
-        // Blocks without per-bin factors keep these ones for good.
+        // Blocks without per-bin factors keep the 1 that is set here.
         for block in &plan.structure.blocks {
             scratch.binwise[block.cell..block.cell + block.n_bins].fill(1.0);
         }

@@ -1,10 +1,11 @@
-//! Eight descents at once, one per lane, each to its own certificate; a finished lane takes the next fit.
+//! Runs eight descents at once, one per SIMD lane. A lane whose descent has finished takes the next fit.
 //!
-//! Steps are `-H g` with limited-memory BFGS corrections of the Gauss-Newton metric (see `metric`), shortened
-//! at bounds and until the function falls. The stop: the EDM at most 1e-12, measured with the corrected metric, the
-//! step that it implies taken, and again at most 1e-12 there; less where that metric may be far from the truth
-//! (`SearchPolicy::edm_tolerance`). What does not behave (a step that cannot be accepted, too many iterations, a factor near
-//! zero) is left to the scalar optimiser.
+//! Steps are `-H g`, where `H` is the inverse Gauss-Newton metric (see `metric`) with limited-memory BFGS
+//! corrections. They are shortened at bounds and until `-ln L` falls. A descent has converged if the EDM,
+//! measured with the corrected metric, is at most 1e-12 at two points in a row, or at most a hundredth of
+//! that at one. The limit is smaller in models whose metric may be far from the true Hessian
+//! (`SearchPolicy::edm_tolerance`). The scalar optimiser takes over if a step cannot be accepted, there are
+//! too many iterations, or a factor is near zero.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +23,7 @@ use crate::shared_constants::{
 };
 use crate::simd::Level;
 
-/// The working memory of one thread for one kind of fit.
+/// The working memory of one thread for fits of one kind.
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
@@ -39,33 +40,34 @@ impl DescentMemory {
     }
 }
 
-/// The fits of one kind: same plan, box and metric.
+/// What all fits of one kind share: plan, bounds and metric.
 pub(super) struct FitKind<'a> {
     pub(super) plan: &'a Plan,
     pub(super) level: Level,
     pub(super) metric: &'a Metric,
     pub(super) bounds: &'a Bounds,
-    /// Widths of the constraints, per parameter.
+    /// Width of the constraint of each parameter; `None` without a constraint.
     pub(super) width: &'a [Option<f64>],
-    /// Set once the caller wants to stop: the ends will not be used.
+    /// Flag that is set once the caller wants to stop. The ends of the descents are then not used.
     pub(super) cancel: Option<&'a AtomicBool>,
 }
 
 impl FitKind<'_> {
-    /// True once the caller asked to stop.
+    /// Returns true once the caller has asked to stop.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
-/// The lowest minimum of a toy that is known.
+/// The lowest known minimum of a toy.
 pub(super) struct KnownMinimum {
     pub(super) value: f64,
     pub(super) theta: Vec<f64>,
 }
 
 impl KnownMinimum {
-    /// Whether a descent is about to end in this minimum: value and point that it predicts agree.
+    /// Returns whether a descent is about to end in this minimum: the value and the point that its next step
+    /// predicts agree with it.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         let predicted = lane.value - lane.edm;
         if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
@@ -79,19 +81,19 @@ impl KnownMinimum {
     }
 }
 
-/// One fit to do.
+/// Data and starting point of one descent.
 #[derive(Clone, Copy)]
 pub(super) struct DescentJob<'a> {
     pub(super) main: &'a [f64],
     pub(super) aux: &'a [f64],
-    /// Inside the box, fixed parameters at their values.
+    /// Starting point inside the box, with fixed parameters at their values.
     pub(super) start: &'a [f64],
-    /// A minimum already known: the descent ends, without a certificate, once it will not get below.
+    /// A known minimum. The descent ends without a certificate once it is not expected to become lower.
     pub(super) beat: Option<&'a KnownMinimum>,
 }
 
 impl DescentJob<'_> {
-    /// The end of a descent that was not made.
+    /// Returns the end of a descent that was not made.
     fn never_done(&self) -> DescentEnd {
         DescentEnd {
             theta: self.start.to_vec(),
@@ -106,38 +108,40 @@ impl DescentJob<'_> {
     }
 }
 
-/// Where a lane ended.
+/// End of a descent.
 #[derive(Debug, Clone)]
 pub(super) struct DescentEnd {
     pub(super) theta: Vec<f64>,
-    /// `-ln L` above the saturated model; infinite where the start is impossible.
+    /// `-ln L` above the saturated model; infinite if the likelihood at the start is zero.
     pub(super) value: f64,
-    /// Parameters held at a bound, and bins without counts that expect nothing or less.
+    /// Parameters held at a bound.
     pub(super) held: Vec<usize>,
+    /// Bins without counts whose expected yield is zero or negative.
     pub(super) empty: Vec<usize>,
     pub(super) edm: f64,
-    /// Whether the certificate holds.
+    /// Whether the point is certified as a minimum.
     pub(super) converged: bool,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
 }
 
 impl DescentEnd {
-    /// Whether an optimiser can go on from here: below the saturated model there may be no minimum.
+    /// Returns whether the scalar optimiser can continue from here. Below the saturated model there may be no
+    /// minimum.
     pub(super) fn is_usable(&self) -> bool {
         self.value >= 0.0 && self.value.is_finite() && self.theta.iter().all(|x| x.is_finite())
     }
 }
 
-/// What a lane is doing.
+/// State of the descent in one lane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
-    /// Index of its job.
+    /// Index of the job of the lane.
     job: usize,
     busy: bool,
-    /// Nothing is known yet of its start point.
+    /// Whether the starting point has not been evaluated yet.
     fresh: bool,
-    /// Infinite as long as no point was accepted.
+    /// `-ln L` at the accepted point, infinite as long as no point was accepted.
     value: f64,
     noise: f64,
     edm: f64,
@@ -149,14 +153,14 @@ struct Lane {
 }
 
 impl Lane {
-    /// A lane at the start of a job.
+    /// Returns the state of a lane at the start of a job.
     fn new(job: usize) -> Self {
         Self { job, busy: true, fresh: true, value: f64::INFINITY, ..Self::default() }
     }
 }
 
-/// Makes all descents `jobs`, in any order of lanes; results are in the order of the jobs. Once the caller asked to stop, those
-/// that are not done have infinite values.
+/// Runs all descents `jobs`, each in the next free lane, and returns their ends in the order of the jobs. If
+/// the caller asks to stop, descents that are not finished end with infinite values.
 pub(super) fn descend(
     kind: &FitKind<'_>,
     jobs: &[DescentJob<'_>],
@@ -231,7 +235,8 @@ pub(super) fn descend(
     ends.into_iter().flatten().collect()
 }
 
-/// `-ln L` above the saturated model of one fit's data at all `points`; infinite where they are impossible.
+/// Returns `-ln L` above the saturated model at all `points`, for the data of `job`; infinite where the
+/// likelihood is zero.
 pub(super) fn values(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,
@@ -240,7 +245,7 @@ pub(super) fn values(
 ) -> Vec<f64> {
     let mut values = Vec::with_capacity(points.len());
     for eight in points.chunks(WIDTH) {
-        // Lanes without a point of their own repeat the others.
+        // Lanes without a point of their own repeat those of other lanes.
         for (l, point) in eight.iter().cycle().take(WIDTH).enumerate() {
             load(&DescentJob { start: point, ..*job }, l, &mut memory.group);
         }
@@ -251,17 +256,17 @@ pub(super) fn values(
     values
 }
 
-/// The elements of one lane.
+/// Iterates over the elements of one lane.
 fn of_lane(all: &[f64], lane: usize) -> impl ExactSizeIterator<Item = f64> {
     all.as_chunks::<WIDTH>().0.iter().map(move |eight| eight[lane])
 }
 
-/// The indices at which a condition holds.
+/// Returns the indices at which `holds` is true.
 fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
     holds.enumerate().filter(|(_, holds)| *holds).map(|(i, _)| i).collect()
 }
 
-/// Puts a job into a lane.
+/// Writes the data and the starting point of a job to a lane.
 fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     let spread = |from: &[f64], to: &mut [f64]| {
         for (to, from) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from) {
@@ -275,7 +280,8 @@ fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Accepts or rejects the trial points, and prepares the next ones; returns which lanes are lost.
+/// Accepts or rejects the trial point of each lane, and prepares the next one. Returns the lanes whose
+/// descent has failed.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver } = memory;
     let free = &kind.metric.free;
@@ -349,7 +355,8 @@ fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH
     lost
 }
 
-/// Holds the parameters of a lane that sit on a bound and would leave the box; true if there were any.
+/// Holds the parameters of a lane that are at a bound and would leave the box. Returns true if there were
+/// any.
 fn pin_outward(lane: usize, free: &[usize], bounds: &Bounds, group: &mut Group) -> bool {
     let mut any = false;
     for &p in free {

@@ -1,45 +1,49 @@
-//! Directions in which normsys effects on one sample add up, and may hide a second minimum.
+//! Directions in which normsys effects on one sample add up, so that there may be a second minimum.
 //!
-//! Factors multiply: eight uncertainties of 25 % each on one sample are an exponential of their sum, although none of
-//! them is asymmetric by itself, and one of +99 % and -99 % is far from a line. Data with a deficit and the
-//! constraints can then agree twice: with the usual yield of the sample, and with nearly none. With a yield `n` in bins
-//! that expect `lambda`, and `kappa` the logarithms of the factors, the expectation curves by `n kappa kappa'`. A
-//! residual of one standard deviation turns that into a curvature of `y kappa kappa'`, `y^2 = sum n^2 / lambda`;
-//! the curvature of the constraints, 1, and that of the data, `y^2 |kappa|^2`, counteract it. So with
+//! Factors multiply: eight uncertainties of 25 % each on one sample are an exponential of their sum, although
+//! none of them is asymmetric by itself, and one of +99 % and -99 % is far from linear. If the data have a
+//! deficit, data and constraints may agree at two points: with the usual yield of the sample, and with almost
+//! none. Let `n` be the yield of the sample in bins with the expected yields `lambda`, and `kappa` the vector
+//! of the logarithms of its factors. The second derivative of the yield is `n kappa kappa'`. With residuals
+//! of one standard deviation, this adds a curvature of `y kappa kappa'` to `-ln L`, where
+//! `y^2 = sum n^2 / lambda`. The curvature of the constraints, 1, and that of the data, `y^2 |kappa|^2`,
+//! counteract it. So with
 //!
 //! `M = sum over samples of y / (1 + y^2 |kappa|^2) kappa kappa'`
 //!
-//! the eigenvectors with eigenvalues above 1 are searched, at places where the sample is nearly gone and
-//! where there is three times as much of it.
+//! descents start along the eigenvectors with eigenvalues above 1, where the sample has almost vanished and
+//! where it is three times as large.
 
 use crate::plan::Plan;
 use crate::shared_constants::{MOST_DIRECTIONS, PLACES};
 
-/// Directions with smaller eigenvalues are not worth a descent.
+/// Eigenvalue of `M` below which a direction gets no descent.
 const LEAST_CURVATURE: f64 = 1.0;
 
-/// Logarithms of the sample's factor at the places where descents start.
+/// Logarithm of the sample's factor at each starting point along a direction.
 const LOGARITHMS: [f64; PLACES] = [-2.2, 1.1];
 
-/// Rounds of the power iteration. Directions need little precision, only the same bits each time.
+/// Number of rounds of the power iteration. Directions need little precision, only the same bits each time.
 const ROUNDS: usize = 60;
 
-/// Weights below this are left out.
+/// Absolute value below which a component of a direction is left out.
 const LEAST_WEIGHT: f64 = 1e-3;
 
-/// One direction, from the centre of the constraints.
+/// A direction in the space of the constrained parameters, measured in widths of their constraints.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Direction {
-    /// Parameters and their parts of the unit vector, in widths of the constraints, which are `widths`.
+    /// Parameters that the direction moves.
     pub(crate) params: Vec<usize>,
+    /// Component of each of these parameters in the unit vector, in widths of the constraints.
     pub(crate) parts: Vec<f64>,
+    /// Width of the constraint of each of these parameters.
     pub(crate) widths: Vec<f64>,
-    /// Where along the direction descents start.
+    /// Coordinates along the direction at which descents start.
     pub(crate) places: [f64; PLACES],
 }
 
 impl Direction {
-    /// Moves `theta` along the direction to `place`, within bounds.
+    /// Moves `theta` along the direction to the coordinate `place`, within bounds.
     pub(crate) fn go(&self, theta: &mut [f64], place: f64, lower: &[f64], upper: &[f64]) {
         let terms = || self.params.iter().zip(&self.parts).zip(&self.widths);
         let at: f64 = terms().map(|((&p, part), width)| part * theta[p] / width).sum();
@@ -49,21 +53,21 @@ impl Direction {
     }
 }
 
-/// A sample in a channel: its weight in `M`, and the logarithms of its factors by constrained parameters.
+/// A sample in a channel: its weight in `M`, and the logarithm of its factor for each constrained parameter.
 struct Sample {
     weight: f64,
     logarithms: Vec<(usize, f64)>,
 }
 
 impl Sample {
-    /// Logarithm of the factor at `v`.
+    /// Returns the logarithm of the sample's factor at the point `v`.
     fn along(&self, v: &[f64]) -> f64 {
         self.logarithms.iter().map(|&(p, x)| x * v[p]).sum()
     }
 }
 
-/// The directions of fits that move the parameters `free`, with the expectations `lambda` where they scatter;
-/// `width` has the widths of constraints.
+/// Returns the directions for fits that move the parameters `free`. `lambda` has the expected yields at the
+/// common point of the toys, `width` the widths of the constraints.
 pub(super) fn directions(
     plan: &Plan,
     lambda: &[f64],
@@ -73,7 +77,7 @@ pub(super) fn directions(
     of_samples(&samples(plan, lambda, free, width), width)
 }
 
-/// The directions in which the expectations of `samples` curve.
+/// Returns the directions along which the yields of `samples` curve most.
 fn of_samples(samples: &[Sample], width: &[Option<f64>]) -> Vec<Direction> {
     let mut found: Vec<Vec<f64>> = Vec::new();
     let mut all = Vec::new();
@@ -82,7 +86,7 @@ fn of_samples(samples: &[Sample], width: &[Option<f64>]) -> Vec<Direction> {
         if !(curvature > LEAST_CURVATURE) {
             break;
         }
-        // The sample with the largest weight defines sign and scale.
+        // The sample with the largest contribution defines sign and scale.
         let (mut most, mut slope) = (0.0, 1.0);
         for sample in samples {
             let x = sample.along(&v);
@@ -116,7 +120,7 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
         plan.structure.blocks.iter().map(|_| Sample { weight: 0.0, logarithms: Vec::new() }).collect();
     for run in plan.structure.norm_runs.iter().filter(|run| moves[run.param]) {
         for i in run.start..run.end {
-            // Padding points behind the last block.
+            // Padding has the index of a dummy block after the last one.
             if let Some(sample) = samples.get_mut(plan.structure.norm_block[i] as usize) {
                 let logarithm = 0.5 * (plan.numbers.norm_rate_hi[i] - plan.numbers.norm_rate_lo[i]);
                 if logarithm.is_finite() {
@@ -135,7 +139,8 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
     samples
 }
 
-/// The leading eigenvector of `M`, and its eigenvalue, among the vectors orthogonal to those `found`.
+/// Returns the leading eigenvector of `M` among the vectors orthogonal to those in `found`, and its
+/// eigenvalue.
 fn leading(samples: &[Sample], found: &[Vec<f64>], n: usize) -> (Vec<f64>, f64) {
     // A start vector that is not orthogonal to any likely eigenvector.
     let mut v: Vec<f64> = (0..n).map(|p| 1.0 + 0.01 * (p % 7) as f64).collect();
@@ -176,7 +181,8 @@ mod tests {
     #[test]
     fn equal_effects_on_one_sample_add_up() {
         let logarithms: Vec<(usize, f64)> = (0..8).map(|p| (p, -0.5)).collect();
-        // Curvature 0.9 * 8 * 0.25, and 0.9 * 3^2 of another sample's single parameter.
+        // The eigenvalues are 0.9 * 8 * 0.25 of the first sample, and 0.9 * 3^2 of the second, which has a
+        // single parameter.
         let found = of_samples(&[sample(0.9, &logarithms), sample(0.9, &[(8, 3.0)])], &WIDTHS);
         assert_eq!(found.len(), 2);
         assert_eq!((&found[0].params, found[0].parts[0].abs()), (&vec![8], 1.0));
@@ -185,7 +191,7 @@ mod tests {
         for part in &found[1].parts {
             assert!((part.abs() - 0.125_f64.sqrt()).abs() < 1e-9, "{:?}", found[1]);
         }
-        // At either place the sample has the stated part of its yield.
+        // At each starting point the logarithm of the sample's factor is the intended one.
         for (place, logarithm) in found[1].places.into_iter().zip(LOGARITHMS) {
             let mut theta = vec![0.3; 9];
             found[1].go(&mut theta, place, &[-9.0; 9], &[9.0; 9]);

@@ -1,7 +1,7 @@
-//! Value and gradient at eight points, each with data of its own.
+//! Computes value and gradient at eight points, each with its own data.
 //!
-//! The same sums as in `eval`, one fit per lane: every coefficient of the plan is read once for eight fits,
-//! and nothing is padded. Lanes are independent: the bits of a lane do not depend on the others.
+//! The sums are those of `eval`, with one fit per SIMD lane: every coefficient of the plan is read once for
+//! eight fits, and nothing is padded. Lanes are independent: the bits of a lane do not depend on the others.
 
 use super::WIDTH;
 use super::scratch::Scratch;
@@ -13,8 +13,9 @@ use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
 isa_fn! {
-    /// Fills `scratch` with value and gradient of every lane at `theta`, for the counts `main` and the
-    /// auxiliary data `aux`. A lane with an impossible expectation has an infinite value.
+    /// Computes value and gradient of every lane at `theta` into `scratch`, for the counts `main` and the
+    /// auxiliary data `aux`. The value of a lane is infinite if a bin with counts has an expected yield of
+    /// zero or less.
     pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -43,7 +44,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
     constraints::<M>(plan, theta, aux, scratch);
 }
 
-/// Element `i` of all lanes.
+/// Loads element `i` of all lanes.
 #[inline(always)]
 pub(super) fn at<V: Vector>(from: &[f64], i: usize) -> V {
     V::load(&from.as_chunks::<WIDTH>().0[i])
@@ -62,7 +63,7 @@ pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
     put(to, i, a.mul_add(b, sum));
 }
 
-/// normsys factors: products per block, and the relative derivative of each.
+/// Computes the product of the normsys factors of each block, and the relative derivative of each factor.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
@@ -108,7 +109,7 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     least.store(&mut scratch.least);
 }
 
-/// Calls a function of `N` bins for the bins of a block: for eight at a time, and for the rest.
+/// Calls a function of `N` bins for all bins of a block: eight at a time, then the rest.
 macro_rules! eight_by_eight {
     ($block:ident, $b:ident => $of:ident($($arg:expr),*)) => {
         let mut $b = 0;
@@ -127,7 +128,7 @@ macro_rules! eight_by_eight {
     };
 }
 
-/// Expected yields of one block.
+/// Computes the expected yields of one block and adds them to `lambda`.
 #[inline(always)]
 fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let factor = |p| at::<M::V8>(theta, p);
@@ -143,7 +144,7 @@ fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], s
     }
 }
 
-/// Nominal plus additive variations of `N` bins from bin `b` on; returns `N`.
+/// Computes nominal yield plus additive variations of `N` bins from bin `b` on; returns `N`.
 #[inline(always)]
 fn additive<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -177,7 +178,7 @@ fn additive<M: MulAdd, const N: usize>(
     N
 }
 
-/// Poisson terms of the main bins with their derivatives; sets value and noise.
+/// Computes the Poisson terms of the main bins with their derivatives; sets value and noise.
 #[inline(always)]
 fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     let size = plan.n_bins() * WIDTH;
@@ -190,7 +191,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
         terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
         let (slope, _) = deviance_derivatives(term.lambda, term.n);
         slopes[i] = if n > 0.0 { slope } else { 1.0 };
-        // Without a count a bin has no curvature, however little it expects.
+        // A bin without counts gets no large weight in the metric, however small its expected yield is.
         let near = if n > 0.0 || lambda > FEWEST { lambda } else { FEWEST };
         let (positive, few) = (if lambda > 0.0 { near } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
         weights[i] = few / (positive * positive);
@@ -205,8 +206,8 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Gradient by the parameters of one block, except for normsys: the block sum that these scale takes the place
-/// of the block's product in `scratch.norm`.
+/// Adds the gradient by the parameters of one block, except those of normsys. For these, it replaces the
+/// product in `scratch.norm` by the sum over the block that the factors scale.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let norm: M::V8 = at(&scratch.norm, index);
@@ -236,7 +237,7 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
     put(&mut scratch.norm, index, scale.mul(total));
 }
 
-/// histosys gradient from `N` bins from bin `b` on; returns `N`.
+/// Adds the histosys gradient of `N` bins from bin `b` on; returns `N`.
 #[inline(always)]
 fn templates<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -270,7 +271,7 @@ fn templates<M: MulAdd, const N: usize>(
     N
 }
 
-/// normsys gradient of one parameter, from the block sums.
+/// Adds the normsys gradient of one parameter, from the block sums.
 #[inline(always)]
 fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     let mut sum: M::V8 = at(&scratch.gradient, run.param);
@@ -284,7 +285,7 @@ fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     put(&mut scratch.gradient, run.param, sum);
 }
 
-/// Constraint terms: value, noise and gradient.
+/// Adds the constraint terms to value, noise and gradient.
 #[inline(always)]
 fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
     let mut constraint = M::V8::splat(0.0);

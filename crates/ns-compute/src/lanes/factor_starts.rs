@@ -1,24 +1,26 @@
-//! Start points far along free scale factors, in the valleys that lead there.
+//! Starting points with very different values of free scale factors, to which the other parameters are
+//! adjusted.
 //!
-//! The data fix the product of a factor and the other effects on its samples. Four times the factor, with a shape
-//! that takes the sample out of its control region, may fit nearly as well as the usual factor and
-//! shape. Between the two lies a ridge, so that a descent from a point moved along the factor alone falls back. So the factor is
-//! held there while all other parameters follow, on the data expected at the common point.
+//! The data determine the product of a factor and of the other effects on its samples. A factor four times as
+//! large, with a shape that removes the sample from its control region, may fit nearly as well as the usual
+//! factor and shape. Between the two minima `-ln L` is high, so a descent from a point at which only the
+//! factor differs falls back. Therefore the factor is fixed while all other parameters are fitted to the data
+//! expected at the common point.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, descend};
 use super::group::Bounds;
 use super::starts::CommonPoint;
 
-/// Values of a factor, in units of its value at the common point.
+/// Values of a factor that are tried, in units of its value at the common point.
 const PLACES: [f64; 2] = [0.25, 4.0];
 
-/// A point that is higher by more than this in `-ln L`, on expected data, is not worth a descent.
+/// Value of `-ln L` on the expected data above which a point is not worth a descent.
 const HIGHEST: f64 = 20.0;
 
-/// Most factors that are moved: the first ones of the model.
+/// Largest number of factors that are tried: the first ones of the model.
 const MOST_FACTORS: usize = 8;
 
-/// The points, for all free factors without a constraint.
+/// Returns the starting points for the free factors without a constraint.
 pub(super) fn factor_starts(
     kind: &FitKind<'_>,
     common: &CommonPoint<'_>,
@@ -41,7 +43,7 @@ pub(super) fn factor_starts(
             (bounds.lower[p], bounds.upper[p]) = (to, to);
             let held = FitKind { bounds: &bounds, ..*kind };
             let job = DescentJob { main: common.main, aux: common.aux, start: &start, beat: None };
-            // The point needs no certificate.
+            // The point is used without a certificate too.
             let ends = descend(&held, &[job], memory).into_iter();
             let good = ends.filter(|end| end.value < HIGHEST && end.theta.iter().all(|x| x.is_finite()));
             found.extend(good.map(|end| end.theta));

@@ -1,14 +1,15 @@
-//! Single parameters that may have another minimum with the opposite sign.
+//! Single parameters that may have another minimum at the opposite sign.
 //!
-//! An asymmetric effect is most nonlinear around 0, so that its parameter can have a minimum on either side of 0 while all others
-//! hardly move. Such a minimum is found from the known one by changing the sign of that parameter. One
-//! evaluation tells whether that is worth a descent: in a single valley, a parabola, the flipped point would be four
-//! times as high as the one at 0.
+//! An asymmetric effect is most nonlinear around 0, so its parameter can have a minimum on either side of 0
+//! while all others hardly change. Changing the sign of that parameter leads from the known minimum to the
+//! other one. Two evaluations decide whether that gets a descent: in a single valley, a parabola, the flipped
+//! point would be four times as high as the point with the parameter at 0.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, values};
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// The minimum `theta` of `value` with one of the parameters `nonlinear` flipped, where that is worth a descent.
+/// Returns the minimum `theta` of `value` with the sign of one of the parameters `nonlinear` changed, for
+/// each point that is low enough for a descent, the lowest first.
 pub(super) fn flips(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,

@@ -1,4 +1,4 @@
-//! The state of eight simultaneous fits, and the steps that change it.
+//! The state of eight simultaneous fits, and the functions that change it.
 
 use super::WIDTH;
 use super::evaluate::{add_product, at, put};
@@ -10,42 +10,51 @@ use crate::simd::{MulAdd, Vector, isa_fn};
 /// The state of each lane between evaluations.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Data of the lanes.
+    /// Main data of the lanes.
     pub(super) main: Vec<f64>,
+    /// Auxiliary data of the lanes.
     pub(super) aux: Vec<f64>,
-    /// Points reached, their slopes (gradient over what may move), and the weights of the bins there.
+    /// Accepted points.
     pub(super) theta: Vec<f64>,
+    /// Gradients at the accepted points, zero for parameters held at a bound.
     pub(super) slope: Vec<f64>,
+    /// Weights of the bins in the metric at the accepted points.
     pub(super) weight: Vec<f64>,
-    /// Derivatives by the per-bin factors there.
+    /// Derivatives of the expected yields by the per-bin factors at the accepted points.
     pub(super) reaction: Vec<f64>,
-    /// Points tried, and directions.
+    /// Trial points.
     pub(super) trial: Vec<f64>,
+    /// Search directions.
     pub(super) direction: Vec<f64>,
-    /// 1 where a lane holds a parameter at a bound.
+    /// 1 where a lane holds a parameter at a bound, else 0.
     pub(super) held: Vec<f64>,
-    /// Number of parameters that the last step held at a bound or released.
+    /// Number of parameters that the last accepted step held at a bound or released.
     pub(super) turned: [f64; WIDTH],
-    /// `slope . direction`.
+    /// Scalar product `slope . direction` of each lane.
     pub(super) descent: [f64; WIDTH],
-    /// The vector that the factored metric is applied to, and the result.
+    /// The vector to which the inverse metric is applied.
     pub(super) from: Vec<f64>,
+    /// The inverse metric times `from`.
     pub(super) to: Vec<f64>,
-    /// Changes of point and slope in the last steps, and `1 / (s y)` of each (0: not in use).
+    /// Change of the point in each of the last steps.
     steps: Vec<f64>,
+    /// Change of the slope in each of the last steps.
     changes: Vec<f64>,
+    /// `1 / (s y)` of each pair of step `s` and change `y`; 0 if the pair is not in use.
     inverse: [[f64; WIDTH]; PAIRS],
-    /// 1 where the pairs correct the metric. Where the metric alone converges well they would make it
-    /// worse, because they were taken at other points.
+    /// 1 in lanes in which the pairs correct the metric, else 0. If the metric alone converges well, the
+    /// pairs would make it worse, because they come from other points.
     pub(super) corrects: [f64; WIDTH],
+    /// Coefficients that both halves of the BFGS recursion share.
     weights: [[f64; WIDTH]; PAIRS],
-    /// The slot of the next pair.
+    /// Slot of the next pair.
     next: usize,
+    /// Number of elements of one vector over the parameters of all lanes.
     size: usize,
 }
 
 impl Group {
-    /// Memory for eight fits of `plan`.
+    /// Allocates the state of eight fits of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters() * WIDTH;
         let bins = plan.n_bins() * WIDTH;
@@ -73,7 +82,8 @@ impl Group {
         }
     }
 
-    /// `1 / (s y)` of the pair in a slot where it is used, else 0; `None` if no lane uses it.
+    /// Returns `1 / (s y)` of the pair in a slot for lanes that use it, and 0 for the others; `None` if no
+    /// lane uses it.
     fn used(&self, slot: usize) -> Option<[f64; WIDTH]> {
         let mut inverse = self.inverse[slot];
         for (inverse, corrects) in inverse.iter_mut().zip(&self.corrects) {
@@ -82,15 +92,15 @@ impl Group {
         (inverse != [0.0; WIDTH]).then_some(inverse)
     }
 
-    /// Drops the steps of one lane.
+    /// Drops the pairs of one lane.
     pub(super) fn forget(&mut self, lane: usize) {
         for inverse in &mut self.inverse {
             inverse[lane] = 0.0;
         }
     }
 
-    /// Overwrites the steps of one lane with zeros. Numbers that are not finite would otherwise reach the next fit in this lane,
-    /// even with a factor of 0.
+    /// Drops the pairs of one lane and overwrites them with zeros. Numbers that are not finite would
+    /// otherwise reach the next fit in this lane, even with a factor of 0.
     pub(super) fn clear(&mut self, lane: usize) {
         self.forget(lane);
         for numbers in [&mut self.steps, &mut self.changes] {
@@ -104,13 +114,15 @@ impl Group {
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
-    /// Poisson constraints are logarithmic barriers at 0: a step leaves a tenth of such a parameter.
+    /// Whether a parameter has a Poisson constraint, which is a logarithmic barrier at 0: one step leaves at
+    /// least a tenth of the value.
     pub(super) barrier: Vec<bool>,
 }
 
 isa_fn! {
-    /// Moves lanes where `accept` is 1 to their trial point, evaluated in `here`:
-    /// remembers the step (not where `fresh` is 1: there was none), finds what is held there, sets the slope.
+    /// Moves lanes in which `accept` is 1 to their trial point, whose evaluation is `here`. Stores the step
+    /// as a pair (not where `fresh` is 1: there was no step), finds the parameters held at bounds, and sets
+    /// the slope.
     pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
 }
 
@@ -136,7 +148,7 @@ fn absorb_body<M: MulAdd>(
         let (old, new): (M::V8, M::V8) = (at(&group.theta, p), at(&group.trial, p));
         let (before, gradient): (M::V8, M::V8) = (at(&group.slope, p), at(&here.gradient, p));
         let was: M::V8 = at(&group.held, p);
-        // A parameter that was held has moved nowhere, and its slope counted for nothing.
+        // A parameter that was held at a bound has not moved, and its slope was set to zero.
         let change = half.below(was, zero, gradient.sub(before));
         let (step, change) = (half.below(pair, new.sub(old), zero), half.below(pair, change, zero));
         put(steps, p, step);
@@ -145,7 +157,7 @@ fn absorb_body<M: MulAdd>(
         length = change.mul_add(change, length);
         let theta = half.below(accept, new, old);
         put(&mut group.theta, p, theta);
-        // Held: at a bound beyond which the function falls.
+        // A parameter is held if it is at a bound beyond which `-ln L` falls.
         let (lower, upper) = (splat(bounds.lower[p]), splat(bounds.upper[p]));
         let at_lower = lower.below(theta, zero, zero.below(gradient, one, zero));
         let at_upper = theta.below(upper, zero, gradient.below(zero, one, zero));
@@ -168,7 +180,7 @@ fn absorb_body<M: MulAdd>(
     }
 }
 
-/// `sum_p a_p b_p` over the free parameters, in four chains.
+/// Returns `sum_p a_p b_p` over the free parameters, from four partial sums.
 #[inline(always)]
 fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -185,8 +197,8 @@ fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
 }
 
 isa_fn! {
-    /// First half of a direction (Nocedal and Wright, algorithm 7.4): `group.from`, to which the metric is
-    /// applied next.
+    /// Computes the first half of the BFGS recursion (Nocedal and Wright, algorithm 7.4): `group.from`, to
+    /// which the inverse metric is applied next.
     pub(super) fn before(free: &[usize], group: &mut Group) = before_body
 }
 
@@ -211,8 +223,8 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
 }
 
 isa_fn! {
-    /// Second half: from `group.to` to `group.direction` and `group.descent`, where `accept` is 1; the other
-    /// lanes keep theirs.
+    /// Computes the second half of the BFGS recursion: from `group.to` to `group.direction` and
+    /// `group.descent`, in lanes in which `accept` is 1. The other lanes keep their directions.
     pub(super) fn after(free: &[usize], accept: &[f64; WIDTH], group: &mut Group) = after_body
 }
 
@@ -240,7 +252,7 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
 }
 
 isa_fn! {
-    /// The longest part of each direction, at most 1, that stays in the box.
+    /// Computes the largest part of each lane's direction, at most 1, that stays in the box.
     pub(super) fn reach(free: &[usize], bounds: &Bounds, group: &Group, length: &mut [f64; WIDTH]) = reach_body
 }
 
@@ -264,16 +276,17 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         let (theta, step): (M::V8, M::V8) = (at(&group.theta, p), at(&group.direction, p));
         let (lower, upper) = edges::<M>(bounds, p, theta);
         let room = step.below(zero, lower.sub(theta), upper.sub(theta));
-        // A direction close to zero reaches any bound.
+        // A component close to zero does not limit the step.
         let part = splat(LEAST_COMPONENT).below(step.abs(), room.div(step), one);
         least = part.below(least, part, least);
     }
-    // A lane that stays inside takes its whole step, also where rounding of `room / step` says a little less:
-    // whether this is computed at all depends on its neighbours.
+    // A lane that stays inside the box takes its whole step, even if rounding of `room / step` gives a little
+    // less. Otherwise its result would depend on its neighbours, which decide whether this is computed at
+    // all.
     zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
-/// The bounds of one step from `theta`.
+/// Returns the bounds of one step from `theta`.
 #[inline(always)]
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));
@@ -285,7 +298,7 @@ fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
 }
 
 isa_fn! {
-    /// `trial = theta + length direction`, inside the box.
+    /// Computes `trial = theta + length direction`, inside the box.
     pub(super) fn advance(free: &[usize], bounds: &Bounds, length: &[f64; WIDTH], group: &mut Group) = advance_body
 }
 

@@ -1,11 +1,12 @@
-//! Derivatives of all expected yields at one point, as a dense matrix, for the metric of a batch.
+//! Computes the derivatives of all expected yields at one point, as a dense matrix, for the metric of a
+//! batch.
 
 use crate::eval::{Scratch, forward, norm_ratios};
 use crate::plan::Plan;
 use crate::simd::{Level, Separate};
 use crate::terms::{per_bin, scale};
 
-/// `d lambda_b / d theta_p` at `theta`, parameter after parameter (`n_parameters x n_bins`).
+/// Returns `d lambda_b / d theta_p` at `theta`, one parameter after the other (`n_parameters x n_bins`).
 pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Vec<f64> {
     let n_bins = plan.n_bins();
     let mut rows = vec![0.0; plan.n_parameters() * n_bins];
@@ -39,12 +40,13 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     rows
 }
 
-/// A smaller effect of a parameter, in statistical errors of the bins, is negligible.
+/// Effect of a parameter, in statistical errors of the bins, below which it is negligible.
 const NEXT_TO_NONE: f64 = 1e-6;
 
-/// Whether a parameter that is not `fixed` changes expectations at `point`, where `rows` and `scratch` were computed, to second
-/// order alone: an effect that is the same in both directions. A descent with a Gauss-Newton metric that begins there
-/// sees neither slope nor curvature of the data, and takes the ridge between two minima for one.
+/// Returns whether a parameter that is not `fixed` changes the expected yields at `point` only to second
+/// order, so that its effect is the same in both directions. `rows` and `scratch` must have been computed at
+/// `point`. For such a parameter, a descent with a Gauss-Newton metric from this point sees neither slope nor
+/// curvature of the data, and takes the ridge between two minima for a minimum.
 pub(super) fn has_ridge(
     level: Level,
     plan: &Plan,
@@ -76,10 +78,10 @@ pub(super) fn has_ridge(
     found
 }
 
-/// The most numbers of a matrix of parameters and bins: a gibibyte.
+/// Largest number of elements of a matrix of parameters by bins: one gibibyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
-/// Whether the matrix of a model is too large.
+/// Returns whether the Jacobian of a model is too large.
 pub(super) fn is_too_large(plan: &Plan) -> bool {
     plan.n_parameters().saturating_mul(plan.n_bins()) > MOST_NUMBERS
 }

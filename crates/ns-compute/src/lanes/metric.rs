@@ -1,27 +1,28 @@
-//! The Gauss-Newton metric of many fits of one model: its shared part.
+//! The part of the Gauss-Newton metric that many fits of one model share.
 //!
-//! Toys of one model differ in their counts, but little in the derivatives of their expected yields. So the Jacobian
-//! `J` is taken once, at the start point that all share, and only the weights of the bins,
-//! `w = n / lambda^2`, and the reactions to per-bin factors belong to a lane. With the curvature `D` of the constraint terms the Gauss-Newton matrix
-//! is `D + J' W J`. How it is inverted depends on the shape of the model:
+//! Toys of one model differ in their counts, but little in the derivatives of their expected yields. So the
+//! Jacobian `J` is computed once, at the point that all toys share. Only the weights of the bins,
+//! `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives by per-bin factors differ between lanes.
+//! With the curvature `D` of the constraint terms the Gauss-Newton matrix is `D + J' W J`. How it is inverted
+//! depends on the shape of the model:
 //!
-//! * a *local* parameter acts on one bin and is constrained (most gammas): it only changes the weight of that
+//! * a *local* parameter is constrained and acts on one bin (most gammas): it only changes the weight of that
 //!   bin;
-//! * *dual* parameters are constrained: they enter a matrix over bins,
-//!   `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)`, whose middle is the same for all lanes;
-//! * *primal* parameters are the others: `K = D + J' W^(1/2) M^-1 W^(1/2) J` over them.
+//! * *dual* parameters are constrained: they enter a matrix over bins, `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)`,
+//!   in which `J D^-1 J'` is the same for all lanes;
+//! * *primal* parameters are the others: `K = D + J' W^(1/2) M^-1 W^(1/2) J` is the matrix over them.
 //!
-//! Constrained parameters that are not local are dual if the model has more of them than bins, about, and
-//! primal otherwise: whichever takes fewer multiplications.
+//! Constrained parameters that are not local are dual if the model has more of them than bins
+//! (approximately), and primal otherwise, whichever takes fewer multiplications.
 
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
-/// Multiplications per direction beyond which a batch in lanes does not pay.
+/// Number of multiplications per direction above which a batch in SIMD lanes does not pay.
 const MOST_WORK: usize = 400_000;
 
-/// Elements of the Jacobian beyond which the state of eight lanes leaves the cache.
+/// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
 const MOST_ELEMENTS: usize = 400_000;
 
 /// A constrained parameter that acts on one bin.
@@ -29,39 +30,41 @@ const MOST_ELEMENTS: usize = 400_000;
 pub(crate) struct Local {
     pub(crate) param: usize,
     pub(crate) bin: usize,
-    /// Derivative of the expectation there, at the point that all lanes share.
+    /// Derivative of the bin's expected yield, at the point that all lanes share.
     pub(crate) reaction: f64,
-    /// Whether it is only a per-bin factor, so that every lane has the derivative at its own point.
+    /// Whether the parameter is only a per-bin factor, so that every lane computes the derivative at its own
+    /// point.
     pub(crate) factor: bool,
-    /// Curvature of its constraint, where that is the same for all lanes.
+    /// Curvature of the constraint, which lanes use unless there is a `count`.
     pub(crate) stiffness: f64,
-    /// The auxiliary count of a Poisson constraint, whose curvature is `a / theta^2`.
+    /// Index of the auxiliary count `a` of a Poisson constraint, whose curvature is `a / theta^2`.
     pub(crate) count: Option<usize>,
 }
 
-/// The shared part.
+/// The part of the metric that all lanes share.
 #[derive(Debug)]
 pub(crate) struct Metric {
-    /// Parameters that this fit moves.
+    /// Free parameters of the fits.
     pub(crate) free: Vec<usize>,
     pub(crate) locals: Vec<Local>,
     pub(crate) dual: Vec<usize>,
-    /// Inverse curvature of the constraints of dual parameters.
+    /// Inverse curvature of the constraint of each dual parameter.
     pub(crate) dual_inverse: Vec<f64>,
-    /// Rows of the Jacobian of dual parameters.
+    /// Rows of the Jacobian for the dual parameters.
     pub(crate) dual_rows: Vec<f64>,
     /// `J D^-1 J'` over dual parameters: lower triangle, row by row. Empty without dual parameters.
     pub(crate) kernel: Vec<f64>,
     pub(crate) primal: Vec<usize>,
-    /// Curvature of the constraints of primal parameters; 0 where there is none.
+    /// Curvature of the constraint of each primal parameter; 0 without a constraint.
     pub(crate) primal_stiffness: Vec<f64>,
+    /// Rows of the Jacobian for the primal parameters.
     pub(crate) primal_rows: Vec<f64>,
 }
 
 impl Metric {
-    /// Sorts the parameters that are not `fixed` by what they do, from the Jacobian at `theta` and the
-    /// expected auxiliary data `aux`. `None` if lanes do not suit the model: it is too large, or an
-    /// unconstrained parameter has no effect at `theta`.
+    /// Classifies the parameters that are not `fixed` as local, dual or primal, from the Jacobian at `theta`
+    /// and the expected auxiliary data `aux`. `None` if the model does not suit SIMD lanes: it is too large,
+    /// a derivative is not finite, or an unconstrained parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],
@@ -139,7 +142,7 @@ impl Metric {
     }
 }
 
-/// Which parameters are per-bin factors and nothing else.
+/// Returns which parameters are per-bin factors and nothing else.
 fn pure_factors(plan: &Plan) -> Vec<bool> {
     let mut factors = vec![false; plan.n_parameters()];
     for block in &plan.structure.blocks {

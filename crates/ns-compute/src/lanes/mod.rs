@@ -1,12 +1,12 @@
-//! Many fits of one model with different data, eight at a time: one fit per lane of a vector.
+//! Fits one model to many data sets, eight at a time: one fit per SIMD lane.
 //!
-//! The scalar optimiser (`optimise`) vectorises *within* a fit. A batch of toys offers more: the same sums with
-//! the same coefficients for different data. Here every number of a fit is one lane of a vector, coefficients
-//! are read once for eight fits, short channels are not padded, and small models fill the vectors as well as
-//! large ones. A factored Hessian per lane would leave the cache; the Gauss-Newton metric with a shared
-//! Jacobian does not (`metric`), and limited-memory BFGS pairs correct it (`group`).
+//! The scalar optimiser (`optimise`) vectorises *within* a fit. A batch of toys offers more: the same sums
+//! with the same coefficients for different data. Here every number of a fit is in one lane of a vector.
+//! Coefficients are read once for eight fits, short channels are not padded, and small models fill the
+//! vectors as well as large ones. A factored Hessian per lane would not fit into the cache. The Gauss-Newton
+//! metric with a shared Jacobian does (`metric`), and limited-memory BFGS pairs correct it (`group`).
 //!
-//! Lanes are independent: the bits of a toy depend on its data alone.
+//! Lanes are independent: the results of a toy depend on its own data alone, to the last bit.
 
 mod descend;
 pub(crate) mod directions;
@@ -30,5 +30,5 @@ pub(crate) use jacobian::jacobian;
 pub(crate) use toys::suit_lanes;
 pub(crate) use toys::{Toy, ToyEnd, ToyFitter};
 
-/// Fits in one vector.
+/// Number of fits that are made at the same time, one per lane of a SIMD vector.
 pub(crate) const WIDTH: usize = 8;

@@ -1,7 +1,7 @@
 //! Working memory of eight fits at once.
 //!
-//! Every array holds eight numbers side by side per element, one of each lane: element `i` of lane `l` is at
-//! `8 i + l`.
+//! For every element, an array holds eight numbers side by side, one for each lane: element `i` of lane `l`
+//! is at `8 i + l`.
 
 use super::WIDTH;
 use crate::plan::Plan;
@@ -9,37 +9,47 @@ use crate::plan::Plan;
 /// Intermediate results of one evaluation of all lanes.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// `f` and `f'` of the histosys code, per parameter.
+    /// Interpolation function `f` of the histosys code at each parameter.
     pub(super) curved: Vec<f64>,
+    /// First derivative of `f` at each parameter.
     pub(super) curved_first: Vec<f64>,
     /// Relative derivative of each normsys factor, per term.
     pub(super) ratio: Vec<f64>,
     /// Product of the normsys factors of each block.
     pub(super) norm: Vec<f64>,
-    /// Nominal plus additive variations, and product of the per-bin factors, per cell.
+    /// Nominal yield plus additive variations of each cell.
     pub(super) additive: Vec<f64>,
+    /// Product of the per-bin factors of each cell.
     pub(super) binwise: Vec<f64>,
-    /// Expected yields, their Poisson terms, the terms' slopes and their weights in the metric, per bin.
+    /// Expected yield of each bin.
     pub(super) lambda: Vec<f64>,
+    /// Poisson term of each bin.
     pub(super) term: Vec<f64>,
+    /// Derivative of each Poisson term by the expected yield.
     pub(super) slope: Vec<f64>,
+    /// Weight of each bin in the metric.
     pub(super) weight: Vec<f64>,
-    /// The same for the Poisson constraints.
+    /// Expected auxiliary count of each Poisson constraint.
     pub(super) rate: Vec<f64>,
+    /// Auxiliary count of each Poisson constraint.
     pub(super) count: Vec<f64>,
+    /// Term of each Poisson constraint.
     pub(super) rate_term: Vec<f64>,
-    /// `-ln L` from the saturated value, the level of its rounding, and its gradient.
+    /// `-ln L` relative to the saturated model.
     pub(super) value: [f64; WIDTH],
+    /// Scale of the rounding errors of `value`.
     pub(super) noise: [f64; WIDTH],
+    /// Gradient of `-ln L`.
     pub(super) gradient: Vec<f64>,
-    /// Derivative of the expectation by each per-bin factor, in its bin.
+    /// Derivative by each per-bin factor of the expected yield of its bin.
     pub(super) reaction: Vec<f64>,
-    /// Smallest normsys product met: relative derivatives need one that is not zero.
+    /// Smallest absolute value of the product of the normsys factors of a block. Relative derivatives need
+    /// one that is not zero.
     pub(super) least: [f64; WIDTH],
 }
 
 impl Scratch {
-    /// Memory for any point of `plan`.
+    /// Allocates scratch for any points of `plan`.
     pub(super) fn new(plan: &Plan) -> Self {
         let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
         let rates = plan.poisson().len() * WIDTH;

@@ -1,4 +1,4 @@
-//! The search of toys for lower minima, where the model can have several.
+//! Searches for lower minima of toys, in models that can have several.
 
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
 use super::directions::Direction;
@@ -6,30 +6,34 @@ use super::flips::flips;
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// The further start points of a search.
+/// The further starting points of a search.
 pub(super) struct FurtherStarts<'a> {
+    /// Starting points that all fits share.
     pub(super) starts: &'a Starts,
-    /// Where normsys effects add up: every fit also starts from its minimum moved along these.
+    /// Directions in which normsys effects add up. Every fit also starts from its minimum moved along them.
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
 }
 
 impl FurtherStarts<'_> {
-    /// Whether every fit starts from the mirror image of its minimum, or only one that may have several minima.
+    /// Returns whether every fit starts from the mirror image of its minimum. Otherwise only fits that seem
+    /// to have several minima do.
     fn mirrors_first(&self) -> bool {
         self.directions.len() < MOST_DIRECTIONS
     }
 
-    /// Looks for minima lower than `ends`. First from the points that all fits share; from the minimum found, moved
-    /// along each direction to either place; and, unless there are two directions, from the
-    /// mirror image of the minimum, all strongly asymmetric parameters on their other side. Where one of these leads
-    /// to another minimum, lower or not, there may be more, and where the way was long: these toys start from further
-    /// points, the mirror image among them if it was not yet. In strongly nonlinear models, single parameters of the
-    /// lowest minimum are flipped in the end.
+    /// Looks for minima lower than `ends`.
     ///
-    /// Far from the point where the metric was taken a descent may fall below the minimum known and run out of
-    /// steps before its certificate. Returns the lowest point of that kind of every toy.
+    /// In the first round, every toy starts from the points that all fits share; from its minimum moved along
+    /// each direction to each place; and, with fewer than two directions, from the mirror image of its
+    /// minimum (all strongly asymmetric parameters at the opposite sign). If one of these starts leads to
+    /// another minimum, lower or not, or the first descent was long, there may be more minima: the toy then
+    /// starts from further points, and from the mirror image unless it did before. In strongly nonlinear
+    /// models, single parameters of the lowest minimum are flipped at the end.
+    ///
+    /// Far from the point of the metric, a descent may fall below the known minimum and run out of steps
+    /// before it is certified. Returns the lowest such point of every toy.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,
@@ -58,7 +62,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Start points of a round that are made from the minimum known.
+    /// Returns the starting points of a round that depend on the known minimum `theta`.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();
@@ -80,25 +84,25 @@ impl FurtherStarts<'_> {
     }
 }
 
-/// The known minima of some toys.
+/// State of the search of several toys.
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
-    /// The lowest certified minimum of each.
+    /// Lowest certified minimum of each toy, or the end of its first descent if that has no certificate.
     ends: &'a mut [DescentEnd],
-    /// The lowest point that a further descent reached without a certificate.
+    /// Lowest point of each toy that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,
-    /// Whether a toy seems to have several minima.
+    /// Whether each toy seems to have several minima.
     several_minima: Vec<bool>,
 }
 
 impl Search<'_> {
-    /// The toys that have a minimum.
+    /// Returns the indices of the toys that have a certified minimum.
     fn converged(&self) -> Vec<usize> {
         (0..self.ends.len()).filter(|&i| self.ends[i].converged).collect()
     }
 
-    /// Makes further descents, each of one toy from one start.
+    /// Runs further descents. Each start is a toy and a starting point.
     fn from(&mut self, starts: &[(usize, &[f64])], memory: &mut DescentMemory) {
         let before: Vec<KnownMinimum> = self
             .ends
@@ -110,8 +114,9 @@ impl Search<'_> {
             .map(|&(i, start)| DescentJob { start, beat: Some(&before[i]), ..self.jobs[i] })
             .collect();
         for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, memory)) {
-            // Most end before their certificate, as soon as they cannot become the lowest. How far they would have
-            // fallen is known to a factor. A start without a finite likelihood tells nothing.
+            // Most descents end before they are certified, as soon as they cannot become the lowest. The EDM
+            // limits how far they would have fallen. A start without a finite likelihood gives no
+            // information.
             let distinct = other.value - EDM_MARGIN * other.edm > before[i].value + DISTINCT
                 || other.value < before[i].value - DISTINCT;
             self.several_minima[i] |= distinct && other.value.is_finite();
@@ -130,7 +135,8 @@ impl Search<'_> {
         }
     }
 
-    /// Flips single parameters of the minima of the toys `open`, again where that leads lower.
+    /// Changes the sign of single parameters at the minima of the toys `open` and descends from there. Does
+    /// so again for toys that found a lower minimum.
     fn flip(&mut self, nonlinear: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
             if self.kind.is_cancelled() {
@@ -153,7 +159,7 @@ impl Search<'_> {
         }
     }
 
-    /// Points below the minima known.
+    /// Returns each toy's point without a certificate that is lower than its known minimum.
     fn lower(self) -> Vec<Option<KnownMinimum>> {
         let known = self.unfinished.into_iter().zip(self.ends.iter());
         known.map(|(point, best)| point.filter(|point| point.value < best.value - SAME)).collect()

@@ -1,4 +1,4 @@
-//! The Gauss-Newton metric of eight fits: factored and applied, one fit per lane (see [`Metric`]).
+//! Factors and applies the Gauss-Newton metric of eight fits, one per SIMD lane (see [`Metric`]).
 
 use super::WIDTH;
 use super::evaluate::{add_product, at, put};
@@ -7,39 +7,44 @@ use super::metric::Metric;
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Factors of the metric of every lane.
+/// Cholesky factors of the metric of every lane, and working memory.
 #[derive(Debug)]
 pub(super) struct Solver {
     n_bins: usize,
-    /// Square roots of the weights.
+    /// Square roots of the weights of the bins.
     root: Vec<f64>,
-    /// Inverse curvature of local and dual parameters, 0 where a lane holds them.
+    /// Inverse constraint curvature of local parameters; 0 where a lane holds the parameter at a bound.
     local: Vec<f64>,
+    /// Inverse constraint curvature of dual parameters; 0 where a lane holds the parameter at a bound.
     dual: Vec<f64>,
-    /// Derivatives by local parameters.
+    /// Derivatives of the expected yields by the local parameters.
     reaction: Vec<f64>,
-    /// Cholesky factor of `M`, lower triangle row by row (only its diagonal without dual parameters), with
-    /// inverse diagonal elements.
+    /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
+    /// diagonal if there are no dual parameters.
     lower: Vec<f64>,
+    /// Whether there are no dual parameters, so that `M` is diagonal.
     diagonal: bool,
     /// `L^-1 W^(1/2) J` of every primal parameter.
     columns: Vec<f64>,
-    /// Cholesky factor of `K`, with inverse diagonal elements; 0 and 1 where a lane holds a parameter.
+    /// Cholesky factor of `K`, with inverse diagonal elements. The row of a parameter that a lane holds is
+    /// that of the unit matrix.
     inner: Vec<f64>,
-    /// 1 where a lane moves the primal parameter.
+    /// 1 where a lane moves the primal parameter, else 0.
     moves: Vec<f64>,
+    /// Working memory over the bins.
     bins: Vec<f64>,
+    /// Working memory over the primal parameters.
     right: Vec<f64>,
 }
 
-/// Position of row `i` in a packed lower triangle.
+/// Returns the position of row `i` in a packed lower triangle.
 #[inline(always)]
 fn row(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
 impl Solver {
-    /// Memory for eight lanes with `metric`.
+    /// Allocates the factors of eight lanes for `metric`.
     pub(super) fn new(metric: &Metric, n_bins: usize) -> Self {
         let primal = metric.primal.len();
         let diagonal = metric.dual.is_empty();
@@ -62,8 +67,8 @@ impl Solver {
 }
 
 isa_fn! {
-    /// Factors the metric of every lane at the current point of the group: with the weights of its bins, its auxiliary data, and
-    /// the parameters that it holds.
+    /// Factors the metric of every lane at its accepted point, with the weights of its bins, its auxiliary
+    /// data and its held parameters.
     pub(super) fn factor(metric: &Metric, group: &Group, solver: &mut Solver) = factor_body
 }
 
@@ -108,7 +113,7 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
     inner::<M>(metric, held, solver);
 }
 
-/// `M` before it is factored.
+/// Computes `M`, which is factored afterwards.
 #[inline(always)]
 fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -123,7 +128,7 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
         if held[p * WIDTH..][..WIDTH].iter().all(|&h| h == 0.0) {
             continue;
         }
-        // A held parameter leaves the kernel of its lane.
+        // A parameter held in a lane is removed from the kernel of that lane.
         let taken = half.below(holds, splat(-inverse), zero);
         let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
         for j in 0..n_bins {
@@ -145,8 +150,8 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Cholesky factor in place; the diagonal holds inverse pivots afterwards. Four rows at a time share what
-/// they read of the rows above.
+/// Computes the Cholesky factor in place. Afterwards the diagonal holds inverse pivots. Four rows at a time
+/// share the elements that they read from row `j`.
 #[inline(always)]
 fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     let one = M::V8::splat(1.0);
@@ -165,7 +170,7 @@ fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     }
 }
 
-/// Elements `(i..i + N, j)` of the factor; returns `N`.
+/// Computes the elements `(i..i + N, j)` of the factor; returns `N`.
 #[inline(always)]
 fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut [f64]) -> usize {
     let mut sum = [M::V8::splat(0.0); N];
@@ -183,7 +188,7 @@ fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut
     N
 }
 
-/// The matrix over primal parameters, factored.
+/// Computes the matrix `K` over the primal parameters and factors it.
 #[inline(always)]
 fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -202,7 +207,7 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
             let column = |u: usize| &solver.columns[u * n_bins * WIDTH..];
             let mut element = dot::<M::V8>(n_bins, column(u), column(v));
             if u == v {
-                // 1 on the diagonal of what is held.
+                // Held parameters have 1 on the diagonal.
                 let stiffness = splat(metric.primal_stiffness.get(u).copied().unwrap_or(0.0));
                 element = half.below(moves, element.add(stiffness), one);
             }
@@ -212,7 +217,7 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     cholesky::<M>(metric.primal.len(), &mut solver.inner);
 }
 
-/// `sum_k a_k b_k` of the first `n`, in two chains.
+/// Returns `sum_k a_k b_k` over the first `n` elements, from two partial sums.
 #[inline(always)]
 fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     let (mut even, mut odd) = (V::splat(0.0), V::splat(0.0));
@@ -228,7 +233,7 @@ fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     even.add(odd)
 }
 
-/// `x := L^-1 x`.
+/// Replaces `x` by `L^-1 x`.
 #[inline(always)]
 fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -243,7 +248,7 @@ fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mu
     }
 }
 
-/// `x := L^-T x`.
+/// Replaces `x` by `L^-T x`.
 #[inline(always)]
 fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -261,7 +266,8 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
 }
 
 isa_fn! {
-    /// `to := P^-1 from` in every lane, `P` the factored metric; 0 for fixed and held parameters.
+    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric; 0 for fixed and held
+    /// parameters.
     pub(super) fn solve(metric: &Metric, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
 }
 
@@ -274,7 +280,7 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
     for b in 0..n_bins {
         put(&mut solver.bins, b, zero);
     }
-    // What constrained parameters would do alone, and what the bins see of it.
+    // Displacements of the constrained parameters without the data, and their effects on the bins.
     for (i, local) in metric.locals.iter().enumerate() {
         let y = at::<M::V8>(from, local.param).mul(at(&solver.local, i));
         put(to, local.param, y);

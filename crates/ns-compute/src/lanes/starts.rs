@@ -1,4 +1,4 @@
-//! Start points that all fits of one kind share, where there may be several minima.
+//! Starting points that all fits of one kind share, if there may be several minima.
 
 use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 
@@ -8,52 +8,55 @@ use super::factor_starts::factor_starts;
 use crate::eval::{Scratch, forward};
 use crate::optimise::MOST_FREE;
 
-/// Scattered start points of every fit, and of those that may have several minima.
+/// Numbers of scattered starting points: of every fit, and in total of fits that seem to have several minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
-/// Scattered start points of strongly nonlinear models: all of the above are for every fit, these for those that seem to have
-/// several minima.
+/// Total number of scattered starting points, in strongly nonlinear models, of fits that seem to have several
+/// minima. In these models every fit starts from all points of [`SCATTERED`].
 const SCATTERED_IF_NONLINEAR: usize = 26;
 
-/// Scattered start points of small models with kinks.
+/// Number of scattered starting points of small models with kinks.
 const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
-/// Seed of the scattered start points.
+/// Seed of the scattered starting points.
 const SCATTER_SEED: u64 = 0x5ca7;
 
-/// How often the way from the common point to a start point is halved, as long as the expected yield of some bin is zero there.
+/// Largest number of times that a starting point is moved halfway to the common point because some bin has no
+/// positive expected yield.
 const MOST_HALVINGS: usize = 4;
 
-/// Lists of start points.
+/// Lists of starting points.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
-    /// Of every fit that may have several minima.
+    /// Starting points of every fit.
     pub(super) first: Vec<Vec<f64>>,
-    /// Of those that seem to.
+    /// Additional starting points of fits that seem to have several minima.
     pub(super) second: Vec<Vec<f64>>,
-    /// Of a fit that lanes could not finish.
+    /// Starting points of fits that lanes could not finish.
     pub(super) others: Vec<Vec<f64>>,
 }
 
-/// The point around which the start points lie, and the data expected there.
+/// The point around which the starting points lie, and the data expected there.
 pub(super) struct CommonPoint<'a> {
     /// The common point, inside the box.
     pub(super) point: &'a [f64],
-    /// Data expected there.
+    /// Main data expected at the point.
     pub(super) main: &'a [f64],
+    /// Auxiliary data expected at the point.
     pub(super) aux: &'a [f64],
 }
 
 impl Starts {
-    /// For models with kinks, whose fits on a device look at the other side of each parameter anyway: small ones start
-    /// from scattered points too, as those of the CPU do.
+    /// Returns the starting points of models with kinks, whose fits on a GPU look at the opposite sign of
+    /// each parameter anyway. Small models start from scattered points too, as on the CPU.
     pub(super) fn between_kinks(kind: &FitKind<'_>, point: &[f64]) -> Self {
         let free = kind.metric.free.len();
         let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Makes start points around `common`; `apart` if fits do not start at the common point.
+    /// Creates starting points around `common`. With `apart`, fits do not start at the common point, so it is
+    /// one of them.
     pub(super) fn new(
         kind: &FitKind<'_>,
         common: &CommonPoint<'_>,
@@ -74,7 +77,7 @@ impl Starts {
         let scattered =
             |range: std::ops::Range<usize>| range.map(|i| scattered(kind, common.point, i as u64));
         let own = || apart.then(|| common.point.to_vec()).into_iter();
-        // Directions lead to other minima more often than chance.
+        // Directions lead to other minima more often than scattered points, so they replace some of these.
         let few = SCATTERED.0.saturating_sub(directions.len());
         let mut starts = Self {
             first: own().chain(scattered(0..few)).collect(),
@@ -95,8 +98,9 @@ impl Starts {
     }
 }
 
-/// Moves `start` towards `point` until every bin has a positive expected yield. Where many effects are asymmetric, a third of the
-/// scattered points would be of no use to toys with counts in the bin concerned.
+/// Moves `start` towards `point` until every bin has a positive expected yield, in at most [`MOST_HALVINGS`]
+/// steps. In models with many asymmetric effects, a third of the scattered points would otherwise be useless
+/// for toys with counts in such a bin.
 fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
     for _ in 0..MOST_HALVINGS {
         forward(kind.level, kind.plan, start, scratch);
@@ -109,8 +113,9 @@ fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: 
     }
 }
 
-/// Start point number `index` around `start`: constrained parameters moved by a random part of their width,
-/// the others scaled by a random factor. The same for every toy.
+/// Returns starting point number `index` around `start`. Each constrained parameter is moved by a random
+/// multiple of its width, each other one is multiplied by a random factor. The point is the same for every
+/// toy.
 fn scattered(kind: &FitKind<'_>, start: &[f64], index: u64) -> Vec<f64> {
     let stream = Stream::new(SCATTER_SEED, index, 0);
     let mut point = start.to_vec();

@@ -1,4 +1,4 @@
-//! Lanes against the evaluation of single points, and against themselves with other neighbours.
+//! Compares SIMD lanes with evaluations of single points, and with the same lane beside other neighbours.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ mod nonlinear;
 
 use models::{Random, random_model, random_point};
 
-/// Codes that lanes take.
+/// Interpolation codes that fits in SIMD lanes support.
 const CODES: [Interpolation; 2] =
     [Interpolation::SMOOTH, Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code2 }];
 
@@ -38,12 +38,12 @@ fn model(seed: u64) -> Model {
     Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
 }
 
-/// Eight vectors side by side.
+/// Interleaves vectors: first element 0 of all of them, then element 1, and so on.
 fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
 }
 
-/// Counts and auxiliary data unlike the observed ones.
+/// Returns counts and auxiliary data that differ from the observed ones.
 fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
     let main = model.observed.main.iter().map(|n| (n * r.between(0.5, 1.5)).round()).collect();
     let mut aux = model.observed.aux.clone();
@@ -63,7 +63,7 @@ fn values_and_gradients_are_those_of_single_points() {
     assert!(finite > 500, "only {finite} finite points");
 }
 
-/// Those with kinks too, which fits on lanes do not take.
+/// Includes codes with kinks, which fits in SIMD lanes do not support.
 #[test]
 fn every_pair_of_codes_is_that_of_single_points() {
     for &normsys in NormsysCode::ALL {
@@ -76,7 +76,8 @@ fn every_pair_of_codes_is_that_of_single_points() {
     }
 }
 
-/// Compares lanes with points by themselves, on all instruction sets; the number of finite ones.
+/// Compares lanes with evaluations of single points, on all instruction sets. Returns the number of finite
+/// values.
 fn compare_with_single_points(seed: u64, model: &Model) -> usize {
     let mut finite = 0;
     let mut r = Random(seed ^ 0xabc);
@@ -118,7 +119,7 @@ fn a_lane_has_the_same_bits_whatever_the_others_hold() {
         let model = model(seed);
         let mut r = Random(seed ^ 0xdef);
         let point = random_point(&model, &mut r);
-        // Neighbours near by, far out, and not numbers.
+        // Neighbours at the same point, far away, and at NaN.
         let far: Vec<f64> = point.iter().map(|x| 3.0 * x + 1.0).collect();
         let nowhere = vec![f64::NAN; point.len()];
         for level in Level::available() {
@@ -154,7 +155,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
             let plan = session.plan();
             let mut single = crate::eval::Scratch::new(plan);
             let rows = jacobian(level, plan, &start, &mut single);
-            // Free factors without effect stay where they are.
+            // Free factors without effect are fixed.
             let fixed: Vec<bool> = (model.parameters.iter().enumerate())
                 .map(|(p, parameter)| {
                     let row = &rows[p * plan.n_bins()..(p + 1) * plan.n_bins()];
@@ -192,7 +193,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 jobs.push(if k % 3 == 2 { good } else { others[k % others.len()] });
             }
             let mut memory = DescentMemory::new(plan, &metric);
-            // The second round finds what the first one left behind.
+            // The second round reuses the memory that the first one has written.
             for _ in 0..2 {
                 let ends = descend(&kind, &jobs, &mut memory);
                 assert_eq!(ends.len(), jobs.len());
@@ -205,7 +206,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
     assert!(converged > 20, "only {converged} descents converge");
 }
 
-/// Everything that the end of a descent says.
+/// Returns all numbers of the end of a descent, bit by bit.
 fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]) {
     let numbers = end.theta.iter().chain([&end.value, &end.edm]);
     let numbers = numbers.map(|x| x.to_bits()).collect();
@@ -213,8 +214,8 @@ fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]
     (numbers, end.held.clone(), end.empty.clone(), end.converged, counts)
 }
 
-/// Two bins with a sample of a free factor `mu`, whose `shape` takes it from the first bin to the second, next to a
-/// background that `bent` changes by as much in either direction.
+/// A model with two bins: a signal with a free factor `mu`, which `shape` moves from the first bin to the
+/// second, and a background that `bent` raises by the same amount in both directions.
 fn valley_model(observed: [f64; 2]) -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {
@@ -256,7 +257,7 @@ fn valley_model(observed: [f64; 2]) -> Model {
     }
 }
 
-/// What fits of `model` share, handed to `look`.
+/// Calls `look` with what all fits of `model` share, on every instruction set.
 fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {
@@ -308,14 +309,14 @@ fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
         let found = factor_starts(kind, &common, memory);
         let places: Vec<f64> = found.iter().map(|point| point[0]).collect();
         assert_eq!(places, [0.25, 4.0]);
-        // Four times the factor on a quarter of the sample, and a quarter of it on more of the sample.
+        // The factor is 4 with a quarter of the sample, and 1/4 with more of the sample.
         let left = found[1][0] * (1.0 - 0.5 * found[1][1]);
         assert!((left - 1.0).abs() < 0.1 && found[0][1] < -0.5, "{found:?}");
     });
 }
 
-/// A signal with two free factors, one of which a control region knows, and data that they fit at 1.4 and 0.01, the first
-/// to about 0.12.
+/// A signal with two free factors, one of which a control region determines. The best fit is at 1.4 and 0.01,
+/// and the uncertainty of the first factor is about 0.12.
 fn product_model() -> Model {
     let modifier = |first| Modifier { name: String::new(), first, effect: Effect::NormFactor };
     let both = vec![modifier(0), modifier(1)];
@@ -329,8 +330,8 @@ fn product_model() -> Model {
     model
 }
 
-/// A metric from where the signal is a hundred times as large took points for the minimum whose EDM was ten thousand
-/// times what the certificate allows.
+/// Regression test: with a metric from a point where the signal is a hundred times as large, points were
+/// certified whose true EDM was ten thousand times the limit.
 #[test]
 fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
     let model = product_model();

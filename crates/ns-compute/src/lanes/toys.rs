@@ -1,5 +1,5 @@
-//! The fits of a run of toys. Shared inputs are prepared once; then the toys of a unit are fitted in lanes, request
-//! after request.
+//! Fits of toys in SIMD lanes. For each request, inputs that all toys share are prepared once; then the toys
+//! of each unit are fitted.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -17,25 +17,27 @@ use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Fits the toys of one request, with the inputs that they share.
+/// The inputs that the fits of all toys share for one request, and the fits themselves.
 pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     nonlinear: Vec<usize>,
-    /// Start points that all toys share.
+    /// Starting points that all toys share.
     starts: Starts,
-    /// Where normsys effects add up: every fit also starts from its minimum moved along these.
+    /// Directions in which normsys effects add up. Every fit also starts from its minimum moved along them.
     directions: Vec<Direction>,
-    /// Widths of the constraints, per parameter.
+    /// Width of the constraint of each parameter; `None` without a constraint.
     width: Vec<Option<f64>>,
-    /// Whether a descent may begin on the ridge between two minima, where it has no slope. For devices.
+    /// Whether a descent may begin on the ridge between two minima, where `-ln L` has no slope. GPU sessions
+    /// use it.
     #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
+    /// Working memory that no thread uses at the moment.
     spare: Mutex<Vec<DescentMemory>>,
 }
 
-/// A toy to be fitted.
+/// Data and starting point of a toy.
 pub(crate) struct Toy<'a> {
     pub(crate) main: &'a [f64],
     pub(crate) aux: &'a [f64],
@@ -44,20 +46,21 @@ pub(crate) struct Toy<'a> {
     pub(crate) saturated: f64,
 }
 
-/// The outcome of a toy's fit.
+/// Result of a toy's fit in a SIMD lane.
 pub(crate) enum ToyEnd {
     /// A certified minimum.
     Fitted(FitOutcome),
-    /// The scalar optimiser should go on.
+    /// The scalar optimiser should continue.
     Left {
-        /// From this point, or from the start if `None`.
+        /// Point from which to continue; the starting point if `None`.
         reached: Option<Vec<f64>>,
-        /// A certified minimum that is higher than the point reached.
+        /// A certified minimum that is higher than the point reached, if there is one.
         known: Option<Vec<f64>>,
     },
 }
 
-/// Whether lanes have the interpolations of a model: not those with kinks, and no exponential one.
+/// Returns whether fits in SIMD lanes support the interpolation codes of a model. They do not support kinks
+/// and exponential interpolation.
 pub(crate) fn suit_lanes(plan: &Plan) -> bool {
     let smooth = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
     let exponential = !plan.structure.normsys.is_smooth_at_zero() && !plan.structure.norm_runs.is_empty();
@@ -65,11 +68,13 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
 }
 
 impl ToyFitter {
-    /// Prepares the fits that hold `fixed` and move the rest within `lower` and `upper`, for data that scatter
-    /// around those expected at `point`, whose auxiliary part is `aux`; `apart` if they start elsewhere.
-    /// `None` if lanes do not suit them: kinks, exponential interpolation, a model too large, a free factor
-    /// without effect. With `any_code` kinks and exponentials are welcome: for devices, whose fits then start from
-    /// mirror images of the minimum.
+    /// Prepares fits with the parameters `fixed` fixed and the others between `lower` and `upper`, for toys
+    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. With `apart`, fits
+    /// start from other points.
+    ///
+    /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
+    /// too large, or a free factor without effect. With `any_code`, for GPU sessions, kinks and exponential
+    /// interpolation are accepted; fits then also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
@@ -99,7 +104,7 @@ impl ToyFitter {
             width[p] = Some(1.0 / tau.sqrt());
         }
         let bounds = Bounds { lower, upper, barrier };
-        // The Jacobian has left the expectations at `point` in `scratch`.
+        // After `jacobian`, `scratch` holds the expected yields at `point`.
         let directions = if plan.structure.has_kinks {
             Vec::new()
         } else {
@@ -122,7 +127,7 @@ impl ToyFitter {
                 common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
             }
             if !suit_lanes(plan) {
-                // Lanes, which the others need, cannot descend here.
+                // The other starting points need descents in SIMD lanes, which do not support this model.
                 let starts = Starts::between_kinks(&fitter.kind(level, plan, None), &common);
                 fitter.starts = starts;
                 return Some(fitter);
@@ -138,7 +143,7 @@ impl ToyFitter {
         Some(fitter)
     }
 
-    /// Whether there can be several minima.
+    /// Returns whether there can be several minima.
     fn is_nonlinear(&self) -> bool {
         !self.nonlinear.is_empty() || !self.directions.is_empty()
     }
@@ -147,7 +152,8 @@ impl ToyFitter {
         FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
     }
 
-    /// Fits all `toys`, in their order. Once `cancel` is set it returns at once, with ends that must not be used.
+    /// Fits all `toys` and returns the results in their order. Once `cancel` is set it returns at once, with
+    /// results that must not be used.
     pub(crate) fn run(
         &self,
         level: Level,
@@ -175,12 +181,14 @@ impl ToyFitter {
         ends.map(|((end, lower), toy)| self.describe(end, lower, toy)).collect()
     }
 
-    /// Further start points for a fit that lanes could not finish, if there may be several minima.
+    /// Returns further starting points for a fit that lanes could not finish; empty if there cannot be
+    /// several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
         &self.starts.others
     }
 
-    /// The end of a fit whose best descent is `end`, while another reached a `lower` point without a certificate.
+    /// Returns the result of a toy's fit. `end` is its best descent; `lower` is a lower point that another
+    /// descent reached without a certificate, if there is one.
     fn describe(&self, end: DescentEnd, lower: Option<KnownMinimum>, toy: &Toy<'_>) -> ToyEnd {
         if !end.converged {
             return ToyEnd::Left { reached: end.is_usable().then_some(end.theta), known: None };
@@ -197,7 +205,8 @@ impl ToyFitter {
             nll: end.value + toy.saturated,
             certificate: Certificate {
                 edm: end.edm,
-                // The length of the gradient in the metric bounds each of its elements there.
+                // sqrt(2 EDM) is the length of the gradient in the metric, an upper bound of each element in
+                // units of the metric.
                 projected_gradient: (2.0 * end.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
@@ -213,30 +222,32 @@ impl ToyFitter {
     }
 }
 
-/// The parts that a device copies.
+/// Inputs that GPU sessions copy to the device.
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 impl ToyFitter {
-    /// The shared part of the metric.
+    /// Returns the part of the metric that all fits share.
     pub(crate) fn metric(&self) -> &Metric {
         &self.metric
     }
 
-    /// Whether a single descent may end on the ridge between two minima: an effect is the same in both directions.
+    /// Returns whether a single descent may end on the ridge between two minima, because an effect is the
+    /// same in both directions.
     pub(crate) fn has_ridge(&self) -> bool {
         self.ridge
     }
 
-    /// Start points that all fits share: those of every fit, and those of fits that may have several minima.
+    /// Returns the starting points that all fits share: those of every fit, and those of fits that seem to
+    /// have several minima.
     pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
         (&self.starts.first, &self.starts.second)
     }
 
-    /// Free parameters whose mirror image may hide another minimum.
+    /// Returns the free parameters whose mirror image may have another minimum.
     pub(crate) fn nonlinear(&self) -> &[usize] {
         &self.nonlinear
     }
 
-    /// Directions along which every fit starts once more from its minimum.
+    /// Returns the directions along which every fit starts once more from its minimum.
     pub(crate) fn directions(&self) -> &[Direction] {
         &self.directions
     }

@@ -1,26 +1,27 @@
-//! Cholesky factor `H = U^T U` of a row-major upper triangle, blocked by rows.
+//! Computes the Cholesky factor `H = U^T U` of a row-major upper triangle, in blocks of rows.
 
 use super::product::{Shape, product};
 use crate::simd::{Level, MulAdd, isa_fn};
 use crate::stop::Stop;
 
-/// Rows per block: the trailing matrix is read and written once per block.
+/// Number of rows in a block. The trailing matrix is read and written once per block.
 const BLOCK: usize = 16;
 
-/// A pivot below this fraction of its original diagonal element is a flat direction.
+/// Fraction of its original diagonal element below which a pivot counts as a flat direction.
 const FLAT: f64 = 2e-14;
 
-/// Stands for an infinite pivot: the direction is frozen.
+/// Pivot of a flat direction, practically infinite, so that steps along it are zero.
 pub(crate) const FROZEN: f64 = 1e140;
 
-/// True for a pivot that rounding of elements of size `scale` cannot tell from zero.
+/// Returns true for a pivot that cannot be distinguished from zero, given rounding errors of elements of size
+/// `scale`.
 #[inline(always)]
 pub(crate) fn is_flat(pivot: f64, scale: f64) -> bool {
     pivot <= FLAT * scale || pivot < f64::MIN_POSITIVE
 }
 
-/// True for a pivot clearly below zero: beyond the rounding of elements of size `scale`, and
-/// beyond the tolerance `slack`.
+/// Returns true for a pivot that is NaN or clearly below zero: beyond the rounding errors of elements of size
+/// `scale`, and beyond the tolerance `slack`.
 #[inline(always)]
 pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
     pivot.is_nan() || pivot < -(1e-9 * scale).max(slack)
@@ -29,16 +30,17 @@ pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
 /// Vanishing and negative pivots of a factorisation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Pivots {
-    /// Rows whose pivot vanished: no curvature is left in that direction. They are frozen.
+    /// Rows whose pivot vanished, because the matrix has no curvature left in that direction. Their pivots
+    /// are frozen.
     pub(crate) flat: Vec<usize>,
-    /// First row with a clearly negative pivot; the factor is unusable if there is one.
+    /// First row with a clearly negative pivot, if there is one; the factor is then unusable.
     pub(crate) negative: Option<usize>,
 }
 
-/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading
-/// dimension `ld`, a multiple of 16, rows up to `n` present). With `rows < n` the trailing
-/// triangle becomes the Schur complement. `limits` holds the scale and the slack of each row's pivot. Once `stop` is asked,
-/// the next pivot counts as negative.
+/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading dimension `ld`, a
+/// multiple of 16, rows up to `n` present). With `rows < n` the trailing triangle becomes the Schur
+/// complement. `limits` holds the scale and the slack of each row's pivot. Once `stop` is set, the next pivot
+/// counts as negative.
 pub(crate) fn factor_until(
     level: Level,
     h: &mut [f64],
@@ -70,13 +72,13 @@ pub(crate) fn factor_until(
     }
 }
 
-/// Subtracts what the `inner` rows above have to do with the triangle `c` from row `first` to `n`. What lies left of the diagonal
-/// is never read.
+/// Subtracts the contribution of the `inner` factored rows in `rows` from the triangle `c`, which has the
+/// rows from `first` to `n`. Elements left of the diagonal may be overwritten; they are never read.
 fn trailing(level: Level, rows: &[f64], ld: usize, c: &mut [f64], (first, n): (usize, usize), inner: usize) {
     for i in (0..n - first).step_by(16) {
         let columns = ((first + i) / 16 * 16, n);
         let shape = Shape { rows: (i, (i + 16).min(n - first)), columns, inner: (0, inner), upper: false };
-        // A's column i + first pairs with C's row i: pass A from that column on.
+        // Column `first + i` of A belongs to row `i` of C, so A is passed from column `first` on.
         product(level, &rows[first..], ld, rows, ld, c, ld, shape, -1.0);
     }
 }
@@ -85,7 +87,7 @@ isa_fn! {
     fn panel(h: &mut [f64], ld: usize, n: usize, rows: (usize, usize), limits: &[(f64, f64)], pivots: &mut Pivots) = panel_body
 }
 
-/// Factors the rows of one block against each other.
+/// Factors the rows of one block, using only these rows.
 #[inline(always)]
 fn panel_body<M: MulAdd>(
     h: &mut [f64],
@@ -126,8 +128,8 @@ fn panel_body<M: MulAdd>(
 }
 
 isa_fn! {
-    /// Solves `U^T y = b` in place for the first `rows` rows; the rest of `x` (up to `n`)
-    /// becomes `b - U_rest^T y`.
+    /// Solves `U^T y = b` for the first `rows` rows. `x` holds `b` before and `y` after; the rest of `x` (up
+    /// to `n`) becomes `b - U_rest^T y`.
     pub(crate) fn solve_lower(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_lower_body
 }
 
@@ -145,7 +147,8 @@ fn solve_lower_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
 }
 
 isa_fn! {
-    /// Solves `U x = y` in place for the first `rows` rows; elements from `rows` to `n` are known.
+    /// Solves `U x = y` in place for the first `rows` rows; the elements of `x` from `rows` to `n` are
+    /// already solved.
     pub(crate) fn solve_upper(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_upper_body
 }
 
@@ -170,8 +173,8 @@ fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
     }
 }
 
-/// Writes `W = U^-T` (lower triangle, row-major, same leading dimension) for the first
-/// `rows` rows of the factor. Then `H^-1 = W^T W`. Ends early once `stop` is asked.
+/// Writes `W = U^-T` (lower triangle, row-major, same leading dimension) for the first `rows` rows of the
+/// factor. Then `H^-1 = W^T W`. Ends early once `stop` is set.
 pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64], stop: Stop<'_>) {
     w[..rows * ld].fill(0.0);
     let mut k = 0;
@@ -194,7 +197,7 @@ isa_fn! {
     fn substitute(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) = substitute_body
 }
 
-/// Forward substitution within one block of rows.
+/// Applies forward substitution within one block of rows.
 #[inline(always)]
 fn substitute_body<M: MulAdd>(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) {
     for i in rows.0..rows.1 {

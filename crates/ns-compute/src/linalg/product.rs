@@ -1,23 +1,23 @@
-//! `C += sign * A^T B` on row-major matrices: the kernel of all dense algebra.
+//! Computes `C += sign * A^T B` for row-major matrices, on which all dense algebra is built.
 
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
-/// Rows of `C` in one register tile.
+/// Number of rows of `C` in one register tile.
 const TILE_ROWS: usize = 8;
-/// Columns of `C` in one register tile.
+/// Number of columns of `C` in one register tile.
 const TILE_COLUMNS: usize = 16;
 
-/// Which part of `C` is wanted, and where it starts.
+/// The part of `C` to compute, and the range of the summed index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// First row and one past the last (columns of `A`).
     pub(crate) rows: (usize, usize),
     /// First column and one past the last (columns of `B`).
     pub(crate) columns: (usize, usize),
-    /// Rows of `A` and `B`: the summed index, from, to.
+    /// Range of the summed index (rows of `A` and `B`): first, and one past the last.
     pub(crate) inner: (usize, usize),
-    /// Only tiles that touch the upper triangle (column >= row).
+    /// Whether to compute only tiles that touch the upper triangle (column >= row).
     pub(crate) upper: bool,
 }
 
@@ -27,7 +27,7 @@ isa_fn! {
     pub(crate) fn product(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) = body
 }
 
-/// The same, bit for bit, a few rows at a time; ends early once `stop` is asked.
+/// Computes the same bits as [`product`], a few rows at a time, and ends early once `stop` is set.
 pub(crate) fn product_until(
     level: Level,
     (a, lda): (&[f64], usize),
@@ -85,7 +85,7 @@ fn body<M: MulAdd>(
     }
 }
 
-/// One register tile of `R` rows and 16 columns.
+/// Computes one register tile of `R` rows and 16 columns.
 #[inline(always)]
 fn tile<M: MulAdd, const R: usize>(
     a: &[f64],
@@ -123,7 +123,8 @@ fn tile<M: MulAdd, const R: usize>(
 mod tests {
     use super::*;
 
-    /// Strips of rows are whole tiles: results must not depend on whether the work may be stopped.
+    /// Rows are computed in strips of whole tiles, so results must not depend on whether the work may be
+    /// stopped.
     #[test]
     fn work_that_may_be_stopped_gives_the_same_bits() {
         let (n, ld) = (70, 80);

@@ -1,14 +1,13 @@
-//! Decides which parameters may move at a point, and on which side of a kink.
+//! Determines which parameters may move at a point, and on which side of a kink.
 
 use ns_core::Inactive;
 
 use super::{Problem, Worker};
 
-/// Sets `active`, `side`, `slope` (the gradient on the chosen side, zero where inactive) and the
+/// Sets the worker's `active`, `side`, `slope` (the gradient on the chosen side, zero where inactive) and the
 /// box of the current orthant, from the gradient at `theta`.
 ///
-/// A kink is a bound of the orthant: the parameter stays on it while both one-sided
-/// derivatives point uphill.
+/// A kink is a bound of the orthant: a parameter stays at its kink while `-ln L` rises on both sides.
 pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {
     for p in 0..theta.len() {
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
@@ -44,8 +43,8 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
         worker.active[p] = active;
         worker.slope[p] = if active { slope } else { 0.0 };
     }
-    // A Poisson constraint is a logarithmic barrier: after a step that nearly reaches zero it would take
-    // dozens of doublings to come back.
+    // A Poisson constraint is a logarithmic barrier at zero. A step may reduce its parameter to a tenth at
+    // most: from nearly zero it would take dozens of doublings to come back.
     for (p, a, _) in problem.plan.poisson() {
         if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {
             worker.box_lower[p] = worker.box_lower[p].max(0.1 * theta[p]);
@@ -53,7 +52,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     }
 }
 
-/// Names the free parameters that `classify` found inactive.
+/// Returns the free parameters that `classify` found inactive, with the reasons.
 pub(super) fn inactive(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> Vec<(usize, Inactive)> {
     (0..theta.len())
         .filter(|&p| !problem.fixed[p] && !worker.active[p])

@@ -1,29 +1,29 @@
 //! Corrects rejected steps so that they follow a curved valley.
 //!
-//! Products of free factors over bins with millions of entries make valleys whose walls are
-//! steeper than their floor by many orders of magnitude. A straight step leaves them at once, and a line search
-//! along it is very slow. The data only see the expected yields, so the step is corrected until the
-//! expected yields are those that the linear model predicted, each time by the displacement that
-//! removes the difference at least cost. This is the geodesic correction of Transtrum
-//! and Sethna (arXiv:1201.5885), iterated, with a difference of expectations in place of the
-//! second derivative along the step.
+//! Products of free factors on bins with millions of entries make valleys whose curvature across is larger
+//! than that along by many orders of magnitude. A straight step leaves such a valley at once, and a line
+//! search along it is very slow. The likelihood of the counts depends only on the expected yields, so the
+//! step is corrected until the expected yields are those that the linear model predicted. Each correction is
+//! the displacement that removes the difference at least cost. This is the geodesic correction of Transtrum
+//! and Sethna (arXiv:1201.5885), iterated, with a difference of expected yields in place of the second
+//! derivative along the step.
 
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::{Likelihood, forward};
 
-/// Corrections of one trial point.
+/// Largest number of corrections of one trial point.
 const MOST_CORRECTIONS: usize = 4;
 
-/// Levenberg damping of a correction, which keeps it from sliding along the floor of the valley.
+/// Levenberg damping of a correction, which keeps it from moving far along the valley.
 const DAMPING: f64 = 1e-6;
 
-/// Fraction of the step over which the linear model is measured.
+/// Fraction of the step over which the linear model is measured by finite differences.
 const SHORT: f64 = 1e-3;
 
-/// Moves `worker.trial`, a rejected point on the step from `theta`, back into the valley; returns
-/// its likelihood once that is at most `target`. The scratch is left at another point than
-/// `theta`, and the factor is another one.
+/// Corrects `worker.trial`, a rejected point on the step from `theta`. Returns its likelihood once the value
+/// is at most `target`, or `None` if no correction achieves that. Afterwards the scratch belongs to another
+/// point than `theta`, and `worker.curvature` holds another factor.
 pub(super) fn curve_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -37,8 +37,8 @@ pub(super) fn curve_step(
     let mut along = std::mem::take(&mut worker.along);
     let mut found = None;
 
-    // The linear model at the end of the step: a forward difference of second order, which stays
-    // on the step's own side of every kink.
+    // The expected yields of the linear model at the end of the step: a forward difference of second order,
+    // which stays on the step's own side of every kink.
     goal.clear();
     goal.resize(n_bins, 0.0);
     for (length, weight) in [(0.0, -1.5), (SHORT, 2.0), (2.0 * SHORT, -0.5)] {
@@ -51,8 +51,9 @@ pub(super) fn curve_step(
     }
 
     for _ in 0..MOST_CORRECTIONS {
-        // `J^T W e`: the backward pass with `W e` in place of the residuals, less the
-        // constraints' share, which a second pass without residuals gives.
+        // Computes `-J^T W e`, with the difference `e` from the goal: a backward pass with `W e` in place of
+        // the residuals, less the contribution of the constraints, which a second pass without residuals
+        // gives.
         worker.evaluate(problem, &trial, 0.0);
         for b in 0..n_bins {
             worker.scratch.slope[b] = worker.scratch.curvature[b] * (worker.scratch.lambda[b] - goal[b]);

@@ -1,9 +1,8 @@
-//! Newton's method from one start point.
+//! Newton's method from one starting point.
 //!
-//! Each iteration takes the exact Hessian. Where it is indefinite, the
-//! Gauss-Newton form (always positive semi-definite) serves instead; where a step
-//! fails, Levenberg damping grows. Near the minimum a factor is reused as long as
-//! it contracts well: a gradient costs a tenth of a factorisation.
+//! Each iteration uses the exact Hessian. If it is indefinite, the Gauss-Newton form (always positive
+//! semi-definite) replaces it; if a step fails, the Levenberg damping grows. Near the minimum a factor is
+//! reused as long as the EDM shrinks fast, because a gradient costs a tenth of a factorisation.
 
 use ns_core::{FitFailure, FitStatus, Reason};
 
@@ -17,59 +16,62 @@ use crate::eval::Likelihood;
 use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{BELOW_SATURATED, EDM_MARGIN, LOWER_BY};
 
-/// Above this the step that the certificate has computed is worth taking: 1e-12 alone leaves 1.4e-6 of an
-/// uncertainty open, which differences between fits would show.
+/// EDM above which the Newton step of the certificate is still taken. An EDM of 1e-12 allows an error of
+/// 1.4e-6 uncertainties, which would be visible in differences between fits.
 const LAST_STEP: f64 = 1e-16;
 
-/// Iterations of one descent.
+/// Largest number of iterations of one descent.
 pub(crate) const MOST_ITERATIONS: usize = 250;
 
-/// Number of Gauss-Newton steps before the exact Hessian is damped instead.
+/// Number of Gauss-Newton steps after which an indefinite exact Hessian is damped instead.
 const PATIENCE: usize = 8;
 
-/// A factor is reused while each step shrinks the EDM by this much.
+/// Largest ratio of the EDM after and before a step for which a factor is reused.
 const GOOD_CONTRACTION: f64 = 2e-2;
 
-/// Levenberg damping beyond which a descent gives up.
+/// Levenberg damping above which a descent ends without convergence.
 const MOST_DAMPING: f64 = 1e10;
 
-/// A larger curvature `n / expected^2` of a bin cannot be used: the expected yield is nearly zero
-/// where events are observed.
+/// Curvature `n / expected^2` of a bin above which a starting point cannot be used: the expected yield is
+/// nearly zero in a bin with observed events.
 const MOST_CURVATURE: f64 = 1e100;
 
-/// Trials of one line search that may be corrected to a curved step.
+/// Number of trial points of one line search for which a curved step is tried.
 const CURVED_TRIALS: usize = 3;
 
-/// Below this the EDM is right to a factor of 10.
+/// Largest EDM that predicts the remaining decrease of `-ln L` to a factor of 10.
 const FORESEEABLE: f64 = 0.1;
 
-/// Fraction of the data below which the relaxed likelihood continues quadratically.
+/// Fraction of a bin's count below which the relaxed likelihood continues quadratically in the expected
+/// yield.
 const RELAXED_FLOOR: f64 = 0.1;
 
-/// How a descent ends that comes no further.
+/// Status of a descent that makes no further progress.
 const STUCK: FitStatus = FitStatus::NotConverged(Reason::NoProgress);
 
 /// Options of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
-    /// The start is far from any minimum, where the exact Hessian is usually indefinite.
+    /// Whether the start is far from any minimum, where the exact Hessian is usually indefinite.
     pub(crate) cold: bool,
-    /// The certificate must come from the Hessian at the final point itself.
+    /// Whether the certificate must come from the Hessian at the final point itself, not from the factor of
+    /// an earlier point.
     pub(crate) verify: bool,
-    /// Iterations at most.
+    /// Largest number of iterations.
     pub(crate) iterations: usize,
-    /// The value of a minimum that is known: the descent ends, without a certificate, once it will not get below.
+    /// Value of a known minimum. The descent ends without a certificate once it is not expected to become
+    /// lower.
     pub(crate) beat: Option<f64>,
 }
 
 impl Mode {
-    /// From a start that is far from any minimum (`cold`) or may be near one.
+    /// Returns the usual options for a start that is far from any minimum (`cold`) or may be near one.
     pub(crate) const fn from(cold: bool) -> Self {
         Self { cold, verify: false, iterations: MOST_ITERATIONS, beat: None }
     }
 }
 
-/// Where a descent ended.
+/// End of a descent.
 #[derive(Debug, Clone)]
 pub(crate) struct Descent {
     pub(crate) theta: Vec<f64>,
@@ -79,7 +81,7 @@ pub(crate) struct Descent {
     pub(crate) status: FitStatus,
     pub(crate) iterations: usize,
     pub(crate) indefinite: usize,
-    /// Parameters without curvature at the end.
+    /// Parameters without curvature at the final point.
     pub(crate) flat: Vec<usize>,
 }
 
@@ -89,10 +91,11 @@ impl Descent {
     }
 }
 
-/// Descends from `start` (moved into the box first).
+/// Minimises `-ln L` from `start`, which is moved into the box first.
 ///
 /// # Errors
-/// If the likelihood is not finite there and no nearby point makes it finite.
+/// If `-ln L` is not finite at the start, and a descent of the relaxed likelihood does not reach a point
+/// where it is.
 pub(crate) fn descend(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -108,7 +111,8 @@ pub(crate) fn descend(
     let value = worker.evaluate(problem, &theta, 0.0).value();
     let curvature = &worker.scratch.curvature[..problem.plan.n_bins()];
     if !value.is_finite() || !curvature.iter().all(|c| c.abs() < MOST_CURVATURE) {
-        // The relaxed likelihood is finite everywhere and pulls empty bins up.
+        // The relaxed likelihood is finite everywhere, and its minimisation makes the expected yields of bins
+        // with counts positive.
         let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode::from(true));
         theta = relaxed.theta;
         if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
@@ -118,8 +122,8 @@ pub(crate) fn descend(
     Ok(run(worker, problem, theta, 0.0, mode))
 }
 
-/// The iteration. With `floor > 0` it works on the relaxed likelihood and stops as soon as
-/// the true one is finite.
+/// Runs the iterations of a descent. With `floor > 0` it minimises the relaxed likelihood, and stops as soon
+/// as all bins with counts have positive expected yields.
 fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, mode: Mode) -> Descent {
     let (plan, level) = (problem.plan, problem.level);
     let mut here = worker.evaluate(problem, &theta, floor);
@@ -163,7 +167,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         }
         if !reusable || !(edm <= GOOD_CONTRACTION * last_edm) {
             fresh = true;
-            // A cold start does not try it.
+            // The first iteration of a cold start does not try the exact Hessian.
             let mut exactness = if mode.cold && iterations == 1 { 0.0 } else { 1.0 };
             exact = exactness > 0.0;
             loop {
@@ -188,8 +192,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         flat = found;
                         break;
                     }
-                    // After many Gauss-Newton steps the curvature of the valley matters: the exact
-                    // Hessian, damped until it is positive, follows it.
+                    // After many Gauss-Newton steps the exact Hessian is used, with damping that makes it
+                    // positive definite, because it follows a curved valley better.
                     Factored::Indefinite if exactness > 0.0 && indefinite > PATIENCE && damping < 1e3 => {
                         exact = false;
                         damping = (damping * 10.0).max(1e-8);
@@ -202,7 +206,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         exact = false;
                         indefinite += 1;
                     }
-                    // No damping makes a matrix positive that is not finite.
+                    // No damping makes a matrix positive definite whose elements are not finite.
                     Factored::Indefinite if damping > MOST_DAMPING => {
                         (edm, status) = (f64::INFINITY, STUCK);
                         break 'descent;
@@ -232,7 +236,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         }
         if edm <= EDM_TOLERANCE && !pushed && (damping == 0.0 || !exact) {
             if mode.verify && exact && !fresh {
-                // The caller wants the certificate from the Hessian of this very point.
+                // The certificate must come from the Hessian at this point, which the next iteration factors.
                 factored = false;
                 continue;
             }
@@ -243,11 +247,11 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 }
                 break;
             }
-            // A cold start has not looked at the exact curvature yet.
+            // The first iteration of a cold start has not used the exact Hessian yet.
             if mode.cold && iterations == 1 {
                 continue;
             }
-            // Stationary, but not a minimum: leave along the most negative curvature.
+            // The point is stationary, but not a minimum: leave it along a direction of negative curvature.
             escapes += 1;
             let escaped = if escapes > 5 { None } else { escape(worker, problem, &theta, here) };
             let Some((point, value)) = escaped else {
@@ -283,7 +287,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     break;
                 }
             }
-            // Minimum of the parabola through both values and the slope, kept away from the ends.
+            // Minimum of the parabola through both values and the slope, limited to between 0.1 and 0.5 of
+            // the last length.
             let parabola =
                 if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
             t = if parabola.is_nan() { 0.1 * t } else { parabola.clamp(0.1 * t, 0.5 * t) };
@@ -297,7 +302,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 if t == 1.0 {
                     damping = if damping > 1e-5 { damping * 0.1 } else { 0.0 };
                 }
-                // At the level of rounding nothing is gained any more.
+                // Count steps whose gain is at the level of rounding errors.
                 if gain <= noise && edm < 1e3 * noise.max(EDM_TOLERANCE) {
                     stalled += 1;
                     if stalled > 6 {
@@ -326,7 +331,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
-/// Evaluates at so much of the current step from `theta`, within the box; that point is the trial point then.
+/// Evaluates `-ln L` at the fraction `part` of the current step from `theta`, within the box. Stores that
+/// point in `worker.trial`.
 fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64, floor: f64) -> Likelihood {
     let mut trial = std::mem::take(&mut worker.trial);
     for p in 0..theta.len() {
@@ -341,8 +347,8 @@ fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64
     there
 }
 
-/// Takes the current step and certifies with the same factor. If that does not come closer to the
-/// minimum, nothing changes.
+/// Takes the current step and computes the EDM there with the same factor. If the EDM does not become
+/// smaller, nothing changes.
 fn last_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -367,8 +373,8 @@ fn last_step(
     worker.trial = trial;
 }
 
-/// Where a direction has no curvature but a slope, the step runs along it to the box (or a long
-/// way). True if there is one.
+/// Extends the step along flat directions in which `-ln L` has a slope, up to the box or by ten times the
+/// size of the parameter. Returns true if there is such a direction.
 fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[usize]) -> bool {
     let n = theta.len();
     let mut pushed = false;
@@ -376,7 +382,7 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
         if !worker.active[p] {
             continue;
         }
-        // The frozen pivot makes the solution for a unit force along p the direction itself.
+        // Because its pivot is frozen, solving for the unit vector of `p` gives the flat direction itself.
         worker.unit.fill(0.0);
         worker.unit[p] = 1.0;
         solve(
@@ -417,10 +423,12 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
     pushed
 }
 
-/// A sum of such terms may overflow although none of them does.
+/// Absolute value of a term of `-ln L` above which the sum of all terms may overflow although every term is
+/// finite.
 const HUGE_TERM: f64 = 1e300;
 
-/// Names the first bin or constraint that is not finite at `theta`; where only their sum is not, the largest bin.
+/// Returns the failure that names the first bin or constraint whose term is not finite at `theta`. If only
+/// the sum of the terms is not finite, it names the bin with the largest term.
 fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailure {
     let bins = worker.scratch.lambda.iter().zip(&problem.data.main);
     let term = |expected: f64, observed: f64| {

@@ -1,22 +1,22 @@
-//! Leaving a saddle: the direction of most negative curvature.
+//! Leaves a saddle point along directions of negative curvature.
 
 use faer::Side;
 
 use super::{Problem, Worker};
 use crate::eval::Likelihood;
 
-/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters, in units in which
-/// its diagonal is one: differences in scale between parameters do not hide a direction.
+/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters, scaled to a unit diagonal so
+/// that different scales of parameters do not hide a direction.
 pub(super) struct Spectrum {
-    /// Ascending.
+    /// Eigenvalues of the scaled Hessian, ascending.
     pub(super) values: Vec<f64>,
-    /// One vector after another, back in the units of the parameters.
+    /// Eigenvectors, one after the other, in the units of the parameters.
     pub(super) vectors: Vec<f64>,
-    /// Square roots of the diagonal.
+    /// Square roots of the diagonal of the Hessian.
     pub(super) scale: Vec<f64>,
 }
 
-/// The spectrum at `theta`. Rare, so it allocates.
+/// Computes the spectrum at `theta`; `None` if that fails. It is rarely needed, so it allocates.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
     worker.evaluate(problem, theta, 0.0);
@@ -25,7 +25,7 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     let result =
         plan.structure.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
             let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
-            // A diagonal element that cancels to nearly zero must not enlarge its direction.
+            // Division by a diagonal element that cancels to nearly zero must not enlarge its direction.
             let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
             let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
             let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;
@@ -37,7 +37,8 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     result
 }
 
-/// Looks for a lower point along the directions of negative curvature; both ways, several lengths.
+/// Returns a lower point along the directions of negative curvature (both ways, several lengths) and its
+/// likelihood, if there is one.
 pub(super) fn escape(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -1,4 +1,4 @@
-//! One fit from start to certified outcome.
+//! Runs one fit, from its starting point to a certified outcome.
 
 use std::sync::Arc;
 
@@ -17,39 +17,43 @@ use crate::curvature::{
 use crate::plan::EDM_TOLERANCE;
 use crate::stop::Stop;
 
-/// Models up to this size take their uncertainties from the full covariance, which is equally fast.
+/// Largest number of parameters for which uncertainties come from the full covariance, which is then as fast
+/// as the variances alone.
 pub(crate) const DENSE_LIMIT: usize = 400;
 
-/// Eigenvalues of the Hessian, scaled to a unit diagonal, that count as zero.
+/// Largest eigenvalue of the Hessian, scaled to a unit diagonal, that counts as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// The same where a pivot has vanished: the size of a flat direction's eigenvalue by rounding.
+/// Largest eigenvalue of the scaled Hessian that belongs to a flat direction if a pivot has vanished. It is
+/// due to rounding errors.
 const FLAT_FLOOR: f64 = 1e-13;
 
-/// Part of a flat direction, squared and in units of the direction, from which a parameter has no uncertainty of its own.
+/// Squared component of a parameter in a flat direction, a unit vector in scaled units, above which the
+/// parameter has no uncertainty of its own.
 const LEAST_SHARE: f64 = 1e-6;
 
-/// A certificate of 1e-12 leaves open whether a parameter so close to its kink at 0 is on it, and the curvatures of
-/// the two sides differ.
+/// Distance from a kink at 0 below which a parameter may belong onto the kink: an EDM of 1e-12 leaves that
+/// open, and the curvatures of the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
-/// A kink and a point beside it that differ by less than this in `-ln L` are the same minimum.
+/// Difference in `-ln L` below which a kink and a point beside it count as the same minimum.
 const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
 
-/// From this asymmetry (statistical errors, summed over bins) on, the curvatures on the two sides of a kink differ
-/// significantly.
+/// Asymmetric part of an effect (in statistical errors, summed over bins) above which the curvatures on the
+/// two sides of a kink differ significantly.
 const LEAST_DIFFERENCE: f64 = 1e-2;
 
-/// A smaller jump of the slope at a kink is taken for zero.
+/// Jump of the slope at a kink below which it counts as zero.
 const LEAST_JUMP: f64 = 1e-6;
 
-/// Beyond this no whole Hessian is formed to explain a flat direction.
+/// Largest number of parameters for which the whole Hessian is formed to find the parameters of flat
+/// directions.
 const LARGEST_WHOLE: usize = 3000;
 
-/// Minimises and certifies.
+/// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
 ///
 /// # Errors
-/// If no start point has a finite likelihood, or the caller asked to stop meanwhile.
+/// If no starting point has a finite likelihood, or the caller asked to stop meanwhile.
 pub(crate) fn fit(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -77,7 +81,7 @@ pub(crate) fn fit(
         }
     }
     put_on_kinks(worker, problem, &mut best);
-    // Parameters without effect stay where they started, and everything else is found with them held there.
+    // Parameters without effect return to their starting values. Everything below treats them as fixed.
     let idle = without_effect(worker, problem, start, &mut best);
     let held;
     let problem = if idle.is_empty() {
@@ -92,8 +96,8 @@ pub(crate) fn fit(
     };
     let mut outcome = describe(worker, problem, &best, found.improved);
     if wanted.uncertainties || wanted.covariance {
-        // The last steps may have used an older factor: where the Hessian of the point itself does
-        // not confirm them, go on from there.
+        // The last steps may have used the factor of an earlier point. If the Hessian at the final point does
+        // not confirm the minimum, descend further from there.
         for round in 0..3 {
             let confirmed = uncertainties(worker, problem, wanted, &mut outcome);
             if problem.is_cancelled() {
@@ -114,7 +118,8 @@ pub(crate) fn fit(
         outcome.certificate.projected_gradient =
             worker.slope.iter().zip(&worker.newton).map(|(g, d)| (g * d).abs()).fold(0.0, f64::max).sqrt();
         if outcome.status == FitStatus::NotConverged(Reason::NoProgress) {
-            // The same final check as with uncertainties: the status must not depend on what is wanted.
+            // This is the same final check as with uncertainties, because the status must not depend on what
+            // is wanted.
             outcome.uncertainties = vec![None; outcome.parameters.len()];
             saddle_uncertainties(worker, problem, wanted, &mut outcome);
             outcome.uncertainties.clear();
@@ -126,7 +131,8 @@ pub(crate) fn fit(
     Ok(outcome)
 }
 
-/// Parameters that ended at a bound although `-ln L` is the same, within rounding, where they started: puts them back there.
+/// Returns the parameters that ended at a bound although `-ln L` is the same, within rounding errors, at
+/// their starting values. Sets them back to these values.
 fn without_effect(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -163,7 +169,7 @@ fn without_effect(
     back
 }
 
-/// The point with all parameters that are next to their kink on it; `None` if there are none.
+/// Returns the point with all parameters that are next to their kink moved onto it; `None` if there are none.
 fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
     let is_near = |p: usize, x: f64| {
         problem.plan.structure.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
@@ -172,9 +178,9 @@ fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
     near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
 }
 
-/// Puts parameters that a descent has left next to their kink on it, where that is the same minimum within a certificate: with
-/// a slope of 0 on both sides rounding decides on which a descent ends, and the curvature of that side alone says nothing
-/// of the other one.
+/// Moves parameters that ended next to their kink onto it, if that is the same minimum within the precision
+/// of a certificate. If the slope is 0 on both sides, rounding errors decide on which side a descent ends,
+/// and the curvature of that side alone says nothing about the other one.
 fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) {
     if best.status != FitStatus::Converged {
         return;
@@ -196,7 +202,8 @@ fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) 
     }
 }
 
-/// The outcome of a descent, without uncertainties; leaves the worker classified at its point.
+/// Returns the outcome of a descent, without uncertainties. Afterwards the worker's gradient and active
+/// parameters belong to the final point.
 fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved: usize) -> FitOutcome {
     let theta = &best.theta;
     worker.evaluate(problem, theta, 0.0);
@@ -228,8 +235,8 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
     }
 }
 
-/// Uncertainties (and covariance) from the exact Hessian at the minimum, and the certificate
-/// once more with it. False if that Hessian is not positive or its certificate does not hold.
+/// Computes uncertainties (and the covariance) from the exact Hessian at the minimum, and the EDM with the
+/// same Hessian. Returns false if this Hessian is not positive definite or the EDM is too large.
 fn uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -238,7 +245,7 @@ fn uncertainties(
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
-    // At a kink where the slope does not jump both sides count alike.
+    // At a kink at which the slope does not jump, the mean of both sides is used.
     let mut two_sides = Vec::new();
     for p in 0..n {
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
@@ -336,9 +343,9 @@ fn report(
     }
 }
 
-/// Where the exact Hessian stays indefinite and yet nothing lower is found along its negative
-/// directions (rounding, or a box in the way): those directions count as flat, the others keep their
-/// uncertainty through the pseudo-inverse.
+/// Computes uncertainties if the exact Hessian stays indefinite although no lower point is found along its
+/// negative directions (because of rounding errors or a bound). These directions count as flat; for the
+/// others, the pseudo-inverse gives the uncertainties.
 fn saddle_uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -383,8 +390,9 @@ fn saddle_uncertainties(
     report(worker, wanted, &flat, &variance, values, outcome);
 }
 
-/// Every parameter that takes part in a flat direction, given those whose pivot vanished.
-/// Rare: it takes the whole Hessian, unless the model is too large for that.
+/// Returns all parameters that take part in a flat direction, given the parameters `pivots` whose pivot
+/// vanished. This is rare, so it uses the whole Hessian. If the model is too large for that, it returns
+/// `pivots`.
 fn flat_directions(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -396,7 +404,8 @@ fn flat_directions(
         return pivots.to_vec();
     }
     let mut whole = worker.whole_hessian(problem, theta);
-    // A pivot that vanishes depends on the order of elimination: all that this one and that of the nested order find count.
+    // Which pivot vanishes depends on the order of elimination. Parameters found in this order and in the
+    // nested one both count.
     let mut found = pivots.to_vec();
     if let Factored::Positive { flat } = factor(problem.level, &plan.structure.flat, &mut whole) {
         found.extend(flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)));
@@ -404,7 +413,8 @@ fn flat_directions(
     worker.flat = Some(whole);
     found.sort_unstable();
     found.dedup();
-    // Several flat directions hide each other's parts from the elimination. The spectrum does not.
+    // If there are several flat directions, the elimination does not find all of their parameters. The
+    // eigenvectors do.
     if let Some(spectrum) = spectrum(worker, problem, theta) {
         for (k, _) in spectrum.values.iter().enumerate().take_while(|(_, value)| **value <= FLAT_FLOOR) {
             let vector = &spectrum.vectors[k * n..(k + 1) * n];
@@ -417,7 +427,7 @@ fn flat_directions(
     found
 }
 
-/// Parameters that move along the flat direction found at pivot `p`.
+/// Returns the parameters that move along the flat direction found at pivot `p`.
 fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
     let Some(m) = curvature.matrices.first() else { return vec![p] };
     let width = n.div_ceil(16).max(1) * 16;
@@ -428,7 +438,8 @@ fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec
         let sum: f64 = (k + 1..=p).map(|j| m.h[k * width + j] * x[j]).sum();
         x[k] = -sum / m.h[k * width + k];
     }
-    // Weigh by the remaining curvature of each direction: which parts matter is scale-free.
+    // Each component is multiplied by its pivot, so that the comparison does not depend on the scales of the
+    // parameters.
     let weight: Vec<f64> = (0..p).map(|k| (x[k] * m.h[k * width + k]).abs()).collect();
     let largest = weight.iter().copied().fold(0.0, f64::max);
     (0..p)

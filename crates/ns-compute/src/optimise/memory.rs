@@ -1,35 +1,37 @@
-//! Corrections to a factor that is used again: limited-memory BFGS pairs gathered since it was
-//! made (Nocedal and Wright, algorithm 7.4), with the factor as initial matrix.
+//! Corrects a factor that is used again by limited-memory BFGS pairs collected since it was computed (Nocedal
+//! and Wright, algorithm 7.4), with the factor as initial matrix.
 
 use super::Worker;
 use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Pairs kept; a factor is renewed long before.
+/// Largest number of pairs. A factor is renewed long before there are so many.
 const MOST_PAIRS: usize = 12;
 
 /// Steps and gradient changes since the last factorisation.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Steps, one after another.
+    /// Steps, one after the other.
     steps: Vec<f64>,
-    /// Changes of the gradient.
+    /// Change of the gradient along each step, one after the other.
     changes: Vec<f64>,
-    /// `1 / (step . change)`.
+    /// `1 / (step . change)` of each pair.
     rho: Vec<f64>,
+    /// Coefficients that both halves of the recursion share.
     alpha: Vec<f64>,
 }
 
 impl Memory {
-    /// Drops all pairs, after a new factor was made.
+    /// Drops all pairs, after a new factorisation.
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.changes.clear();
         self.rho.clear();
     }
 
-    /// Adds a step and the change of the gradient along it, unless its curvature is not positive.
+    /// Adds a step and the change of the gradient along it, unless the curvature along the step is not
+    /// positive or there are [`MOST_PAIRS`] pairs.
     pub(crate) fn push(&mut self, step: impl Iterator<Item = f64>, change: impl Iterator<Item = f64>) {
         if self.rho.len() >= MOST_PAIRS {
             return;
@@ -46,7 +48,8 @@ impl Memory {
         }
     }
 
-    /// The first half of the recursion: what the initial matrix is applied to.
+    /// Applies the first half of the recursion to `q`. Next, the inverse of the initial matrix has to be
+    /// applied.
     pub(super) fn before(&mut self, q: &mut [f64]) {
         let n = q.len();
         self.alpha.clear();
@@ -59,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// The second half, after the initial matrix.
+    /// Applies the second half of the recursion to `d`, the result of the initial matrix.
     pub(super) fn after(&self, d: &mut [f64]) {
         let n = d.len();
         for i in 0..self.rho.len() {
@@ -70,7 +73,7 @@ impl Memory {
     }
 }
 
-/// `worker.newton = -(corrected H)^-1 slope`. Parameters that do not move keep a zero.
+/// Writes `-(corrected H)^-1 slope` to `worker.newton`. Elements of parameters that do not move stay zero.
 pub(super) fn direction(level: Level, plan: &Plan, worker: &mut Worker) {
     let mut memory = std::mem::take(&mut worker.memory);
     for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {

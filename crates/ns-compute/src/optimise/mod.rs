@@ -1,8 +1,8 @@
-//! Bounded minimisation of one likelihood, to a certificate.
+//! Minimises one likelihood within bounds, and certifies the minimum.
 //!
-//! `descend` runs Newton's method with the exact Hessian from one start point; `search`
-//! decides which further start points are worth a descent; `finish` adds
-//! uncertainties. `step` solves the box-constrained quadratic problem of one iteration.
+//! `descend` runs Newton's method with the exact Hessian from one starting point; `search` chooses further
+//! starting points; `finish` adds uncertainties. `step` solves the box-constrained quadratic problem of one
+//! iteration.
 
 mod active;
 mod curved_step;

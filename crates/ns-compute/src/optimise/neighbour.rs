@@ -1,11 +1,10 @@
 //! Fits near a known minimum, with the covariance of that minimum.
 //!
-//! The fits of a ranking, a scan or a limit lie close to one parent. The covariance of the parent is
-//! then a good inverse Hessian: a step costs a gradient and one product with a matrix, a tenth of a
-//! factorisation, and limited-memory BFGS pairs correct what has changed (Nocedal and Wright, algorithm
-//! 7.4, with the parent's covariance as initial matrix). As soon as anything is not as expected (slow
-//! progress, a bound, another set of free parameters) the ordinary descent takes over from the point
-//! reached.
+//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The covariance of the
+//! parent fit is then a good inverse Hessian: a step costs a gradient and one product with a matrix, a tenth
+//! of a factorisation, and limited-memory BFGS pairs correct what has changed (Nocedal and Wright, algorithm
+//! 7.4, with the parent's covariance as initial matrix). If anything is not as expected (slow progress, a
+//! bound, another set of free parameters), the ordinary descent takes over from the point reached.
 
 use ns_core::{Covariance, FitStatus};
 
@@ -14,13 +13,13 @@ use super::descend::Descent;
 use super::{Problem, Worker};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Steps before the ordinary descent takes over.
+/// Largest number of steps before the ordinary descent takes over.
 const MOST_STEPS: usize = 10;
 
-/// A step must shrink the EDM at least by this much.
+/// Largest ratio of the EDM after and before a step; otherwise the ordinary descent takes over.
 const CONTRACTION: f64 = 0.2;
 
-/// Parameters that this fit holds and the parent did not.
+/// Largest number of parameters that the parent fit moved and this fit does not.
 const MOST_HELD: usize = 8;
 
 /// Descends from `start` with the parent's covariance. `Err` holds the point from which the ordinary
@@ -64,7 +63,8 @@ pub(super) fn approach(
         if !(edm >= 0.0) || !(edm <= (CONTRACTION * last).max(0.25 * tolerance)) {
             return Err(theta);
         }
-        // The step that a certificate has computed is taken, and the point certified again.
+        // A certificate must hold twice: the step computed with the first one is taken, and the point reached
+        // is certified again.
         if edm <= tolerance && last <= tolerance {
             return Ok(Descent {
                 theta,
@@ -108,17 +108,18 @@ pub(super) fn approach(
     Err(theta)
 }
 
-/// The parent's covariance restricted to the parameters that move here: those that this fit holds and
-/// the parent did not are conditioned on, `C - C_:h C_hh^-1 C_h:`.
+/// The parent's covariance conditional on the parameters `h` that the parent fit moved and this fit does not:
+/// `C - C_:h C_hh^-1 C_h:`.
 struct HeldCovariance {
-    /// Their indices.
+    /// Indices of the parameters `h`.
     index: Vec<usize>,
     /// `C_hh^-1`, row-major.
     inverse: Vec<f64>,
 }
 
 impl HeldCovariance {
-    /// `None` if a parameter moves here that the parent held, or too many do not.
+    /// Computes the conditional covariance. `None` if this fit moves a parameter that the parent fit did not,
+    /// or there are too many parameters `h`.
     fn new(worker: &Worker, metric: &Covariance) -> Option<Self> {
         let n = metric.n;
         let mut index = Vec::with_capacity(MOST_HELD);
@@ -164,7 +165,8 @@ impl HeldCovariance {
         Some(Self { index, inverse })
     }
 
-    /// `worker.newton = -(mended C) slope`.
+    /// Writes `-C slope` to `worker.newton`, where `C` is the conditional covariance corrected by the BFGS
+    /// pairs.
     fn direction(&self, worker: &mut Worker, problem: &Problem<'_>, metric: &Covariance) {
         let mut memory = std::mem::take(&mut worker.memory);
         for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {
@@ -196,7 +198,7 @@ impl HeldCovariance {
 }
 
 isa_fn! {
-    /// `to = matrix x` for a symmetric matrix, by columns that `x` does not leave out.
+    /// Computes `to = matrix x` for a symmetric matrix, without the columns in which `x` is zero.
     fn product(matrix: &[f64], x: &[f64], to: &mut [f64]) = product_body
 }
 

@@ -1,4 +1,4 @@
-//! The step of one iteration: minimises the quadratic model within the bounds.
+//! Computes the step of one iteration, which minimises the quadratic model within the bounds.
 
 use super::Worker;
 use super::memory::direction;
@@ -6,14 +6,14 @@ use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Most parameters held at bounds at the same time; if there are more, the step is clipped.
+/// Largest number of parameters held at bounds at the same time. If there are more, the step is clipped.
 const MOST_HELD: usize = 256;
 
-/// Writes the step to `worker.step` and the unconstrained Newton step to `worker.newton`;
-/// returns the estimated distance to the minimum, `-g'd/2` of the latter.
+/// Writes the step to `worker.step` and the unconstrained Newton step to `worker.newton`. Returns the EDM,
+/// `-g'd/2` of the Newton step.
 ///
-/// The factored curvature stays as it is: parameters held at an edge enter through the
-/// inverse restricted to them (a Schur complement), as in a primal-dual active-set method.
+/// The factored curvature does not change: parameters held at a bound enter through the inverse restricted to
+/// them (a Schur complement), as in a primal-dual active-set method.
 pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]) -> f64 {
     let n = theta.len();
     direction(level, plan, worker);
@@ -23,7 +23,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
     }
     worker.step.copy_from_slice(&worker.newton);
 
-    // Parameters held at an edge: index, displacement, +1 at the upper edge and -1 at the lower.
+    // Parameters held at a bound: index, displacement, +1 at the upper bound and -1 at the lower.
     let mut held: Vec<(usize, f64, f64)> = Vec::new();
     let mut known: Vec<usize> = Vec::new();
     worker.columns.clear();
@@ -84,7 +84,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
         for &(p, to, _) in &held {
             worker.step[p] = to;
         }
-        // A bound that pulls instead of pushing releases its parameter.
+        // A parameter is released if its bound pulls it outwards (the multiplier has the wrong sign).
         let mut i = 0;
         let released = held.len();
         held.retain(|&(_, _, edge)| {
@@ -107,7 +107,8 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
     edm
 }
 
-/// Gaussian elimination with a Cholesky-like symmetric sweep; false if a pivot is not positive.
+/// Solves `m x = b` in place for a symmetric `n x n` matrix by Gaussian elimination. Returns false if a pivot
+/// is not positive.
 fn solve_small(m: &mut [f64], b: &mut [f64], n: usize) -> bool {
     for k in 0..n {
         let pivot = m[k * n + k];

@@ -1,4 +1,4 @@
-//! The memory of one fitting thread, and the description of one problem.
+//! The working memory of one thread, and the definition of one minimisation problem.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// One minimisation: data, box, and which parameters move.
+/// One minimisation problem: model, data, bounds and fixed parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem<'a> {
     pub(crate) plan: &'a Plan,
@@ -16,65 +16,74 @@ pub(crate) struct Problem<'a> {
     pub(crate) data: &'a Dataset,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
-    /// Held by the model, by the request, or by equal bounds.
+    /// Whether each parameter is fixed: by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
-    /// Whether to give up far below the saturated model (`shared_constants::BELOW_SATURATED`), as for
+    /// Whether a descent gives up far below the saturated model (`shared_constants::BELOW_SATURATED`), as for
     /// toys.
     pub(crate) physical: bool,
-    /// Set once the caller wants to stop: the outcome will not be used.
+    /// Flag that is set once the caller wants to stop. The outcome is then not used.
     pub(crate) cancel: Option<&'a AtomicBool>,
 }
 
 impl<'a> Problem<'a> {
-    /// No minimisation: where points are only evaluated.
+    /// Returns a problem without bounds, for points that are only evaluated.
     pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
         let (lower, upper, fixed) = Default::default();
         Self { plan, level, data, lower, upper, fixed, physical: false, cancel: None }
     }
 
-    /// True once the caller asked to stop.
+    /// Returns true once the caller has asked to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
-/// Scratch of one thread; everything that an iteration writes.
+/// Working memory of one thread: everything that a fit writes.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) curvature: Curvature,
-    /// For the covariance; made when first asked for.
+    /// Curvature for the covariance, allocated when it is first needed.
     pub(crate) wide: Option<Curvature>,
-    /// For flat directions and saddles; made when first met.
+    /// Whole Hessian for flat directions and saddle points, allocated when it is first needed.
     pub(crate) flat: Option<Curvature>,
-    /// Trial point, step, effective gradient, solved columns.
+    /// Trial point of the current step.
     pub(crate) trial: Vec<f64>,
+    /// Step within the bounds.
     pub(crate) step: Vec<f64>,
+    /// Newton step without bounds.
     pub(crate) newton: Vec<f64>,
+    /// Gradient on the chosen side of each kink; zero for parameters that do not move.
     pub(crate) slope: Vec<f64>,
+    /// Right-hand side of linear systems; zero between two uses.
     pub(crate) unit: Vec<f64>,
+    /// Columns of the inverse Hessian that belong to parameters held at bounds.
     pub(crate) columns: Vec<f64>,
-    /// Box of the current orthant.
+    /// Lower bounds of the current orthant.
     pub(crate) box_lower: Vec<f64>,
+    /// Upper bounds of the current orthant.
     pub(crate) box_upper: Vec<f64>,
-    /// Parameters that may move, and the branch taken at kinks.
+    /// Whether each parameter may move.
     pub(crate) active: Vec<bool>,
+    /// Side of its kink on which each parameter moves: -1, +1, or 0.
     pub(crate) side: Vec<f64>,
-    /// The same when the curvature was last factored.
+    /// `active` when the curvature was last factored.
     pub(crate) factored_active: Vec<bool>,
+    /// `side` when the curvature was last factored.
     pub(crate) factored_side: Vec<f64>,
-    /// Corrections to the last factor.
+    /// BFGS corrections to the last factor.
     pub(crate) memory: Memory,
-    /// The slope before the last step.
+    /// `slope` before the last step.
     pub(crate) last_slope: Vec<f64>,
-    /// Expected yields that a curved step aims at, and a point or residuals during the correction.
+    /// Expected yields that a curved step aims at.
     pub(crate) goal: Vec<f64>,
+    /// Point on a step at which the linear model of a curved step is measured.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
 }
 
 impl Worker {
-    /// Memory for any fit of `plan`.
+    /// Allocates the memory for any fit of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let vector = || vec![0.0; n];
@@ -103,7 +112,7 @@ impl Worker {
         }
     }
 
-    /// Touches all memory that a fit will use. The numbers are thrown away.
+    /// Touches all memory that a fit usually needs, so that its pages are mapped. The numbers are not used.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
         let problem = Problem::without_box(plan, level, data);
         let theta = &plan.structure.table.init;
@@ -121,15 +130,16 @@ impl Worker {
         }
     }
 
-    /// `-ln L` up to the constant of the data; leaves the scratch at `theta`.
+    /// Returns `-ln L` up to the constant of the data, with `floor` as in `likelihood`. Afterwards the
+    /// scratch belongs to `theta`.
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
         self.n_evaluations += 1;
         forward(problem.level, problem.plan, theta, &mut self.scratch);
         likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
     }
 
-    /// The exact Hessian over the active parameters, in one piece, at the point of the last `evaluate`.
-    /// The caller must put it back into `flat`.
+    /// Returns the exact Hessian over the active parameters, as one matrix, at the point of the last
+    /// `evaluate`. The caller must put the memory back into `flat`.
     pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
         let layout = &problem.plan.structure.flat;
         let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));
@@ -145,7 +155,7 @@ impl Worker {
         whole
     }
 
-    /// Gradient and jumps at the point of the last `evaluate`.
+    /// Computes gradient and jumps at the point of the last `evaluate`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
     }

@@ -9,7 +9,7 @@ use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::terms::normsys::normsys;
 
-/// One normsys before the terms are sorted by parameter.
+/// One normsys modifier of one block, before the terms are sorted by parameter.
 struct NormTerm {
     param: usize,
     block: usize,
@@ -19,12 +19,11 @@ struct NormTerm {
 }
 
 impl Plan {
-    /// Compiles a model. The model is trusted to be validated; sizes are not.
+    /// Compiles a validated model. Lengths and indices are checked once more.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if the arrays would exceed the memory limit, and
-    /// [`SessionError::NoSuchParameter`] or [`SessionError::WrongLength`] if the model
-    /// is inconsistent.
+    /// [`SessionError::NoSuchParameter`] or [`SessionError::WrongLength`] if the model is inconsistent.
     pub fn compile(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         check(model, execution)?;
         let n = model.parameters.len();
@@ -104,7 +103,8 @@ impl Plan {
             (structure.hist_param.len(), numbers.hist_slope.len(), numbers.hist_curve.len());
         let (factor, binwise) = (structure.factor_param.len(), structure.binwise_first.len());
 
-        // Asymmetric templates first, then those with S alone; templates equal to the nominal vanish.
+        // Templates with an asymmetric part A come first, then those with S alone. Templates equal to the
+        // nominal histogram are left out.
         let mut symmetric = Vec::new();
         for modifier in &sample.modifiers {
             match &modifier.effect {
@@ -172,8 +172,8 @@ impl Plan {
         });
     }
 
-    /// Sorts normsys terms by parameter, so that a whole run shares one alpha and one
-    /// branch of the interpolation, and lists them again by block.
+    /// Adds the normsys terms sorted by parameter, so that all terms of a run share one alpha and one branch
+    /// of the interpolation. Also lists the terms of each block.
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
         let Self { structure, numbers, .. } = self;
         terms.sort_by_key(|t| (t.param, t.block));
@@ -238,7 +238,8 @@ fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {
     array.resize(start + padded, 0.0);
 }
 
-/// Refuses models whose indices do not hold together: kernels rely on them.
+/// Returns an error if indices or lengths of the model are inconsistent, since kernels do not check them, or
+/// if the memory limit is exceeded.
 fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
     let n = model.parameters.len();
     let parameter = |index: usize| {

@@ -1,26 +1,26 @@
-//! How much work an evaluation is, counted: for predictions of time, and for rooflines.
+//! Counts the floating-point operations of an evaluation, for predictions of time and for roofline models.
 
 use super::Plan;
 
-/// Operations of an elementary function: the length of the polynomials behind `exp` and `log1p`.
+/// Floating-point operations of an elementary function: the length of the polynomials in `exp` and `log1p`.
 const ELEMENTARY: usize = 25;
 
 impl Plan {
-    /// Number of parameters that the model does not fix.
+    /// Returns the number of parameters that the model does not fix.
     #[must_use]
     pub fn n_free(&self) -> usize {
         self.structure.table.fixed.iter().filter(|fixed| !**fixed).count()
     }
 
-    /// Floating-point operations of one value of `-ln L` with its gradient, all parameters free; a fused
-    /// multiply-add is two.
+    /// Returns the number of floating-point operations of one evaluation of `-ln L` and its gradient by all
+    /// parameters. A fused multiply-add counts as two.
     #[must_use]
     pub fn operations(&self) -> u64 {
         let mut count = self.structure.normsys.operations * self.structure.norm_of_block.len()
             + ELEMENTARY * self.structure.blocks.len();
         for block in &self.structure.blocks {
             let terms = |(from, to): (usize, usize)| to - from;
-            // A template is read for the yields and for the gradient.
+            // A template takes part in the yields and in the gradient.
             let templates = terms(block.hist) + (block.hist_curved - block.hist.0);
             let of_a_bin = 4 * templates + 4 * terms(block.binwise) + 7;
             count += of_a_bin * block.n_bins + 3 * terms(block.factor);

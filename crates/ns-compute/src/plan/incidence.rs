@@ -1,22 +1,22 @@
-//! Which channels and bins each parameter acts on, and what a choice of the border costs.
+//! The channels and bins on which each parameter acts, and the cost of each choice of border parameters.
 
 use super::Structure;
 
-/// The properties of a model on which the choice of a layout depends.
+/// The channels and bins on which each parameter acts. The choice of a layout depends on them.
 pub(super) struct Incidence {
-    /// Channel of each block.
+    /// Index of the channel of each block.
     pub(super) channel: Vec<usize>,
     pub(super) n_channels: usize,
-    /// First bin and number of bins per channel.
+    /// First bin and number of bins of each channel.
     pub(super) bins: Vec<(usize, usize)>,
-    /// Channels of each parameter, sorted.
+    /// Channels on which each parameter acts, sorted.
     pub(super) channels: Vec<Vec<u32>>,
-    /// The one bin of a local parameter.
+    /// The only bin on which each local parameter acts; `None` for other parameters.
     pub(super) only_bin: Vec<Option<usize>>,
 }
 
 impl Incidence {
-    /// Reads it off the blocks of `structure`.
+    /// Collects the channels and bins from the blocks of `structure`.
     pub(super) fn new(structure: &Structure) -> Self {
         let n = structure.table.init.len();
         let mut this = Self {
@@ -64,7 +64,8 @@ impl Incidence {
         this
     }
 
-    /// Groups channels that share a parameter touching at most `limit` channels.
+    /// Groups channels that share a non-local parameter acting on at most `limit` channels. Returns the first
+    /// channel of each channel's group.
     pub(super) fn groups(&self, limit: usize) -> Vec<usize> {
         let mut parent: Vec<usize> = (0..self.n_channels).collect();
         fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -85,8 +86,8 @@ impl Incidence {
         (0..self.n_channels).map(|c| root(&mut parent, c)).collect()
     }
 
-    /// Multiplications of one factorisation if parameters on more than `limit` channels
-    /// go to the border.
+    /// Estimates the number of multiplications of one factorisation if parameters that act on more than
+    /// `limit` channels are border parameters.
     pub(super) fn cost(&self, limit: usize) -> f64 {
         let groups = self.groups(limit);
         let mut dense = vec![0.0; self.n_channels];
@@ -107,7 +108,7 @@ impl Incidence {
         for c in 0..self.n_channels {
             if groups[c] == c {
                 let width: f64 = dense[c] + border;
-                // Products of rows, partial elimination, and moving the border block about.
+                // Products of rows, partial elimination, and copies of the border block.
                 total += rows[c] * width * width / 2.0
                     + (width.powi(3) - border.powi(3)) / 6.0
                     + 8.0 * border * border

@@ -1,100 +1,102 @@
-//! Which parameters meet in which bins: the sparsity of the curvature.
+//! Order of elimination of the parameters, which uses the sparsity of the curvature.
 //!
-//! Three levels, eliminated in this order. *Local* parameters scale one single
-//! bin (most shapesys and staterror gammas): they only meet the parameters of that
-//! bin. *Dense* parameters act on whole channels; channels that share one belong to
-//! the same *component*. *Border* parameters act on so many channels that they
-//! would tie every component together (a POI, a luminosity); they come last.
-//! The border is chosen by counting the multiplications of each choice.
+//! Parameters have three levels, which are eliminated in this order. *Local* parameters scale one single bin
+//! (most shapesys and staterror gammas); they only couple to parameters that act on the same bin. *Dense*
+//! parameters act on whole channels; channels that share one belong to the same *component*. *Border*
+//! parameters act on so many channels that they would join all components into one (a POI, a luminosity);
+//! they come last. The border is chosen by counting the multiplications of each choice.
 
 use super::Structure;
 use super::incidence::Incidence;
 
-/// Marks "nowhere".
+/// Marks a channel that does not belong to a component yet.
 const NONE: u32 = u32::MAX;
 
-/// Where one parameter sits in the curvature.
+/// Position of one parameter in the curvature matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurvatureSlot {
-    /// Acts on no bin at all; only its constraint curves.
+    /// The parameter acts on no bin; only its constraint has curvature.
     Isolated,
-    /// A local row of a component.
+    /// Row of a local parameter in its component.
     Local { component: u32, row: u32 },
-    /// A dense column of a component.
+    /// Column of a dense parameter in its component.
     Dense { component: u32, column: u32 },
-    /// A border column of every component.
+    /// Column of a border parameter, which every component has.
     Border { column: u32 },
 }
 
-/// Whether a block belongs to the samples of its channel that share one local per-bin factor.
+/// Describes whether a block belongs to the samples of its channel that share one local per-bin factor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shared {
+    /// True if the block shares the factor.
     pub(crate) member: bool,
-    /// The last of them.
+    /// True for the last block of the channel that shares the factor.
     pub(crate) last: bool,
-    /// Parameter of the factor in the channel's first bin.
+    /// Parameter of the shared factor in the channel's first bin.
     pub(crate) first: u32,
 }
 
 /// Channels that share dense parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Component {
-    /// Blocks, channel after channel; in each channel those that share a local factor come first.
+    /// Indices of the blocks, channel after channel. Within a channel, blocks that share a local factor come
+    /// first.
     pub(crate) blocks: Vec<u32>,
-    /// For each of them, whether it is one of those.
+    /// Whether the block shares a local factor, for each element of `blocks`.
     pub(crate) shared: Vec<Shared>,
     /// Number of bins.
     pub(crate) n_bins: usize,
     /// Global index of each bin.
     pub(crate) bins: Vec<u32>,
-    /// Dense parameters, by column.
+    /// Dense parameters, in the order of their columns.
     pub(crate) dense: Vec<u32>,
-    /// Local parameters, grouped by bin.
+    /// Local parameters in the order of their rows, grouped by bin.
     pub(crate) local: Vec<u32>,
-    /// First local row of each bin; one more entry than bins.
+    /// First local row of each bin, with one more element for the end.
     pub(crate) local_start: Vec<u32>,
-    /// Bin of each local parameter, within the component.
+    /// Bin of each local parameter, counted within the component.
     pub(crate) local_bin: Vec<u32>,
-    /// Columns of its matrix: dense, then border, padded to a multiple of 16.
+    /// Number of columns of the component's matrix: dense, then border, rounded up to a multiple of 16.
     pub(crate) width: usize,
-    /// The part of `width` that is used.
+    /// Number of columns without the padding in `width`.
     pub(crate) columns: usize,
 }
 
-/// Order of elimination of the parameters.
+/// Order of elimination of the parameters, and the columns of each block's parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     pub(crate) components: Vec<Component>,
     pub(crate) border: Vec<u32>,
     pub(crate) isolated: Vec<u32>,
+    /// Position of each parameter in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
-    /// First bin of each block within its component.
+    /// First bin of each block, counted within its component.
     pub(crate) block_bin: Vec<u32>,
-    /// For each block's parameter list (`Block::params`): its slots in the order of their columns...
+    /// Positions (slots) in each block's parameter list (`Block::params`), sorted by column.
     pub(crate) slots: Vec<u32>,
-    /// ... and those columns.
+    /// Column of each element of `slots`.
     pub(crate) columns: Vec<u32>,
-    /// Where each slot came to stand in `slots`, relative to its block.
+    /// Position of each slot in the sorted list `slots` of its block.
     pub(crate) rank: Vec<u32>,
 }
 
 impl Layout {
-    /// Everything dense in one component, columns in parameter order.
+    /// Returns the layout with all parameters dense in one component, columns in parameter order.
     pub(super) fn flat(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, false)
     }
 
-    /// Local parameters first, everything else dense, no border.
+    /// Returns the layout that eliminates local parameters first; all others are dense, without a border.
     pub(super) fn wide(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, true)
     }
 
-    /// The cheapest nested order.
+    /// Returns the layout with the border for which a factorisation takes the fewest multiplications.
     pub(super) fn nested(structure: &Structure, incidence: &Incidence) -> Self {
         let mut limits: Vec<usize> = incidence.channels.iter().map(Vec::len).collect();
         limits.sort_unstable();
         limits.dedup();
-        // Many distinct counts: a thinned list is good enough.
+        // If there are many distinct counts, about 48 of them are enough to try.
         let step = limits.len().div_ceil(48).max(1);
         let best = limits
             .iter()
@@ -141,7 +143,7 @@ impl Layout {
                     layout.isolated.push(p as u32);
                     continue;
                 }
-                // The flat layout keeps every parameter, so that columns are parameters.
+                // The flat layout keeps every parameter, so that column numbers equal parameter indices.
                 if let Some(component) = layout.components.first_mut() {
                     layout.place[p] =
                         CurvatureSlot::Dense { component: 0, column: component.dense.len() as u32 };
@@ -185,8 +187,8 @@ impl Layout {
         layout
     }
 
-    /// Puts the blocks of each channel whose single per-bin factor is one and the same local
-    /// parameter set (a staterror, as a rule) first.
+    /// In each channel, puts those blocks first whose only per-bin factor is one and the same set of local
+    /// parameters (usually a staterror).
     fn share_factors(&mut self, structure: &Structure) {
         let place = &self.place;
         for component in &mut self.components {
@@ -227,7 +229,8 @@ impl Layout {
         }
     }
 
-    /// Column of a parameter in the matrix of `component` (border columns follow the dense ones).
+    /// Returns the column of a parameter in the matrix of `component`; border columns follow the dense ones.
+    /// `None` for local and isolated parameters.
     pub(crate) fn column(&self, component: usize, param: usize) -> Option<usize> {
         match self.place[param] {
             CurvatureSlot::Dense { column, .. } => Some(column as usize),

@@ -1,7 +1,8 @@
 //! The compiled model: flat arrays and indices, no names.
 //!
-//! It has three parts: [`Structure`], which parameter acts where; [`Numbers`], by how much; and [`SearchPolicy`], where
-//! the optimiser looks for further minima. Formulas read the first two.
+//! It has three parts: [`Structure`] describes which parameter acts on which sample and bin, [`Numbers`] by
+//! how much, and [`SearchPolicy`] for which parameters the optimiser looks for further minima. The likelihood
+//! depends on the first two alone.
 
 mod compile;
 mod count;
@@ -18,13 +19,13 @@ pub(crate) use numbers::Numbers;
 pub(crate) use policy::{EDM_TOLERANCE, SearchPolicy};
 pub(crate) use structure::{Block, NormRun, Structure};
 
-/// Width of the padding of per-bin arrays.
+/// Per-bin arrays are padded to a multiple of this number of bins.
 pub(crate) const LANES: usize = 4;
 
-/// Padding of the normsys terms of one parameter.
+/// The normsys terms of one parameter are padded to a multiple of this number.
 pub(crate) const TERM_LANES: usize = 8;
 
-/// What a histosys does to one bin: `alpha slope + f(alpha) curve`.
+/// Effect of one histosys on one bin: it adds `alpha slope + f(alpha) curve` to the nominal yield.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Template {
     pub(crate) param: usize,
@@ -41,53 +42,54 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Number of parameters.
+    /// Returns the number of parameters.
     #[must_use]
     pub fn n_parameters(&self) -> usize {
         self.structure.table.init.len()
     }
 
-    /// Number of main bins.
+    /// Returns the number of main bins.
     #[must_use]
     pub fn n_bins(&self) -> usize {
         self.structure.n_bins
     }
 
-    /// Number of auxiliary data.
+    /// Returns the number of auxiliary data.
     #[must_use]
     pub fn n_aux(&self) -> usize {
         self.structure.n_aux
     }
 
-    /// Gaussian constraints: parameter, auxiliary datum, and one over the width.
+    /// Iterates over the Gaussian constraints: parameter, auxiliary datum, and one over the width.
     pub(crate) fn gaussian(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.structure.gaussian.with(&self.numbers.inverse_sigma)
     }
 
-    /// Poisson constraints: parameter, auxiliary datum, and what is expected of it at 1.
+    /// Iterates over the Poisson constraints: parameter, auxiliary datum, and the expected auxiliary count at
+    /// a parameter value of 1.
     pub(crate) fn poisson(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.structure.poisson.with(&self.numbers.tau)
     }
 
-    /// Parameters of the scale factors of a block.
+    /// Returns the parameters of the scale factors of a block.
     #[inline(always)]
     pub(crate) fn scale_factors(&self, block: &Block) -> &[u32] {
         &self.structure.factor_param[block.factor.0..block.factor.1]
     }
 
-    /// Parameters of the per-bin factors of a block in its first bin.
+    /// Returns the parameter of each per-bin factor of a block in its first bin.
     #[inline(always)]
     pub(crate) fn per_bin_factors(&self, block: &Block) -> &[u32] {
         &self.structure.binwise_first[block.binwise.0..block.binwise.1]
     }
 
-    /// Parameters of the templates of a block.
+    /// Returns the parameters of the histosys templates of a block.
     #[inline(always)]
     pub(crate) fn templates(&self, block: &Block) -> &[u32] {
         &self.structure.hist_param[block.hist.0..block.hist.1]
     }
 
-    /// The templates of a block in bin `b`.
+    /// Iterates over the histosys templates of a block in bin `b`, counted within the block.
     #[inline(always)]
     pub(crate) fn templates_in(&self, block: &Block, b: usize) -> impl Iterator<Item = Template> {
         self.templates(block).iter().enumerate().map(move |(i, &param)| {

@@ -1,30 +1,29 @@
-//! How nonlinear the effect of each parameter on the expected yields is.
+//! Measures how nonlinear the effect of each parameter on the expected yields is.
 //!
-//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, causes second minima: without it the likelihood along a parameter
-//! is nearly a parabola.
+//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, can cause second minima. Without it, the
+//! likelihood along a parameter is nearly a parabola.
 
 use std::collections::HashMap;
 
 use ns_core::{Effect, Model};
 
-/// A second minimum along a parameter needs negative curvature from the data that beats the
-/// curvature of its constraint. Residuals are a few standard deviations at most, so the
-/// asymmetric part of its effect, summed over bins in units of the statistical error,
-/// must reach at least this.
+/// Smallest asymmetric part of a parameter's effect, summed over bins in units of the statistical error, with
+/// which a second minimum along the parameter is possible. A second minimum needs negative curvature from the
+/// data that exceeds the curvature of the constraint, and residuals are a few standard deviations at most.
 const LEAST_NONLINEARITY: f64 = 0.05;
 
-/// If the sum over all parameters, in the same units, exceeds this, second minima are common: tens of parameters can act
-/// together.
+/// Sum of the asymmetric parts over all parameters, in the same units, above which second minima are common
+/// because tens of parameters can act together.
 const STRONG_NONLINEARITY: f64 = 8.0;
 
-/// The asymmetric parts of all effects.
+/// The asymmetric parts of the effects of all parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nonlinearity {
-    /// Per parameter, summed over bins in units of the statistical error.
+    /// Asymmetric part of each parameter's effect, summed over bins in units of the statistical error.
     pub(crate) amount: Vec<f64>,
-    /// Per parameter, the range of its `shifts`; empty below [`LEAST_NONLINEARITY`].
+    /// Range of each parameter in `shifts`; empty if `amount` does not exceed [`LEAST_NONLINEARITY`].
     ranges: Vec<(usize, usize)>,
-    /// Bin and asymmetric part in events, summed over samples, all other factors at 1.
+    /// Bin index and asymmetric part in events, summed over samples with all other factors at 1.
     shifts: Vec<(u32, f64)>,
 }
 
@@ -54,7 +53,7 @@ impl Nonlinearity {
                     }
                 }
             }
-            // Each parameter by itself and by bin, so the sums do not depend on the map's order.
+            // Each parameter and each bin has its own sum, so the sums do not depend on the order of the map.
             for (&p, by_bin) in &by_parameter {
                 amount[p] += by_bin.iter().zip(&total).map(|(s, t)| s.abs() / t.max(1.0).sqrt()).sum::<f64>();
                 let bins = by_bin.iter().enumerate().filter(|(_, s)| **s != 0.0);
@@ -72,19 +71,20 @@ impl Nonlinearity {
         nonlinearity
     }
 
-    /// Whether a parameter is nonlinear enough for a second minimum under smooth codes.
+    /// Returns whether a parameter is nonlinear enough for a second minimum under smooth interpolation codes.
     pub(super) fn is_nonlinear(&self, p: usize) -> bool {
         self.amount[p] > LEAST_NONLINEARITY
     }
 
-    /// Whether the model as a whole is strongly nonlinear.
+    /// Returns whether the model as a whole is strongly nonlinear.
     pub(super) fn is_strong(&self) -> bool {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// The slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with the derivative `r_b` of `-ln L` by
-    /// the expected yield and the asymmetric part `A_b`. Times the second derivative of the interpolation this is
-    /// the curvature that may exceed that of the constraint, 1.
+    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with
+    /// the derivatives `r_b` of `-ln L` by the expected yields (`slopes`) and the asymmetric part `A_b`.
+    /// Times the second derivative of the interpolation, this is the curvature that may exceed that of the
+    /// constraint, 1.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

@@ -1,22 +1,25 @@
-//! The numbers of a compiled model, at the places that its structure gives them.
+//! The floating-point numbers of a compiled model. The indices in its structure refer to them.
 
-/// Yields, templates, factors and widths of constraints.
+/// Nominal yields, templates, normsys factors, and widths of constraints.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers {
-    /// Nominal yields per padded cell.
+    /// Nominal yield of each cell, padded.
     pub(crate) nominal: Vec<f64>,
-    /// `S = (hi - lo)/2`, histosys term after term, padded.
+    /// `S = (hi - lo)/2` of each bin, one histosys term after the other, padded.
     pub(crate) hist_slope: Vec<f64>,
-    /// `A = (hi + lo)/2 - nominal`, for the asymmetric terms only.
+    /// `A = (hi + lo)/2 - nominal` in the same form, for the asymmetric histosys terms only.
     pub(crate) hist_curve: Vec<f64>,
-    /// Coefficients of the polynomials of normsys, one array per power, and rates beyond (see `terms::normsys`).
+    /// Coefficients of the polynomials of the normsys terms, one array per power of alpha (see
+    /// `terms::normsys`).
     pub(crate) norm_coefficients: [Vec<f64>; 6],
+    /// Rates of the normsys factors beyond the polynomial, for positive alpha.
     pub(crate) norm_rate_hi: Vec<f64>,
+    /// Rates of the normsys factors beyond the polynomial, for negative alpha.
     pub(crate) norm_rate_lo: Vec<f64>,
     /// One over the width of each Gaussian constraint.
     pub(crate) inverse_sigma: Vec<f64>,
     /// `sum ln(sigma sqrt(2 pi))` over the Gaussian constraints.
     pub(crate) gaussian_constant: f64,
-    /// Expected auxiliary datum at 1 of each Poisson constraint.
+    /// Expected auxiliary count of each Poisson constraint at a parameter value of 1.
     pub(crate) tau: Vec<f64>,
 }

@@ -1,17 +1,19 @@
-//! What a compiled model tells the optimiser: where further minima may be, and how small an EDM has to be.
+//! Properties of a compiled model that guide the optimiser: which parameters can have further minima, and how
+//! small the EDM of a minimum must be.
 
 use ns_core::{Constraint, Effect, Model, Sample};
 
 use super::Nonlinearity;
 
-/// The certificate: estimated distance to the minimum, in NLL units.
+/// Largest EDM (estimated distance to the minimum, in units of `-ln L`) of a certified minimum.
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 
-/// The EDM of a certificate where free factors multiply each other: the slope by one goes with the other, which may be a
-/// thousandth of what it was where the metric was taken. The EDM is then a millionth of what it should be.
+/// Largest EDM of a certified minimum if free factors multiply each other and the metric comes from another
+/// point. The slope by one factor is proportional to the other factor, which may be a thousandth of its value
+/// at the point of the metric. The measured EDM is then a millionth of the true one.
 const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
-/// Whether some sample has two factors that nothing constrains.
+/// Returns whether some sample has two free factors without a constraint.
 fn multiplies_free_factors(model: &Model) -> bool {
     let is_free = |index: usize| {
         model.parameters.get(index).is_some_and(|p| !p.fixed && matches!(p.constraint, Constraint::None))
@@ -25,23 +27,24 @@ fn multiplies_free_factors(model: &Model) -> bool {
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
-/// Which parameters can have further minima, and the tolerance of a certificate.
+/// Which parameters can have further minima, and how small the EDM of a certified minimum must be.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPolicy {
-    /// Parameters with an asymmetric effect: the other sign may hide a second minimum.
+    /// Whether each parameter has an asymmetric effect: a second minimum may lie at its opposite sign.
     pub(crate) asymmetric: Vec<bool>,
-    /// Those whose asymmetric effect is strong enough for a second minimum between smooth pieces.
+    /// Whether the asymmetric effect of each parameter is strong enough for a second minimum under smooth
+    /// interpolation codes.
     pub(crate) nonlinear: Vec<bool>,
-    /// The asymmetric parts of all effects.
+    /// The asymmetric parts of the effects of all parameters.
     pub(crate) nonlinearity: Nonlinearity,
-    /// Asymmetric effects are so many and strong that second minima are common.
+    /// Whether asymmetric effects are so many and so strong that second minima are common.
     pub(crate) strongly_nonlinear: bool,
-    /// The EDM of a certificate, where it is measured with a metric from elsewhere.
+    /// Largest EDM of a certified minimum if it is measured with a metric from another point.
     pub(crate) edm_tolerance: f64,
 }
 
 impl SearchPolicy {
-    /// The policy for `model`. Which parameters are `asymmetric` is filled in where terms are compiled.
+    /// Returns the policy for `model`. The flags `asymmetric` are set later, when the terms are compiled.
     pub(super) fn new(model: &Model) -> Self {
         let n = model.parameters.len();
         let nonlinearity = Nonlinearity::new(model);

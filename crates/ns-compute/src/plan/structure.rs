@@ -1,44 +1,45 @@
-//! Which parameter acts where: indices, blocks, and the order of elimination.
+//! Which parameter acts on which sample and bin: indices, blocks, and the order of elimination.
 //!
-//! A *block* is one sample in one channel. Its per-bin arrays are padded to a
-//! multiple of [`LANES`](super::LANES) with zeros, so that kernels never need a remainder loop;
-//! padded lanes contribute exactly zero.
+//! A *block* is one sample in one channel. Its per-bin arrays are padded to a multiple of
+//! [`LANES`](super::LANES) with zeros, so that kernels never need a remainder loop; the padding contributes
+//! exactly zero.
 
 use ns_core::{HistosysCode, ParameterTable};
 
 use super::Layout;
 use crate::terms::normsys::Normsys;
 
-/// One sample in one channel. Ranges index the plan's arrays.
+/// One sample in one channel. Pairs are ranges (start, end) in arrays of the plan.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// First padded cell (nominal yields and all per-cell scratch).
+    /// Index of the first cell in padded per-cell arrays (nominal yields and scratch).
     pub(crate) cell: usize,
     /// First bin of the channel among all main bins.
     pub(crate) bin: usize,
-    /// Bins of the channel.
+    /// Number of bins of the channel.
     pub(crate) n_bins: usize,
-    /// Bins divided by `LANES`, rounded up.
+    /// Number of bins divided by `LANES`, rounded up.
     pub(crate) n_lanes: usize,
-    /// histosys terms; those up to `hist_curved` have an asymmetric part.
+    /// Range of the histosys terms; those before `hist_curved` have an asymmetric part.
     pub(crate) hist: (usize, usize),
     /// End of the asymmetric histosys terms.
     pub(crate) hist_curved: usize,
-    /// Offset of the first symmetric template in `Numbers::hist_slope`.
+    /// Offset of the first template in `Numbers::hist_slope`.
     pub(crate) slope: usize,
-    /// Offset of the first asymmetric template in `Numbers::hist_curve`.
+    /// Offset of the first asymmetric part in `Numbers::hist_curve`.
     pub(crate) curve: usize,
-    /// normsys terms, as positions into `Structure::norm_of_block`.
+    /// Range of the normsys terms in `Structure::norm_of_block`.
     pub(crate) norm: (usize, usize),
-    /// Scalar factors (normfactor, lumi).
+    /// Range of the scalar factors (normfactor, lumi) in `Structure::factor_param`.
     pub(crate) factor: (usize, usize),
-    /// Per-bin factors (shapesys, staterror, shapefactor).
+    /// Range of the per-bin factors (shapesys, staterror, shapefactor) in `Structure::binwise_first`.
     pub(crate) binwise: (usize, usize),
-    /// Distinct scalar parameters of the block, in `Structure::block_params`.
+    /// Range of the distinct scalar parameters in `Structure::block_params`.
     pub(crate) params: (usize, usize),
 }
 
-/// normsys terms of one parameter: consecutive, padded to [`TERM_LANES`](super::TERM_LANES).
+/// Range of the normsys terms of one parameter, which are consecutive and padded to a multiple of
+/// [`TERM_LANES`](super::TERM_LANES).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NormRun {
     pub(crate) param: usize,
@@ -46,7 +47,7 @@ pub(crate) struct NormRun {
     pub(crate) end: usize,
 }
 
-/// Constraint terms of one kind: the parameter and the auxiliary datum of each.
+/// Constraint terms of one kind (Gaussian or Poisson): the parameter and the auxiliary datum of each term.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Constraints {
     pub(crate) param: Vec<usize>,
@@ -54,13 +55,13 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
-    /// Parameter, auxiliary datum and number of each term.
+    /// Iterates over the terms: parameter, auxiliary datum, and the term's element of `numbers`.
     pub(super) fn with(&self, numbers: &[f64]) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.param.iter().zip(&self.aux).zip(numbers).map(|((&p, &a), &x)| (p, a, x))
     }
 }
 
-/// The part of a compiled model that stays when its numbers are replaced.
+/// The part of a compiled model that does not change when its numbers are replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Structure {
     pub(crate) table: ParameterTable,
@@ -69,37 +70,38 @@ pub(crate) struct Structure {
     pub(crate) normsys: &'static Normsys,
     pub(crate) histosys: HistosysCode,
     pub(crate) blocks: Vec<Block>,
-    /// Number of padded cells over all blocks.
+    /// Number of cells of all blocks, with padding.
     pub(crate) n_cells: usize,
     pub(crate) hist_param: Vec<u32>,
-    /// Position of each histosys term's parameter within its block's list.
+    /// Position of each histosys term's parameter in the parameter list of its block.
     pub(crate) hist_slot: Vec<u32>,
-    /// Parameters used by some histosys.
+    /// Parameters that have a histosys, sorted, each once.
     pub(crate) hist_params: Vec<usize>,
     pub(crate) norm_runs: Vec<NormRun>,
-    /// Block of each (padded) normsys term; padding points at the dummy block.
+    /// Block of each normsys term; padding belongs to a dummy block after the last one.
     pub(crate) norm_block: Vec<u32>,
-    /// normsys terms grouped by block (indices into the padded terms).
+    /// Indices of the normsys terms, grouped by block.
     pub(crate) norm_of_block: Vec<u32>,
-    /// Position of each of those terms' parameter within the block's list.
+    /// Position of the parameter in the parameter list of its block, for each element of `norm_of_block`.
     pub(crate) norm_slot: Vec<u32>,
     pub(crate) factor_param: Vec<u32>,
     pub(crate) factor_slot: Vec<u32>,
-    /// Parameter of the channel's first bin, per per-bin factor.
+    /// Parameter in the channel's first bin, for each per-bin factor of each block.
     pub(crate) binwise_first: Vec<u32>,
     pub(crate) block_params: Vec<u32>,
     pub(crate) gaussian: Constraints,
     pub(crate) poisson: Constraints,
-    /// Parameters with an auxiliary measurement.
+    /// Whether each parameter has an auxiliary measurement.
     pub(crate) constrained: Vec<bool>,
-    /// Parameters whose likelihood has a kink at 0.
+    /// Whether the likelihood has a kink where the parameter is 0, for each parameter.
     pub(crate) kinked: Vec<bool>,
-    /// Some parameter has one.
+    /// Whether any parameter has a kink.
     pub(crate) has_kinks: bool,
-    /// Order of elimination.
+    /// Nested order of elimination with a border, which the optimiser uses.
     pub(crate) layout: Layout,
-    /// Local parameters eliminated, no border: for the covariance of models of moderate size.
+    /// Order of elimination with local parameters first and no border, for covariances.
     pub(crate) wide: Layout,
-    /// Everything dense, columns are parameters: for whole Hessians and flat directions.
+    /// Order with all parameters dense and columns in parameter order, for whole Hessians and flat
+    /// directions.
     pub(crate) flat: Layout,
 }

@@ -1,12 +1,12 @@
-//! Branch-free exponential.
+//! Branch-free exponential function.
 
 use super::MulAdd;
 use crate::shared_constants::{EXP_TERMS, LN2_HIGH, LN2_LOW, LOG2_E, ROUND_TO_INTEGER};
 
-/// `e^x`, within about one unit in the last place; saturates to 0 and infinity.
+/// Returns `e^x`, within about one unit in the last place; saturates to 0 and infinity.
 ///
-/// Argument reduction `x = k ln 2 + r`, `|r| <= ln(2)/2`, and the Taylor
-/// polynomial of degree 13, whose truncation error there is below 2^-57.
+/// Uses the argument reduction `x = k ln 2 + r`, `|r| <= ln(2)/2`, and the Taylor polynomial of degree 13,
+/// whose truncation error for these `r` is below 2^-57.
 #[inline(always)]
 pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
     let clamped = x.clamp(-745.5, 710.0);
@@ -18,7 +18,7 @@ pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
         p = M::mul_add(p, r, *c);
     }
     let e = M::mul_add(p, r * r, r) + 1.0;
-    // 2^k in two factors, so that results down to the subnormals and up to infinity come out.
+    // 2^k is multiplied in two factors, so that subnormal and infinite results are right.
     let integer = shifted.to_bits().wrapping_sub(ROUND_TO_INTEGER.to_bits()) as i64;
     let half = integer >> 1;
     let rest = integer.wrapping_sub(half);

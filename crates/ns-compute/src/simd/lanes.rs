@@ -1,31 +1,31 @@
 //! Vectors of one, four and eight f64 with the same operations on every instruction set.
 //!
-//! Plain arrays leave the shape of the loops to the compiler, which now and then turns them
-//! inside out (gathers in the middle of a matrix product); registers do not.
+//! With plain arrays the compiler chooses the order of the loops, sometimes a bad one (gathers inside a
+//! matrix product).
 
-/// What kernels need of a vector of `N` numbers.
+/// Operations on a SIMD vector of `N` numbers.
 pub(crate) trait Vector: Copy {
-    /// All lanes `x`.
+    /// Returns a vector with `x` in all lanes.
     fn splat(x: f64) -> Self;
-    /// The first `N` elements.
+    /// Loads the first `N` elements.
     fn load(from: &[f64]) -> Self;
-    /// Writes the first `N` elements.
+    /// Writes the lanes to the first `N` elements of `to`.
     fn store(self, to: &mut [f64]);
-    /// `self * b`.
+    /// Returns `self * b`, lane by lane.
     fn mul(self, b: Self) -> Self;
-    /// `self + b`.
+    /// Returns `self + b`, lane by lane.
     fn add(self, b: Self) -> Self;
-    /// `self * b + c`.
+    /// Returns `self * b + c`, lane by lane.
     fn mul_add(self, b: Self, c: Self) -> Self;
-    /// `self - b`.
+    /// Returns `self - b`, lane by lane.
     fn sub(self, b: Self) -> Self;
-    /// `self / b`.
+    /// Returns `self / b`, lane by lane.
     fn div(self, b: Self) -> Self;
-    /// Lane by lane `then` where `self < limit`, else `otherwise` (also where `self` is NaN).
+    /// Selects lane by lane: `then` where `self < limit`, else `otherwise` (also where `self` is NaN).
     fn below(self, limit: Self, then: Self, otherwise: Self) -> Self;
-    /// Square root.
+    /// Returns the square root of each lane.
     fn sqrt(self) -> Self;
-    /// Sum of all lanes, in a fixed order.
+    /// Returns the sum of all lanes, added in a fixed order.
     fn sum(self) -> f64;
     /// Writes the lane sums of four vectors to the first four elements of `to`.
     #[inline(always)]
@@ -34,50 +34,50 @@ pub(crate) trait Vector: Copy {
             *to = vector.sum();
         }
     }
-    /// `|self|`.
+    /// Returns `|self|`, lane by lane.
     #[inline(always)]
     fn abs(self) -> Self {
         let zero = Self::splat(0.0);
         self.below(zero, zero.sub(self), self)
     }
-    /// -1 below 0, 1 above, and 0.
+    /// Returns the sign of each lane: -1 below 0, 1 above 0, and 0 at 0.
     #[inline(always)]
     fn sign(self) -> Self {
         let zero = Self::splat(0.0);
         self.below(zero, Self::splat(-1.0), zero.below(self, Self::splat(1.0), zero))
     }
-    /// `1 / self`, to one or two units in the last place.
+    /// Returns `1 / self`, lane by lane, with an error of one or two units in the last place.
     fn reciprocal(self) -> Self;
-    /// The first `N` elements, without a check.
+    /// Loads `N` elements from index `at` on. Implementations need not check the bounds.
     ///
     /// # Safety
-    /// `at + N` elements exist.
+    /// `from` has at least `at + N` elements.
     #[inline(always)]
     unsafe fn load_at(from: &[f64], at: usize) -> Self {
         Self::load(&from[at..])
     }
 }
 
-/// An instruction set, as a type: how products round, and its vectors.
+/// An instruction set as a type: its vectors, and how `a * b + c` is rounded.
 pub(crate) trait MulAdd: Copy {
-    /// One number, with the same operations.
+    /// A vector of one number.
     type V1: Vector;
-    /// Four numbers.
+    /// A vector of four numbers.
     type V4: Vector;
-    /// Eight numbers.
+    /// A vector of eight numbers.
     type V8: Vector;
-    /// `a * b + c`, rounded once where the instruction set can.
+    /// Returns `a * b + c`, rounded once if the instruction set has a fused multiply-add.
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         Self::V1::splat(a).mul_add(Self::V1::splat(b), Self::V1::splat(c)).sum()
     }
 }
 
-/// Separate rounding: `f64::mul_add` would call a library function there.
+/// An instruction set without fused multiply-add: `f64::mul_add` would call a library function.
 #[derive(Clone, Copy)]
 pub(crate) struct Separate;
 
-/// NEON: fused multiply-add belongs to the baseline.
+/// An instruction set whose baseline has a fused multiply-add (NEON).
 #[cfg(any(target_arch = "aarch64", test))]
 #[derive(Clone, Copy)]
 pub(crate) struct Fused;
@@ -95,7 +95,7 @@ impl MulAdd for Fused {
     type V8 = Lanes<8, true>;
 }
 
-/// The operations that treat every lane alike, from what one does.
+/// Defines methods of [`Vector`] that treat all lanes alike, each from one expression.
 macro_rules! operations {
     ($($name:ident($x:ident $(, $arg:ident)*) $result:expr;)*) => {$(
         #[inline(always)]
@@ -106,7 +106,7 @@ macro_rules! operations {
     )*};
 }
 
-/// One number, with separate rounding.
+/// A vector of one number, with separate rounding.
 impl Vector for f64 {
     operations! {
         add(a, b) a + b;
@@ -140,11 +140,12 @@ impl Vector for f64 {
     }
 }
 
-/// The portable vector: an array.
+/// The portable vector: an array of `N` numbers, with fused multiply-add if `FUSED`.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes<const N: usize, const FUSED: bool>([f64; N]);
 
-/// Lanes one by one. A loop: a library call would not inherit the instruction set.
+/// Computes a vector lane by lane. It is a loop because a library function would not be compiled for the
+/// instruction set.
 macro_rules! each {
     ($i:ident => $lane:expr) => {{
         let mut lanes = [0.0; N];

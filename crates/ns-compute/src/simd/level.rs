@@ -1,26 +1,26 @@
-//! Which instruction set the kernels use, found once when a session opens.
+//! The instruction set that the kernels use. It is detected once, when a session opens.
 
-/// An instruction set that this machine has. Only [`Level::detect`] and
-/// [`Level::available`] make values above `Baseline`.
+/// An instruction set that this CPU has. Only [`Level::detect`] and [`Level::available`] create values above
+/// `Baseline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Level {
-    /// What every CPU of this architecture has (SSE2, NEON).
+    /// The instruction set that every CPU of this architecture has (SSE2, NEON).
     Baseline,
     /// 256-bit vectors with fused multiply-add.
     Avx2,
-    /// 512-bit vectors.
+    /// 512-bit vectors with fused multiply-add.
     Avx512,
 }
 
 impl Level {
-    /// The best instruction set of this machine.
+    /// Returns the best instruction set of this CPU.
     #[must_use]
     pub fn detect() -> Self {
         *Self::available().last().unwrap_or(&Self::Baseline)
     }
 
-    /// Every instruction set of this machine, slowest first.
+    /// Returns every instruction set of this CPU, slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self::Baseline];
@@ -45,7 +45,7 @@ impl Level {
         levels
     }
 
-    /// Name for messages.
+    /// Returns the name of the instruction set, for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
 //! Vector arithmetic, compiled once per instruction set and chosen at run time.
 //!
-//! Every kernel is an `#[inline(always)]` generic body; [`isa_fn!`] stamps out one
-//! copy per instruction set and a dispatcher. Between instruction sets the last
-//! bits may differ (fused multiply-add); on one machine they never do.
+//! Every kernel is an `#[inline(always)]` generic body; [`isa_fn!`] defines one copy per instruction set and
+//! a function that chooses the copy. Results of different instruction sets may differ in the last bits (fused
+//! multiply-add). Results of the same instruction set are identical.
 
 mod exp;
 mod lanes;
@@ -45,7 +45,7 @@ macro_rules! isa_fn {
             }
             #[cfg(target_arch = "aarch64")]
             {
-                // NEON with fused multiply-add belongs to the baseline there.
+                // NEON with fused multiply-add belongs to the baseline of this architecture.
                 let _ = level;
                 $body::<$crate::simd::Fused>($($arg),*)
             }

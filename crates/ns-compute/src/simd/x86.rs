@@ -1,7 +1,7 @@
-//! AVX2 and AVX-512 registers behind [`Vector`].
+//! Implements [`Vector`] with AVX2 and AVX-512 registers.
 //!
-//! These methods are only reached from functions that [`super::isa_fn!`] compiled for the
-//! instruction set, after [`super::Level::detect`] found it on this machine.
+//! These methods are only called from functions that [`super::isa_fn!`] compiled for the instruction set,
+//! after [`super::Level::detect`] found it on this CPU.
 
 use std::arch::x86_64::{
     __m256d, __m512d, _CMP_LT_OQ, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd,
@@ -15,11 +15,11 @@ use std::arch::x86_64::{
 
 use super::lanes::{Lanes, MulAdd, Vector};
 
-/// 256-bit registers with fused multiply-add.
+/// The AVX2 instruction set: 256-bit registers with fused multiply-add.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
-/// 512-bit registers.
+/// The AVX-512 instruction set: 512-bit registers with fused multiply-add.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
@@ -47,33 +47,33 @@ pub(crate) struct V8Pair(V4, V4);
 #[derive(Clone, Copy)]
 pub(crate) struct V8(__m512d);
 
-/// The operations on a register of `$n` numbers that are one instruction.
+/// Defines the operations on a register of `$n` numbers that take one instruction each.
 macro_rules! instructions {
     ($n:literal, $splat:ident, $load:ident, $store:ident, $($name:ident($($arg:ident),*) $instruction:ident),*) => {
         #[inline(always)]
         fn splat(x: f64) -> Self {
-            // SAFETY: the instruction set is there (module comment).
+            // SAFETY: the CPU has the instruction set (module comment).
             Self(unsafe { $splat(x) })
         }
 
         #[inline(always)]
         fn load(from: &[f64]) -> Self {
             let from = &from[..$n];
-            // SAFETY: as above; so many elements are readable, alignment is not required.
+            // SAFETY: as above; `from` has `$n` elements, and alignment is not required.
             Self(unsafe { $load(from.as_ptr()) })
         }
 
         #[inline(always)]
         unsafe fn load_at(from: &[f64], at: usize) -> Self {
             debug_assert!(at + $n <= from.len());
-            // SAFETY: as above; the caller vouches for the range.
+            // SAFETY: as above; the caller guarantees the range.
             Self(unsafe { $load(from.as_ptr().add(at)) })
         }
 
         #[inline(always)]
         fn store(self, to: &mut [f64]) {
             let to = &mut to[..$n];
-            // SAFETY: as above; so many elements are writable, alignment is not required.
+            // SAFETY: as above; `to` has `$n` elements, and alignment is not required.
             unsafe { $store(to.as_mut_ptr(), self.0) }
         }
 
@@ -85,7 +85,7 @@ macro_rules! instructions {
     };
 }
 
-/// The operations on both halves of a pair.
+/// Defines operations that act on both halves of a pair.
 macro_rules! halves {
     ($($name:ident($($arg:ident),*)),*) => {$(
         #[inline(always)]
@@ -103,7 +103,7 @@ impl Vector for V4 {
 
     #[inline(always)]
     fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
+        // SAFETY: the CPU has the instruction set (module comment).
         unsafe {
             let mask = _mm256_cmp_pd::<_CMP_LT_OQ>(self.0, limit.0);
             Self(_mm256_blendv_pd(otherwise.0, then.0, mask))
@@ -117,7 +117,7 @@ impl Vector for V4 {
 
     #[inline(always)]
     fn sum(self) -> f64 {
-        // SAFETY: the instruction set is there (module comment).
+        // SAFETY: the CPU has the instruction set (module comment).
         unsafe {
             let half = _mm_add_pd(_mm256_castpd256_pd128(self.0), _mm256_extractf128_pd::<1>(self.0));
             _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
@@ -126,7 +126,7 @@ impl Vector for V4 {
 
     #[inline(always)]
     fn sums([a, b, c, d]: [Self; 4], to: &mut [f64]) {
-        // SAFETY: the instruction set is there (module comment).
+        // SAFETY: the CPU has the instruction set (module comment).
         let sums = unsafe {
             let (ab, cd) = (_mm256_hadd_pd(a.0, b.0), _mm256_hadd_pd(c.0, d.0));
             _mm256_add_pd(_mm256_permute2f128_pd::<0x21>(ab, cd), _mm256_blend_pd::<0b1100>(ab, cd))
@@ -153,7 +153,7 @@ impl Vector for V8Pair {
 
     #[inline(always)]
     unsafe fn load_at(from: &[f64], at: usize) -> Self {
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: the caller guarantees the range.
         unsafe { Self(V4::load_at(from, at), V4::load_at(from, at + 4)) }
     }
 
@@ -176,10 +176,10 @@ impl Vector for V8Pair {
 }
 
 impl V8 {
-    /// The sum of both halves.
+    /// Returns the sum of both halves.
     #[inline(always)]
     fn folded(self) -> V4 {
-        // SAFETY: the instruction set is there (module comment).
+        // SAFETY: the CPU has the instruction set (module comment).
         V4(unsafe { _mm256_add_pd(_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) })
     }
 }
@@ -192,17 +192,18 @@ impl Vector for V8 {
 
     #[inline(always)]
     fn below(self, limit: Self, then: Self, otherwise: Self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
+        // SAFETY: the CPU has the instruction set (module comment).
         unsafe {
             let mask = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(self.0, limit.0);
             Self(_mm512_mask_blend_pd(mask, otherwise.0, then.0))
         }
     }
 
-    /// An estimate of 14 bits and two Newton steps: a division takes four times as long.
+    /// Computes `1 / self` from a 14-bit estimate and two Newton steps, because a division takes four times
+    /// as long.
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        // SAFETY: the instruction set is there (module comment).
+        // SAFETY: the CPU has the instruction set (module comment).
         unsafe {
             let one = _mm512_set1_pd(1.0);
             let mut x = _mm512_rcp14_pd(self.0);

@@ -1,10 +1,10 @@
-//! What a session refuses: data, tasks and points that do not belong to the model.
+//! Checks that data, tasks and points belong to the model of a session.
 
 use ns_core::{FitTask, Seen, SessionError, Start};
 
 use crate::plan::Plan;
 
-/// Refuses data for which the likelihood is not defined.
+/// Returns an error for data for which the likelihood is not defined.
 pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
     length("main data", main.len(), plan.n_bins())?;
     length("auxiliary data", aux.len(), plan.n_aux())?;
@@ -28,7 +28,8 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
     Ok(())
 }
 
-/// Refuses an invalid task.
+/// Returns an error for a task with invalid data, parameter indices, values, bounds or references to earlier
+/// fits.
 pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {
@@ -43,7 +44,7 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         Seen::Observed => {}
     }
     for (number, request) in task.fits.iter().enumerate() {
-        // Sessions that run on a device look these up without a further check.
+        // GPU sessions use these indices of earlier fits without a further check.
         let earlier = |what, fit: usize| {
             let remedy = "name a fit that comes before this one in its task";
             if fit < number {
@@ -89,19 +90,19 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     Ok(())
 }
 
-/// Refuses NaN and infinity.
+/// Returns an error if an element of `values` is NaN or infinite.
 pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<(), SessionError> {
     values.iter().position(|x| !x.is_finite()).map_or(Ok(()), |index| {
         Err(SessionError::BadNumber { what, index, value: values[index], remedy: "give a finite number" })
     })
 }
 
-/// Refuses an array of another length than the model asks for.
+/// Returns an error if an array does not have the length that the model requires.
 pub(crate) fn length(what: &'static str, actual: usize, expected: usize) -> Result<(), SessionError> {
     if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }
 
-/// Refuses points that are not whole numbers of parameters, or not finite. Returns how many there are.
+/// Returns the number of points in `points`, or an error if a point is incomplete or a number is not finite.
 pub(crate) fn check_points(plan: &Plan, points: &[f64]) -> Result<usize, SessionError> {
     let n = plan.n_parameters();
     if n == 0 || !points.len().is_multiple_of(n) {

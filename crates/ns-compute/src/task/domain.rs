@@ -1,8 +1,8 @@
-//! The box of a request, and start points in it.
+//! The bounds and fixed parameters of a fit, and its starting point within the bounds.
 
 use ns_core::{FitRequest, ParameterTable, Start};
 
-/// The domain of one request: bounds and fixed parameters.
+/// The domain of one fit: bounds and fixed parameters, by parameter index.
 #[derive(Debug, Clone)]
 pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
@@ -33,8 +33,8 @@ impl FitDomain {
         domain
     }
 
-    /// Turns `point` into a start point: moved along the request's direction if it has one, with held parameters at their
-    /// values, and in that case with the others inside the bounds.
+    /// Sets the fixed parameters of `point` to their values. If the request starts along a direction, first
+    /// moves the free parameters along it, within the bounds, in proportion to the first fixed parameter.
     pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];
@@ -51,7 +51,8 @@ impl FitDomain {
         }
     }
 
-    /// The start point of a request: all parameters, inside the bounds.
+    /// Returns the starting point of a request: `start` after [`Self::place`], with the free parameters
+    /// within the bounds.
     pub(crate) fn begin(&self, request: &FitRequest, mut start: Vec<f64>) -> Vec<f64> {
         self.place(request, &mut start);
         for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !self.fixed[*p]) {

@@ -1,4 +1,5 @@
-//! What a task is, for all devices: what is refused, the box of each fit, and where it begins.
+//! What all devices need to run a task: its checks, the bounds and fixed parameters of each fit, and the
+//! starting point of each fit.
 
 mod check;
 mod domain;

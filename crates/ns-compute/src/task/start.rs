@@ -1,8 +1,10 @@
-//! Where a fit begins, and whether it is needed, by the fits of its task before it.
+//! The starting point of a fit, and whether the fit is needed. Both can depend on earlier fits of the same
+//! task.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
-/// Whether a fit is still needed after the earlier fits of its task.
+/// Returns whether a fit is needed: not if the earlier fit of its condition converged with the parameter out
+/// of range.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
@@ -14,7 +16,8 @@ pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
     }
 }
 
-/// The start point of request `index` of a task, before held parameters are set.
+/// Returns the starting point of request `index` of a task, before fixed parameters are set. If it is the end
+/// of an earlier fit that failed or was unbounded, the starting point of that fit replaces it.
 pub(crate) fn start_of(
     table: &ParameterTable,
     requests: &[FitRequest],

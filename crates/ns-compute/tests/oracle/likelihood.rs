@@ -1,8 +1,8 @@
 //! The textbook likelihood, one bin and one modifier at a time, over hyper-dual numbers.
 //!
-//! Written from the formulae of HistFactory and pyhf, in another form than the engine's on
-//! purpose: templates are interpolated between their three histograms, code4 solves its
-//! six conditions with an explicit matrix, nothing is shared or precomputed.
+//! It is written from the formulae of HistFactory and pyhf, deliberately in another form than that of the
+//! engine: templates are interpolated between their three histograms, code4 solves its six conditions with an
+//! explicit matrix, nothing is shared or precomputed.
 
 use ns_core::{BinnedData, Constraint, Effect, HistosysCode, Model, NormsysCode};
 
@@ -47,7 +47,7 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
         NormsysCode::Code1 => return outside(alpha),
         NormsysCode::Code4 if a.abs() >= 1.0 => return outside(alpha),
         NormsysCode::Code4 => {}
-        // The same as a histosys that shifts 1.
+        // Code 6 is a histosys of code 4p with a nominal value of 1.
         NormsysCode::Code6 => return histosys(HistosysCode::Code4p, lo, 1.0, hi, alpha) + 1.0,
     }
     // Value, slope and curvature at +1 and -1, through the inverse of the 6 x 6 system.
@@ -69,7 +69,7 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
     sum
 }
 
-/// Expected yield of every bin.
+/// Returns the expected yield of every bin.
 pub(super) fn expected(model: &Model, theta: &[Hyper]) -> Vec<Hyper> {
     let mut all = Vec::new();
     for channel in &model.channels {
@@ -100,7 +100,7 @@ pub(super) fn expected(model: &Model, theta: &[Hyper]) -> Vec<Hyper> {
     all
 }
 
-/// `-ln L`, and the sum of the absolute values of its terms.
+/// Returns `-ln L` and the sum of the absolute values of its terms.
 pub(super) fn nll(model: &Model, data: &BinnedData, theta: &[Hyper]) -> (Hyper, f64) {
     let mut total = Hyper::constant(0.0);
     let mut absolute = 0.0;

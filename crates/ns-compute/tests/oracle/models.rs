@@ -5,7 +5,7 @@ use ns_core::{
     Modifier, NormsysCode, Parameter, ParameterSet, Sample, Session,
 };
 
-/// A small generator of its own (SplitMix64), so that a failing seed can be named.
+/// A small random-number generator (SplitMix64), so that a failing model can be reproduced from its seed.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -37,7 +37,7 @@ const CODES: [Interpolation; 4] = [
     Interpolation { normsys: NormsysCode::Code1, histosys: HistosysCode::Code4p },
 ];
 
-/// A model with up to four channels of up to six bins.
+/// Returns a random model with up to four channels of up to six bins.
 pub(super) fn random_model(seed: u64) -> Model {
     let mut r = Random(seed);
     let n_alphas = 1 + r.below(5);
@@ -149,7 +149,7 @@ pub(super) fn random_model(seed: u64) -> Model {
     }
 }
 
-/// A point in the box; with some probability on the special values that break divisions.
+/// Returns a random point within the bounds. Unconstrained parameters are sometimes 0, where divisions fail.
 pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
     model
         .parameters
@@ -162,8 +162,8 @@ pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
         .collect()
 }
 
-/// Fixes the unconstrained parameters that change nothing at `point`: fits with a free one are for the scalar optimiser of
-/// the CPU alone. `session` is one of `model`.
+/// Fixes the unconstrained parameters that have no effect at `point`, because fits in which such a parameter
+/// is free are made by the scalar optimiser of the CPU alone. `session` is a session of `model`.
 pub(super) fn hold_idle(model: &mut Model, session: &dyn Session, point: &[f64]) {
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
     let slopes = session.evaluate(&Data::observed(), point, request).unwrap().gradient;

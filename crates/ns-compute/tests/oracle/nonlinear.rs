@@ -1,4 +1,4 @@
-//! A strongly nonlinear model whose minima are known: every bin has parameters of its own.
+//! A strongly nonlinear model whose minima are known, because every bin has its own parameter.
 
 use std::sync::Arc;
 
@@ -8,16 +8,20 @@ use ns_core::{
     TaskOutcome,
 };
 
-/// Bins whose background a parameter of their own bends, by as much in either direction; one more has the signal.
+/// Number of bins with a background that a parameter changes by the same amount in both directions. One more
+/// bin has the signal.
 const NONLINEAR_BINS: usize = 6;
+/// Nominal background of each of these bins.
 const BACKGROUND: f64 = 100.0;
+/// Change of the background at parameter values of 1 and -1.
 const CURVATURE: f64 = 40.0;
+/// Nominal signal.
 const SIGNAL: f64 = 50.0;
-/// Where toys are drawn and descents begin.
+/// Value of these parameters at which toys are drawn and descents begin.
 const AT: f64 = 0.8;
 
-/// Every bin has parameters of its own, so its part of the minimum does not depend on the others; and each bent parameter
-/// may be on either side.
+/// Returns the model. Every bin has its own parameter, so the minimum separates into bins, and each of these
+/// parameters may be positive or negative at a minimum.
 pub(super) fn model() -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let background = |b: usize| if b < NONLINEAR_BINS { BACKGROUND } else { 0.0 };
@@ -59,7 +63,8 @@ pub(super) fn model() -> Model {
     }
 }
 
-/// The lowest point of a bent bin with this count and auxiliary datum: of a fine grid, and between its neighbours.
+/// Returns the parameter value with the lowest `-ln L` of one bin: of a fine grid, refined between
+/// neighbouring points.
 fn lowest(count: f64, datum: f64) -> f64 {
     let value = |x: f64| {
         let square = x * x;
@@ -77,13 +82,16 @@ fn lowest(count: f64, datum: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Toys whose fits end above their lowest minimum, by how much; and how many were made.
+/// The toys whose fits end above their lowest minimum.
 pub(super) struct Missed {
+    /// Number of toys that were fitted.
     pub(super) toys: usize,
+    /// Index of each such toy, and how far above it ends.
     pub(super) above: Vec<(usize, f64)>,
 }
 
-/// Fits toys on `session` and compares with the lowest minima, whose values `cpu` gives.
+/// Fits toys on `session` and compares their values of `-ln L` with those of the lowest minima, which `cpu`
+/// computes.
 pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
     const TOYS: u64 = 400;
     let mut point = vec![AT; NONLINEAR_BINS + 1];
@@ -104,7 +112,7 @@ pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
         let data = source.draw(toy as u64);
         let mut best = vec![(data.main[NONLINEAR_BINS] / SIGNAL).min(10.0)];
         best.extend(data.main.iter().zip(&data.aux).map(|(&count, &datum)| lowest(count, datum)));
-        // A descent from the start alone does not get to the other side.
+        // A single descent from the start does not reach a minimum with a negative parameter.
         sides += usize::from(best[1..].iter().any(|x| *x < -0.1));
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let least = cpu.evaluate(&data.into(), &best, request).unwrap().nll[0];

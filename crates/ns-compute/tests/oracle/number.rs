@@ -17,7 +17,7 @@ impl Hyper {
         Self { value, a: 0.0, b: 0.0, ab: 0.0 }
     }
 
-    /// `f` of this number, from `f`, `f'`, `f''` at its value.
+    /// Returns `f` of this number, from `f`, `f'`, `f''` at its value.
     fn chain(self, f: f64, first: f64, second: f64) -> Self {
         Self {
             value: f,

@@ -1,4 +1,4 @@
-//! Limits of memory and precision on the CPU.
+//! Tests of the memory limit and the precision of CPU sessions.
 
 use ns_core::{
     Control, Data, Drawn, Execution, FitRequest, Interpolation, Model, Search, Session, TaskOutcome,
@@ -6,7 +6,8 @@ use ns_core::{
 
 use super::*;
 
-// Its functions are for the module above it alone, so that others cannot share it.
+// The functions of this file are visible to its parent module alone, so every test module includes the file
+// itself.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -21,7 +22,7 @@ fn open(limit: Option<u64>, threads: usize) -> Result<CpuSession, SessionError> 
     CpuSession::open(&model(), &Execution { threads, memory_limit: limit, ..Execution::default() })
 }
 
-/// The least limit that a session with so many threads opens with.
+/// Returns the smallest memory limit, in bytes, with which a session with this number of threads opens.
 fn least(threads: usize) -> u64 {
     let held = Held::of(&open(None, 1).unwrap().plan);
     8 * (held.plan + held.thread * threads) as u64
@@ -30,7 +31,7 @@ fn least(threads: usize) -> u64 {
 fn tasks() -> Vec<FitTask> {
     let point: Vec<f64> = model().parameters.iter().map(|p| p.init).collect();
     let fits = vec![FitRequest { search: Search::Local, ..FitRequest::default() }];
-    // Of a session without a limit: the expected yields of a source need memory too.
+    // The session that makes the source has no limit, because computing the expected yields needs memory too.
     let source = open(None, 1).unwrap().toy_source(&point, &Data::observed(), 7, 0).unwrap();
     let drawn = Drawn { source, toys: 0..300 };
     vec![FitTask { data: drawn.into(), fits: fits.clone() }, FitTask { data: Data::observed(), fits }]

@@ -1,4 +1,4 @@
-//! The certificate against what it is about: how far above its minimum a function is.
+//! Compares the EDM of a certificate with the true height of a point above the minimum.
 
 use ns_core::{Control, Data, Execution};
 
@@ -11,7 +11,7 @@ use crate::task::FitDomain;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Beside its minimum a smooth function lies above it by the EDM, as long as that is small.
+/// Near its minimum, a smooth function is higher than the minimum by the EDM.
 #[test]
 fn the_certificate_says_how_far_the_minimum_is() {
     let wanted = OutcomeParts { uncertainties: true, covariance: true };
@@ -30,7 +30,7 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let mut worker = take(&session.workers, session.plan());
         let fitted = descend(&mut worker, &problem, &start, Mode::from(true));
         let Some(best) = fitted.ok().filter(|best| best.status == FitStatus::Converged) else { continue };
-        // A per mille of an uncertainty away, of a parameter that nothing holds.
+        // The point beside the minimum is a thousandth of the uncertainty of one parameter away.
         let mut outcome = describe(&mut worker, &problem, &best, 0);
         assert!(uncertainties(&mut worker, &problem, wanted, &mut outcome), "seed {seed}");
         let Some(sigma) = outcome.uncertainties[2] else { continue };
@@ -40,7 +40,7 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let above = worker.evaluate(&problem, &beside.theta, 0.0).value() - lowest;
         let mut outcome = describe(&mut worker, &problem, &beside, 0);
         assert!(!uncertainties(&mut worker, &problem, wanted, &mut outcome), "seed {seed}");
-        // Along a flat direction the Hessian may be indefinite here.
+        // If there is a flat direction, the Hessian may be indefinite here.
         if outcome.uncertainties.iter().all(Option::is_none) {
             continue;
         }

@@ -1,11 +1,12 @@
-//! Chooses combinations of many parameters in an additive model of the likelihood.
+//! Chooses combinations of many parameters with an additive model of the likelihood.
 //!
-//! In nonlinear models the lowest minimum may differ from a known one in many parameters at once. Around that minimum the
-//! expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is quadratic in this sum. All
-//! parameters with linear effects follow at once: they only widen the metric of the bins. With shifts measured in that metric
-//! the value of a combination is the squared length of a vector of one element a bin, plus the constraints. So a change of
-//! one parameter costs one scalar product, and simulated annealing over a few values of each parameter costs less than one
-//! descent. The best combinations are start points of descents.
+//! In nonlinear models the lowest minimum may differ from a known one in many parameters at once. Around the
+//! known minimum the expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is
+//! quadratic in this sum. The parameters with linear effects need no choice: minimising over them only widens
+//! the metric of the bins. With shifts measured in that metric, the value of a combination is half the
+//! squared length of a vector with one element per bin, plus the constraints. So a change of one parameter
+//! costs one scalar product, and simulated annealing over a few values of each parameter costs less than one
+//! descent. The best combinations are starting points of descents.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
@@ -14,55 +15,57 @@ use crate::linalg::{Pivots, factor_until, solve_lower};
 use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
 use crate::stop::Stop;
 
-/// Values of a parameter besides the one that it has.
+/// Values that a parameter can take besides its value at the minimum.
 const VALUES: [f64; 17] =
     [-3.0, -2.4, -1.9, -1.5, -1.1, -0.75, -0.4, -0.15, 0.0, 0.15, 0.4, 0.75, 1.1, 1.5, 1.9, 2.4, 3.0];
 
-/// Options of a parameter: the first is to stay.
+/// Number of options of a parameter. The first is to keep its value at the minimum.
 const OPTIONS: usize = VALUES.len() + 1;
 
-/// Options in vectors of eight.
+/// `OPTIONS`, rounded up to whole vectors of eight.
 const LANES: usize = OPTIONS.next_multiple_of(8);
 
-/// Most parameters with options: the most nonlinear ones.
+/// Largest number of parameters with options: the most nonlinear ones.
 const MOST_PARAMETERS: usize = 256;
 
-/// Bins at most: the metric is dense.
+/// Largest number of bins, because the metric is a dense matrix.
 const MOST_BINS: usize = 512;
 
-/// Step of a difference quotient.
+/// Parameter step of a difference quotient.
 const STEP: f64 = 0.05;
 
-/// Temperatures of the first and the last sweep, in units of `-ln L`.
+/// Temperatures of the first and the last sweep of the annealing, in units of `-ln L`.
 const TEMPERATURES: (f64, f64) = (4.0, 0.3);
 
-/// A parameter with a smaller absolute value counts as lying between both sides.
+/// Absolute value below which a parameter counts as lying on neither side of 0.
 const NEAR_ZERO: f64 = 0.1;
 
-/// Weights of smaller exponents are 0.
+/// Exponent below which a Boltzmann weight is 0.
 const LEAST_EXPONENT: f64 = -100.0;
 
-/// A bin with fewer counts has the weight of this many, so that a bin without counts has a weight too.
+/// Smallest count that is used for the weight of a bin, so that a bin without counts has a weight too.
 const LEAST_COUNT: f64 = 0.3;
 
-/// A model of `-ln L` around one point.
+/// An additive model of `-ln L` around one point.
 pub(super) struct Additive {
     level: Level,
     n_bins: usize,
     /// Parameters with options.
     parameters: Vec<usize>,
-    /// `[parameter][option][bin]`: shift of the expected yields, whitened.
+    /// Whitened shift of the expected yields by each option, `[parameter][option][bin]`.
     shift: Vec<f64>,
-    /// `[parameter][bin][lane]`: the same with options side by side.
+    /// The same shifts with the options of a parameter side by side, `[parameter][bin][lane]`.
     beside: Vec<f64>,
-    /// `[parameter][lane]`: half the squared length of the shift, and the constraint.
+    /// Half the squared length of each option's shift plus the change of its constraint term,
+    /// `[parameter][lane]`; infinite for options out of bounds.
     cost: Vec<f64>,
-    /// The values behind the options; a value out of bounds costs infinitely much.
+    /// Parameter value of each option, `[parameter][option]`.
     values: Vec<f64>,
-    /// The derivatives of `-ln L` by the expected yields, whitened. They are the start of every sum of shifts.
+    /// Whitened derivatives of `-ln L` by the expected yields, which are the start of every sum of shifts.
     offset: Vec<f64>,
-    /// `[linear parameter][bin]`: how much it follows a whitened shift.
+    /// Change of each linear parameter per unit of whitened shift, `[linear parameter][bin]`.
     follow: Vec<f64>,
+    /// Indices of the linear parameters.
     linear: Vec<usize>,
 }
 
@@ -72,7 +75,8 @@ impl Additive {
         self.parameters.len()
     }
 
-    /// `None` if the model is too large, has nothing to choose, or its metric is singular.
+    /// Builds the model around `theta`, with options for the parameters `nonlinear`. `None` if it is too
+    /// large, there are none, or its metric is singular.
     pub(super) fn new(
         worker: &mut Worker,
         problem: &Problem<'_>,
@@ -91,7 +95,8 @@ impl Additive {
         let lambda = worker.scratch.lambda[..n_bins].to_vec();
         let slopes = worker.scratch.slope[..n_bins].to_vec();
         let mut trial = theta.to_vec();
-        // The inverse metric of the bins: their own variance, and the contribution of linear parameters.
+        // The inverse metric of the bins: the statistical variance of each bin, and the contribution of the
+        // linear parameters.
         let mut metric = vec![0.0; n_bins * n_bins];
         for b in 0..n_bins {
             let count = problem.data.main[b].max(LEAST_COUNT);
@@ -107,7 +112,7 @@ impl Additive {
             trial[p] = theta[p] + STEP;
             let above = worker.evaluate(problem, &trial, 0.0).constraint;
             trial[p] = theta[p];
-            // A free factor is not moved to ten times what it is.
+            // The variance is limited, so that a free factor moves by about ten times its value at most.
             let least = 0.01 / theta[p].abs().max(1.0).powi(2);
             let variance = 1.0 / ((above + below - 2.0 * here.constraint) / (STEP * STEP)).max(least);
             let column: Vec<f64> =
@@ -129,8 +134,8 @@ impl Additive {
             let row = &metric.values[b * metric.stride..b * metric.stride + n_bins];
             offset[b] = (b..n_bins).map(|a| row[a] * slopes[a]).sum();
         }
-        // A shift s of the expected yields moves the straight parameters by -C^-1 J^T (U^T U)^-1 s. With the whitened shift
-        // y = U^-T s the matrix is U^-T J C^-1, of which these are the rows.
+        // A shift s of the expected yields moves the linear parameters by -C^-1 J^T (U^T U)^-1 s. With the
+        // whitened shift y = U^-T s the matrix is U^-T J C^-1, of which these are the rows.
         for row in follow.chunks_exact_mut(n_bins) {
             metric.whiten(row);
         }
@@ -181,13 +186,13 @@ impl Additive {
 
     /// Draws one combination: an option for each parameter.
     ///
-    /// It begins where every parameter stays, anneals over `sweeps` sweeps, and then takes the lowest option of one parameter
-    /// after the other until none changes. The parameter `forced` (its position among those with options) stays on the side
-    /// opposite to its value at the minimum.
+    /// Starts with all parameters at the minimum, anneals over `sweeps` sweeps, and then sets one parameter
+    /// after the other to its lowest option until none changes. The parameter `forced` (an index into
+    /// `parameters`) stays on the side of 0 opposite to its value at the minimum.
     pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
         let n = self.parameters.len();
         let draw_side = draw.uniform().signum();
-        // A parameter near 0 has no other side: one of the two is drawn.
+        // For a parameter near 0 the side is random.
         let side = |k: usize| {
             if self.values[k * OPTIONS].abs() < NEAR_ZERO {
                 draw_side
@@ -241,7 +246,7 @@ impl Additive {
         options
     }
 
-    /// Adds `factor` times the shift of an option.
+    /// Adds `factor` times the whitened shift of an option of parameter `k` to `at`.
     fn add(&self, at: &mut [f64], k: usize, option: u8, factor: f64) {
         let index = k * OPTIONS + usize::from(option);
         let shift = &self.shift[index * self.n_bins..(index + 1) * self.n_bins];
@@ -250,14 +255,15 @@ impl Additive {
         }
     }
 
-    /// The rise of each option of parameter `k`, where all others are in `at`.
+    /// Computes the rise of `-ln L` for each option of parameter `k`, where `at` is the sum of the shifts of
+    /// all other parameters.
     fn rises(&self, at: &[f64], k: usize, rises: &mut [f64; LANES]) {
         let width = self.n_bins * LANES;
         let shifts = &self.beside[k * width..(k + 1) * width];
         sum_up(self.level, &self.cost[k * LANES..(k + 1) * LANES], shifts, at, rises);
     }
 
-    /// The point of a combination, straight parameters moved with it.
+    /// Returns the point of a combination, with the linear parameters moved to their best values for it.
     pub(super) fn point(&self, problem: &Problem<'_>, theta: &[f64], options: &[u8]) -> Vec<f64> {
         let mut point = theta.to_vec();
         let mut shift = vec![0.0; self.n_bins];
@@ -274,7 +280,7 @@ impl Additive {
 }
 
 isa_fn! {
-    /// `to = cost + sum over bins of at[b] shifts[b][..]`.
+    /// Computes `to = cost + sum_b at[b] shifts[b][..]`.
     fn sum_up(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f64; LANES]) = sum_up_body
 }
 
@@ -293,7 +299,8 @@ fn sum_up_body<M: MulAdd>(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f6
 }
 
 isa_fn! {
-    /// An option by its Boltzmann weight, `unit` being a number in [0, 1); turns the rises into weights.
+    /// Chooses an option at random with its Boltzmann weight; `unit` is a random number in [0, 1). Replaces
+    /// the rises by the weights.
     fn choose(rises: &mut [f64; LANES], temperature: f64, unit: f64) -> u8 = choose_body
 }
 
@@ -310,7 +317,7 @@ fn choose_body<M: MulAdd>(rises: &mut [f64; LANES], temperature: f64, unit: f64)
     let per_temperature = 1.0 / temperature;
     for rise in rises.iter_mut() {
         let exponent = (least - *rise) * per_temperature;
-        // Numbers below the normal ones would cost a hundred times as much.
+        // Subnormal numbers would take a hundred times as long.
         let weight = exp::<M>(exponent.max(LEAST_EXPONENT));
         *rise = if exponent < LEAST_EXPONENT { 0.0 } else { weight };
     }
@@ -328,7 +335,7 @@ fn choose_body<M: MulAdd>(rises: &mut [f64; LANES], temperature: f64, unit: f64)
     0
 }
 
-/// The factor `U` of the metric `U^T U`, padded as `linalg` wants it.
+/// The Cholesky factor `U` of the inverse metric `U^T U` of the bins, padded as `linalg` requires.
 struct Metric {
     level: Level,
     n: usize,
@@ -337,7 +344,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// Factors a symmetric `n x n` matrix; `None` if it is not positive.
+    /// Factors a symmetric `n x n` matrix; `None` if it is not positive definite.
     fn factored(level: Level, matrix: &[f64], n: usize) -> Option<Self> {
         let stride = n.div_ceil(16) * 16;
         let mut values = vec![0.0; n * stride];
@@ -350,7 +357,7 @@ impl Metric {
         (pivots == Pivots::default()).then_some(Self { level, n, stride, values })
     }
 
-    /// `x <- U^-T x`: a shift of the expected yields becomes a whitened one.
+    /// Replaces `x` by `U^-T x`: a shift of the expected yields becomes a whitened one.
     fn whiten(&self, x: &mut [f64]) {
         solve_lower(self.level, &self.values, self.stride, self.n, self.n, x);
     }

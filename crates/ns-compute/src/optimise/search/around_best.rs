@@ -1,4 +1,4 @@
-//! The search around the best minimum.
+//! Searches for lower minima around the best minimum known.
 
 use ns_core::Search;
 
@@ -11,27 +11,32 @@ use super::lines::{Along, lines, strain};
 use super::restarts::{Restarts, restarts};
 use super::whole_box::{crossings, search_whole_box};
 
-/// Free parameters of the largest model in which combinations are tried: in larger ones a descent takes too long.
+/// Largest number of free parameters for which combinations are tried. In larger models a descent takes too
+/// long.
 const MOST_COMBINED: usize = 400;
 
-/// Rounds over single parameters and combinations: each begins at a lower minimum.
+/// Largest number of rounds over single parameters and combinations. Each further round begins at a lower
+/// minimum.
 const MOST_ROUNDS: usize = 5;
 
-/// Along single parameters, in the default search and in a thorough one.
+/// Extent of the default search along single parameters.
 const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
+/// Extent of a thorough search along single parameters.
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
-/// Above this [`strain`] the default search tries free factors and
-/// combinations of parameters, and starts from scattered points: in models of up to [`MIDDLING`] free parameters, in larger ones
-/// under smooth codes, and in larger ones under codes with kinks.
+/// Value of [`strain`] above which the default search tries free factors and combinations of parameters, and
+/// starts from scattered points. The three values are for models of up to [`MIDDLING`] free parameters, for
+/// larger ones under smooth codes, and for larger ones under codes with kinks.
 const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
+/// Largest number of free parameters for the first value of [`LEAST_STRAIN`].
 const MIDDLING: usize = 100;
 
-/// Parameters that the default search holds on their other side, in models with kinks.
+/// Number of parameters that the default search fixes at the opposite sign, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
 
-/// Looks for lower minima around the best one, with the methods that `effort` allows. With `neighbour` the fit is close to a
-/// known fit, which has searched within all bounds. The default search then does not start from scattered points.
+/// Looks for lower minima around the best one, with the methods that `effort` allows. With `neighbour` the
+/// fit is close to a known fit, whose search covered the whole box. The default search then does not start
+/// from scattered points.
 pub(super) fn look_around(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -41,8 +46,8 @@ pub(super) fn look_around(
     found: &mut BestSoFar,
 ) {
     let toy = problem.physical;
-    // The best minimum is not far below the saturated model. Descents that go there, where bins have negative expected
-    // yields, are stopped.
+    // The best minimum is not far below the saturated model. Descents that fall far below it, because bins
+    // have negative expected yields, are stopped.
     let inside = &Problem { physical: true, ..problem.clone() };
     let kinks = problem.plan.structure.has_kinks;
     if !kinks {
@@ -53,7 +58,7 @@ pub(super) fn look_around(
     let thorough = effort == Search::Thorough;
     let (along, tries) = match thorough {
         true => (MANY_LINES, Effort::THOROUGH),
-        // Every side of a kink may have a minimum of its own.
+        // Each side of a kink may have its own minimum.
         false => (Along { all: kinks, ..FEW_LINES }, Effort::standard(problem)),
     };
     let mut elsewhere = !neighbour;
@@ -87,7 +92,8 @@ pub(super) fn look_around(
         }
     }
     search_whole_box(worker, if toy { problem } else { inside }, start, neighbour, found);
-    // The last minimum may have come after the flips of its round. Without kinks another side is rarely a minimum of its own.
+    // The last minimum may have been found after the flips of its round. Without kinks the opposite sign
+    // rarely has its own minimum.
     if kinks && found.improved > flipped {
         flips(worker, inside, found, effort);
     }

@@ -1,4 +1,4 @@
-//! Makes one more descent, and decides whether its end replaces the best minimum known.
+//! Runs one more descent, and decides whether its end replaces the best minimum known.
 
 use ns_core::{FitStatus, Reason};
 
@@ -7,13 +7,13 @@ use super::super::{Problem, Worker};
 use super::scatter::Census;
 use crate::shared_constants::BELOW_SATURATED;
 
-/// Iterations of a descent that is one of many.
+/// Options of a descent that is one of many: few iterations.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
-/// Two minima whose values differ by less are the same one (`-ln L`).
+/// Difference in `-ln L` below which two minima count as the same one.
 pub(super) const SAME_VALUE: f64 = 1e-6;
 
-/// The best of several descents, with totals over all of them.
+/// The best end of several descents, with totals over all of them.
 pub(in super::super) struct BestSoFar {
     pub(in super::super) best: Descent,
     pub(in super::super) iterations: usize,
@@ -29,7 +29,8 @@ impl BestSoFar {
     }
 }
 
-/// Like `attempt`, but gives up early on what is slow and not lower. Returns the end of a descent that was not lower.
+/// Does the same as [`attempt`] with few iterations, and continues by `attempt` if the end is lower but not
+/// certified. Returns the end of a descent that was not lower.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -46,7 +47,7 @@ pub(super) fn short_attempt(
     (!take(other, found)).then_some(end)
 }
 
-/// Descends from `start` and keeps the result if it is lower.
+/// Descends from `start` and keeps the end if it is lower than the best one. Returns whether it was kept.
 pub(super) fn attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -57,8 +58,8 @@ pub(super) fn attempt(
     take(other, found)
 }
 
-/// The same for one of many starts around the best minimum, most of which lead back to it: it ends as soon as that is
-/// foreseeable.
+/// Does the same as [`attempt`] for one of many starts around the best minimum. Most of them lead back to
+/// that minimum, and the descent ends as soon as this is foreseeable.
 pub(super) fn attempt_below(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -74,19 +75,20 @@ pub(super) fn attempt_below(
     take(other, found)
 }
 
-/// Whether a descent fell without end: it has no certificate and is far below the saturated model.
+/// Returns whether `-ln L` fell without bound in a descent: it has no certificate and is far below the
+/// saturated model.
 pub(super) fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
         || (descent.status != FitStatus::Converged && descent.value() < BELOW_SATURATED)
 }
 
-/// Keeps the end of a descent if it is lower than the best one.
+/// Keeps the end of a descent if it is lower than the best one. Returns whether it was kept.
 pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
     let better = match (runaway(&other), runaway(&found.best)) {
-        // A certified minimum is kept, even if an unphysical slope leads lower without end.
+        // A certified minimum is kept, even if `-ln L` falls without bound elsewhere, which is unphysical.
         (false, true) => other.status == FitStatus::Converged,
         (true, false) => found.best.status != FitStatus::Converged,
         // A point without a certificate does not replace a certified minimum either.

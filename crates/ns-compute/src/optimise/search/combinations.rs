@@ -5,22 +5,23 @@ use super::additive::Additive;
 use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
-/// The number of combinations and descents.
+/// Number of combinations and descents in one round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// Combinations drawn.
+    /// Number of combinations that are drawn.
     drawn: usize,
-    /// Descents from the lowest of them.
+    /// Number of descents from the lowest of these combinations.
     descents: usize,
 }
 
 impl Effort {
     pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
-    /// Around each of several minima.
+    /// For combinations around each of many minima.
     pub(super) const FEW: Self = Self { drawn: 8, descents: 4 };
     pub(super) const SOME: Self = Self { drawn: 16, descents: 8 };
 
-    /// The default search's: every side of a kink may have a minimum of its own.
+    /// Returns the effort of the default search. It is larger with kinks, because each side of a kink may
+    /// have its own minimum.
     pub(super) fn standard(problem: &Problem<'_>) -> Self {
         if problem.plan.structure.has_kinks {
             Self { drawn: 60, descents: 30 }
@@ -30,16 +31,17 @@ impl Effort {
     }
 }
 
-/// Rounds: each begins at a lower minimum.
+/// Largest number of rounds. Each further round begins at a lower minimum.
 const MOST_ROUNDS: usize = 10;
 
-/// Sweeps of the annealing of one combination.
+/// Number of sweeps of the annealing of one combination.
 const SWEEPS: usize = 20;
 
-/// A parameter with a smaller asymmetric part (statistical errors, summed over bins) counts as linear.
+/// Asymmetric part of a parameter's effect (in statistical errors, summed over bins) below which the
+/// parameter counts as linear.
 const LEAST_NONLINEARITY: f64 = 0.02;
 
-/// Descends from the lowest of many combinations, again around every new minimum.
+/// Descends from the lowest of many combinations, and does so again around every new minimum.
 pub(super) fn combinations(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -61,7 +63,8 @@ pub(super) fn combinations(
             if problem.is_cancelled() {
                 return;
             }
-            // In every second combination one parameter is forced to its other side, the most nonlinear ones first.
+            // In every second combination one parameter is forced to its opposite sign, the most nonlinear
+            // ones first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);

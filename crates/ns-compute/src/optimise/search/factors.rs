@@ -1,33 +1,35 @@
 //! Tries other values of free scale factors.
 //!
-//! A free factor multiplies the effects of all parameters of its samples. Where it is much smaller or larger these
-//! parameters count less or more, and other minima may be the lowest.
+//! A free factor multiplies the effects of all parameters of its samples. If it is much smaller or larger,
+//! these parameters matter less or more, and another minimum may be the lowest.
 
 use super::super::descend::{Mode, descend};
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt_below};
 use super::combinations::{Effort, combinations};
 
-/// Factors at most.
+/// Largest number of factors that are tried.
 const MOST_FACTORS: usize = 4;
 
-/// Values of a factor, as multiples of its start.
+/// Values of a factor that are tried, as multiples of its initial value.
 const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
-/// A value nearer than this to that of the minimum, in units of the start, is in the same valley.
+/// Distance from the value at the minimum, in units of the initial value, below which a value is not tried
+/// because it belongs to the same valley.
 const LEAST_MOVE: f64 = 0.2;
 
-/// A rough minimum is enough while the factor is held: the free descent goes on from there.
+/// Options of the descent with the factor fixed. A rough minimum is enough, because a descent with the factor
+/// free follows.
 const SETTLE: Mode = Mode { iterations: 20, ..Mode::from(false) };
 
-/// Values whose rough minimum is this much above the best one are given up (`-ln L`).
+/// Height of the rough minimum above the best one (`-ln L`) above which a value is given up.
 const MOST_RISE: f64 = 20.0;
 
-/// Rounds over the values: each begins at a lower minimum.
+/// Largest number of rounds over the values. Each further round begins at a lower minimum.
 const MOST_ROUNDS: usize = 4;
 
-/// Holds each free factor on other values until all other parameters have followed (`combine`: and combinations of
-/// them were tried), then releases it.
+/// Fixes each free factor at other values while all other parameters are minimised, and then releases it.
+/// With `combine`, combinations of the other parameters are tried before the release.
 pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.structure.constrained[p];

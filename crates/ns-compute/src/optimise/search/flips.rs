@@ -1,4 +1,4 @@
-//! Tries pulled parameters with the opposite sign, one by one.
+//! Tries parameters that are pulled from 0 at the opposite sign, one by one.
 
 use ns_core::Search;
 
@@ -6,8 +6,8 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt, attempt_below};
 use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
 
-/// Where an asymmetric parameter is pulled by more than its width, all such pulls are mirrored at
-/// once: a second minimum often has several of them on their other side.
+/// Changes the sign of all nonlinear parameters that are pulled by more than 1 at once, and descends from
+/// there. A second minimum often has several of them at the opposite sign.
 pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
@@ -22,14 +22,14 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
     }
 }
 
-/// Tries the other side of pulled parameters whose effect is not the mirror image of itself.
+/// Tries asymmetric parameters at the opposite sign, one by one.
 ///
-/// A flipped point is worth a descent if it lies low, and lower than a single valley would
-/// have it: a parabola rises four times as much to `-alpha` as to 0. At kinks
-/// every low point counts, since each orthant may have a minimum of its own.
+/// A flipped point gets a descent if it is low, and lower than in a single valley, where a parabola rises
+/// four times as much to `-alpha` as to 0. In models with kinks every low point gets a descent, since each
+/// orthant may have its own minimum.
 pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
-    // How far above the minimum a flipped point may lie, and how many descents are made.
+    // How far above the minimum a flipped point may be, and the largest number of descents.
     let (threshold, most) = match (effort, plan.structure.has_kinks) {
         (Search::Thorough, true) => (10.0, 1024),
         (Search::Thorough, false) => (10.0, 64),
@@ -82,7 +82,7 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
                 attempt(worker, problem, &trial, found)
             };
             if lower {
-                // Around a new minimum between kinks every side counts anew.
+                // Around a new minimum of a model with kinks, every parameter is tried again.
                 if plan.structure.has_kinks {
                     tried.fill(false);
                 }

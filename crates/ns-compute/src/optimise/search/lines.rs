@@ -5,12 +5,14 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt_below};
 use super::single_parameter::LocalCurvature;
 
-/// Free parameters that may have a second minimum, judged at `theta`; `all`: all nonlinear ones.
+/// Returns the free parameters that may have a second minimum, judged at `theta`, the most promising first.
+/// With `all`, the strongly nonlinear ones are always among them.
 ///
-/// The curvature of `-ln L` along a parameter is 1 from its constraint, something positive from the data, and
-/// `f''(alpha) sum_b r_b A_b` from its bend. The second derivative `f''` of code 4p lies between 3.75 and -1.25: without a sum below
-/// -0.27 or above 0.8 no parameter has a second minimum by itself, and none of them is worth a look. Where one is, others
-/// may go with it that gain half as much. Kinks have barriers of any height.
+/// The curvature of `-ln L` along a parameter is 1 from its constraint, a positive part from the data, and
+/// `f''(alpha) sum_b r_b A_b` from the asymmetric part of its effect, where `f''` of code 4p is between -1.25
+/// and 3.75. So only parameters whose sum is below -0.27 or above 0.8 have a second minimum by themselves. If
+/// there is one, parameters with half this sum may change together with it, and are returned too. The limits
+/// used are a little lower, and lower still with kinks, which have barriers of any height.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
     let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];
@@ -30,13 +32,14 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     let mut chosen: Vec<usize> = (0..theta.len())
         .filter(|&p| able(p) && ((all && plan.policy.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
         .collect();
-    // A model may have thousands: the most promising ones then.
+    // There may be thousands: the most promising ones come first.
     let strength = |p: usize| plan.policy.nonlinearity.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
     chosen
 }
 
-/// The sum over all parameters of the criterion of [`promising`] at `theta`.
+/// Returns the sum over all free nonlinear parameters of `|sum_b r_b A_b|`, the criterion of [`promising`],
+/// at `theta`.
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
@@ -44,20 +47,20 @@ pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) 
     (0..theta.len()).filter(able).map(|p| problem.plan.policy.nonlinearity.pull(p, slopes).abs()).sum()
 }
 
-/// How far a search along single parameters goes.
+/// Extent of a search along single parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
-    /// Every nonlinear parameter, not only the promising ones.
+    /// Whether to try every strongly nonlinear parameter, not only the promising ones.
     pub(super) all: bool,
-    /// Parameters at most.
+    /// Largest number of parameters.
     pub(super) parameters: usize,
-    /// Points that rise by more deserve no descent.
+    /// Rise of `-ln L` above the minimum above which a point gets no descent.
     pub(super) rise: f64,
-    /// Descents at most.
+    /// Largest number of descents.
     pub(super) descents: usize,
 }
 
-/// Descends from the lowest points along single parameters, again around every new minimum.
+/// Descends from the lowest points along single parameters, and does so again around every new minimum.
 pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut BestSoFar) {
     let mut descents = 0;
     let mut failed: Vec<(usize, bool)> = Vec::new();
@@ -90,7 +93,8 @@ pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, fo
             descents += 1;
             let mut start = candidate.theta;
             if problem.plan.structure.has_kinks {
-                // A step from afar may cross the kink at once: the others settle first.
+                // The first step from a distant point may cross the kink back at once, so the other
+                // parameters are minimised first.
                 let mut held = problem.clone();
                 held.fixed[candidate.parameter] = true;
                 if let Ok(settled) = descend(worker, &held, &start, SHORT) {

@@ -1,8 +1,9 @@
-//! The search for the lowest minimum: which start points get a descent.
+//! The search for the lowest minimum, which chooses the starting points of descents.
 //!
-//! The first descent ends in the valley of its start. `flips` and `lines` look along single parameters from there,
-//! `factors` along free scale factors, `combinations` for many parameters at once, `restarts` around
-//! other minima, and `search_whole_box` all over the box of small models. See `docs/numerics.md`.
+//! The first descent ends in the valley of its starting point. From there `flips` and `lines` look along
+//! single parameters, `factors` along free scale factors, `combinations` at many parameters at once,
+//! `restarts` around other minima, and `search_whole_box` in the whole box of small models. See
+//! `docs/numerics.md`.
 
 mod additive;
 mod around_best;
@@ -29,13 +30,14 @@ use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use whole_box::attempt_shifted;
 
-/// Models so small that a few more descents cost microseconds.
+/// Largest number of parameters of a model in which a few more descents cost only microseconds.
 const SMALL_MODEL: usize = 24;
 
-/// Minimises from `start` (`cold`: far from any minimum) and, depending on `effort`, from further points.
+/// Minimises from `start` and, depending on `effort`, from further points. `cold` says that `start` is far
+/// from any minimum; `metric` is the covariance of a nearby fit.
 ///
 /// # Errors
-/// If no start point has a finite likelihood.
+/// If no starting point has a finite likelihood.
 pub(super) fn search(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -53,7 +55,7 @@ pub(super) fn search(
     let mut found = match first {
         Ok(best) => BestSoFar::new(best),
         Err(failure) => {
-            // Any finite point is good enough to begin with.
+            // Any further starting point with a finite likelihood is good enough to begin with.
             let mut other = further.iter().filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
             let Some(best) = other.next() else { return Err(failure) };
             BestSoFar::new(best)
@@ -72,13 +74,13 @@ pub(super) fn search(
     if runaway(&found.best) && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
     }
-    // Nothing is looked for around an end in bins with a negative expected yield.
+    // There is no search around an end at which bins have a negative expected yield.
     if runaway(&found.best) || found.best.value() < BELOW_SATURATED {
         return Ok(found);
     }
-    // Near a known minimum, the search within all bounds was made before.
+    // Near a known fit the whole box has been searched before.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
-    // What the default search does comes first, so that a thorough one is never above it.
+    // The default search comes first, so that the result of a thorough one is never above it.
     if effort == Search::Thorough {
         if !small {
             attempt_shifted(worker, problem, start, &mut found);

@@ -1,7 +1,8 @@
-//! Finds a certified minimum for models whose likelihood falls without end.
+//! Finds a certified minimum in models whose `-ln L` falls without bound.
 //!
-//! In a bin without observed events `-ln L` falls without end if asymmetric effects make the expected yield negative. A local
-//! minimum with positive expected yields is a valid result; a point on such a slope is not.
+//! In a bin without observed events, `-ln L` falls without bound if asymmetric effects make the expected
+//! yield negative. A local minimum with positive expected yields is a valid result; a point with such a bin
+//! is not.
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
@@ -9,13 +10,14 @@ use super::attempt::{BestSoFar, SHORT, attempt, runaway};
 use super::scatter::scattered;
 use crate::eval::Dataset;
 
-/// Events in empty bins, in turn: any number keeps the expected yield positive, the least one moves the minimum least.
+/// Number of events that fill each empty bin, in turn. Any number keeps the expected yield positive; the
+/// smallest moves the minimum least.
 const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
 
-/// Scattered starts at most: few of them lead to a minimum.
+/// Largest number of scattered starting points. Few of them lead to a minimum.
 const MOST_RETURNS: usize = 200;
 
-/// Looks for a certified minimum from other points, if all descents so far fell without end.
+/// Looks for a certified minimum from other points, if `-ln L` fell without bound in all descents so far.
 pub(super) fn recover_minimum(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -23,8 +25,8 @@ pub(super) fn recover_minimum(
     found: &mut BestSoFar,
 ) {
     let problem = &Problem { physical: true, ..problem.clone() };
-    // First with all asymmetric effects held at their start. Without them the expected yields seldom become negative, and a
-    // descent of all parameters from there often stays where they are positive.
+    // First with all asymmetric parameters fixed at their starting values. Then the expected yields seldom
+    // become negative, and a descent of all parameters from that minimum often stays where they are positive.
     let mut held = problem.clone();
     for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.policy.asymmetric) {
         *fixed |= asymmetric;
@@ -44,8 +46,8 @@ pub(super) fn recover_minimum(
     }
 }
 
-/// Descends with a fraction of an event in every empty bin, less and less of it, and from each of these minima with
-/// the data themselves.
+/// Descends with a number of events in every empty bin, less and less of it ([`IN_EMPTY_BINS`]), and from
+/// each of these minima once more with the real data.
 fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut BestSoFar) {
     let mut from = start.to_vec();
     for events in IN_EMPTY_BINS {

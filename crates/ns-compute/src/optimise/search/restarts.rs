@@ -1,7 +1,7 @@
-//! Combinations of many parameters around other minima than the best one.
+//! Tries combinations of many parameters around other minima than the best one.
 //!
-//! Combinations are found by a model of the likelihood around one minimum (`additive`). Around another one they differ, and
-//! lead to minima that cannot be foreseen from the best.
+//! A model of the likelihood around one minimum (`additive`) gives the combinations. Around another minimum
+//! they differ, and lead to minima that cannot be foreseen from the best one.
 
 use ns_core::Search;
 
@@ -12,19 +12,20 @@ use super::combinations::{Effort, combinations};
 use super::scatter::scattered;
 use crate::shared_constants::BELOW_SATURATED;
 
-/// How much is tried.
+/// Extent of the restarts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restarts {
-    /// Scattered start points.
+    /// Number of scattered starting points.
     starts: usize,
-    /// How far a minimum may lie above the best one for combinations to be drawn around it (`-ln L`).
+    /// Largest height of a minimum above the best one (`-ln L`) for which combinations around it are tried.
     most_rise: f64,
-    /// Combinations around each minimum.
+    /// Number of combinations around each minimum.
     combinations: Effort,
 }
 
 impl Restarts {
-    /// What `effort` asks for. With kinks nearly every start ends in a minimum of its own.
+    /// Returns the restarts for `effort`. With kinks nearly every starting point leads to a different
+    /// minimum.
     pub(super) fn of(effort: Search, kinks: bool) -> Self {
         match (effort, kinks) {
             (Search::Thorough, false) => Self { starts: 200, most_rise: 8.0, combinations: Effort::SOME },
@@ -34,7 +35,7 @@ impl Restarts {
     }
 }
 
-/// Descends from points all over the box, and from combinations around each new minimum that is found.
+/// Descends from points all over the box, and from combinations around each new minimum.
 pub(super) fn restarts(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -1,23 +1,23 @@
-//! Start points all over the box, for models so small that a descent costs microseconds.
+//! Starting points all over the box, for models so small that a descent costs microseconds.
 //!
-//! How many is decided by what they find: as long as new minima turn up, more are to be
-//! expected. With `W` different minima after `N` descents the expected number of all of them is
-//! `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987); the
-//! search ends once that is within a quarter of `W`.
+//! Their number depends on what they find: as long as new minima turn up, more are to be expected. If `N`
+//! descents have found `W` different minima, the expected total number of minima is `W (N - 1) / (N - W - 2)`
+//! (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends once this is at most
+//! `W + 1/4`.
 
 use super::super::Problem;
 
-/// Models with more free parameters are not searched in this way.
+/// Largest number of free parameters of models that are searched in this way.
 pub(crate) const MOST_FREE: usize = 48;
 
-/// Descents from scattered points at most.
+/// Largest number of descents from scattered points.
 pub(super) const MOST_STARTS: usize = 64;
 
-/// How far the starts lie from the given one, in turn: in widths of Gaussian constraints, and
-/// as exponents of scale factors.
+/// Largest distances of the scattered points from the given start, used in turn: in units of the parameter
+/// for asymmetric parameters and those near 0, and of its logarithm for the others.
 const SPREADS: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
-/// Different minima met, and the descents that met them.
+/// Values of the different minima found so far, and the number of descents.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     minima: Vec<f64>,
@@ -25,7 +25,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Adds the value at which a descent ended.
+    /// Counts a descent that ended at `value`.
     pub(super) fn count(&mut self, value: f64) {
         self.descents += 1;
         if self.minima.iter().all(|m| (m - value).abs() > 1e-7 * (1.0 + value.abs())) {
@@ -33,15 +33,15 @@ impl Census {
         }
     }
 
-    /// Whether further minima are not to be expected.
+    /// Returns whether no further minima are expected.
     pub(super) fn is_complete(&self) -> bool {
         let (n, w) = (self.descents as f64, self.minima.len() as f64);
         n > w + 2.0 && w * (n - 1.0) / (n - w - 2.0) <= w + 0.25
     }
 }
 
-/// Whether the likelihood may have several minima at all: somewhere a parameter
-/// has a nonlinear effect, or two of them multiply each other.
+/// Returns whether the likelihood may have several minima at all: a free parameter has an asymmetric effect,
+/// or the effects of two parameters multiply each other.
 pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
     let plan = problem.plan;
     let length = |(from, to): (usize, usize)| to - from;
@@ -51,7 +51,7 @@ pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
         })
 }
 
-/// A generator of random numbers for start points: SplitMix64.
+/// A random-number generator for starting points: SplitMix64.
 pub(super) struct Scatter(u64);
 
 impl Scatter {
@@ -59,7 +59,7 @@ impl Scatter {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Uniform in [-1, 1), from the top 53 bits.
+    /// Returns a uniform random number in [-1, 1), from the top 53 bits.
     pub(super) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -69,7 +69,7 @@ impl Scatter {
     }
 }
 
-/// The scattered start of number `index` around `start`; it depends on nothing else.
+/// Returns the scattered starting point number `index` around `start`, which is the same in every call.
 pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> Vec<f64> {
     let mut scatter = Scatter::new(index as u64 + 1);
     let mut uniform = || scatter.uniform();

@@ -1,21 +1,22 @@
 //! Looks for other valleys along single parameters.
 //!
-//! If the effect of a parameter is nonlinear, a second minimum may have it on its other side or, beyond the end of the
-//! interpolation polynomial, on the same side. Each such parameter is put on a few values over [-3, 3]; from there the other
-//! parameters follow by Newton steps with the curvature of the minimum, which cost a gradient each. The lowest of
-//! these points deserve a descent.
+//! If the effect of a parameter is nonlinear, the parameter may have the opposite sign in a second minimum,
+//! or lie beyond the end of the interpolation polynomial on the same side. Each such parameter is set to a
+//! few values between -2.4 and 2.4. The other parameters follow by Newton steps with the curvature of the
+//! minimum, which cost a gradient each. The lowest of these points get a descent.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 
-/// Values of a parameter that are tried, besides its mirror image.
+/// Values of a parameter that are tried, besides the opposite of its value at the minimum.
 const VALUES: [f64; 8] = [-2.4, -1.6, -1.0, -0.5, 0.5, 1.0, 1.6, 2.4];
 
-/// A value nearer than this to the one at the minimum is in the same valley.
+/// Distance from the value at the minimum below which a value is not tried because it belongs to the same
+/// valley.
 const LEAST_MOVE: f64 = 0.3;
 
-/// Newton steps of the others.
+/// Number of Newton steps of the other parameters.
 const STEPS: usize = 2;
 
 /// A point beside a minimum from which a descent may end lower.
@@ -28,18 +29,20 @@ pub(super) struct Candidate {
     pub(super) parameter: usize,
 }
 
-/// The curvature at a minimum, factored in `worker.curvature`, and working memory.
+/// A minimum whose curvature is factored in `worker.curvature`, with working memory.
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,
-    /// Solution for a unit force along the parameter that is moved.
+    /// Column of the inverse Hessian that belongs to the parameter that is moved.
     column: Vec<f64>,
+    /// Gradient by the parameters that follow.
     force: Vec<f64>,
+    /// Point at which the other parameters have followed.
     point: Vec<f64>,
 }
 
 impl<'a> LocalCurvature<'a> {
-    /// `None` if the exact Hessian is not positive there.
+    /// Factors the curvature at `minimum`. `None` if the exact Hessian is not positive definite there.
     pub(super) fn new(worker: &mut Worker, problem: &Problem<'_>, minimum: &'a [f64]) -> Option<Self> {
         let n = minimum.len();
         let value = worker.evaluate(problem, minimum, 0.0).value();
@@ -60,7 +63,8 @@ impl<'a> LocalCurvature<'a> {
         Some(Self { minimum, value, column: vector(), force: vector(), point: vector() })
     }
 
-    /// Appends the lowest points on either side of parameter `p` that rise by less than `most`.
+    /// Appends to `found` the lowest point on either side of the value of parameter `p` at the minimum, if it
+    /// rises by less than `most`.
     pub(super) fn look_along(
         &mut self,
         worker: &mut Worker,
@@ -95,7 +99,8 @@ impl<'a> LocalCurvature<'a> {
         found.extend(best.into_iter().flatten());
     }
 
-    /// Moves parameters to given values and lets the others follow; leaves the end in `self.point`. Returns the rise.
+    /// Moves parameters to given values and lets the others follow. Writes the final point to `self.point`
+    /// and returns its rise above the minimum; `None` if that is not finite.
     fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);
@@ -122,7 +127,7 @@ impl<'a> LocalCurvature<'a> {
                 &mut worker.newton,
             );
             if let [(p, _)] = moved {
-                // The moved parameter stays: a step conditional on it.
+                // The moved parameter keeps its value: the step is conditional on it.
                 let weight = worker.newton[*p] / self.column[*p];
                 if weight.is_finite() {
                     for (d, c) in worker.newton.iter_mut().zip(&self.column) {

@@ -1,4 +1,4 @@
-//! Starts all over the box of small models.
+//! Searches the whole box of small models.
 
 use ns_core::FitStatus;
 
@@ -7,18 +7,19 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt, runaway, short_attempt};
 use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 
-/// Free parameters of models so small that each is also held at its bounds.
+/// Largest number of free parameters for which each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
-/// Other minima found there around which parameters are held again, and how far above the best they may lie (`-ln L`).
+/// Largest number of other minima, found with a parameter fixed at a bound, around which this is done again.
 const MOST_OTHERS: usize = 6;
+/// Largest height of such a minimum above the best one (`-ln L`).
 const MOST_RISE: f64 = 5.0;
 
-/// Iterations of all scattered descents, about.
+/// Approximate limit of the number of iterations of all scattered descents together.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
 
-/// From all asymmetric parameters moved by a width up and down, and from free factors lower and higher: products of them
-/// have several valleys.
+/// Descends from all asymmetric parameters moved up and down by 1, and from all unconstrained parameters
+/// scaled by 0.3 and by 3: products of free factors have several valleys.
 pub(super) fn attempt_shifted(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -45,8 +46,8 @@ pub(super) fn attempt_shifted(
     }
 }
 
-/// Small models: beyond the other side of each asymmetric parameter, and all over the box. Beside a known fit (`neighbour`) the
-/// bounds have been looked at before.
+/// Searches the box of small models at the opposite sign of each asymmetric parameter, at bounds, and from
+/// scattered points. Near a known fit (`neighbour`), most bounds have been tried before.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -65,7 +66,8 @@ pub(super) fn search_whole_box(
     }
     let all = !neighbour && free <= TINY_MODEL;
     let others = bounds(worker, problem, all, found);
-    // The lowest minimum may have two parameters at their bounds: one of them is there in another minimum, and stays there.
+    // The lowest minimum may have two parameters at their bounds. One of them is at its bound in another
+    // minimum too, so it is fixed there while the others are tried at their bounds.
     for other in others.into_iter().filter(|_| all) {
         let mut held = problem.clone();
         hold_at_bounds(&mut held, &other.theta);
@@ -84,9 +86,10 @@ pub(super) fn search_whole_box(
     }
 }
 
-/// Holds each free parameter at either bound: an unconstrained one has no scale on which another start would be far away, and
-/// a constrained one with an asymmetric effect may have a minimum out there. Larger models: only unconstrained ones that ended
-/// at a bound, at the other. Returns other minima, not far above the best.
+/// Fixes free parameters at their bounds in turn until the others are minimised, and then releases them. With
+/// `all`: unconstrained ones, which have no scale for a distant start, and constrained ones with an
+/// asymmetric effect, which may have a minimum far out. Otherwise: unconstrained ones that ended at a bound,
+/// at the other bound. Returns other minima that are not far above the best one.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
@@ -119,14 +122,15 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
     others
 }
 
-/// Marks the parameters at their bounds as fixed.
+/// Marks the parameters that `theta` has at their bounds as fixed.
 fn hold_at_bounds(problem: &mut Problem<'_>, theta: &[f64]) {
     for (p, value) in theta.iter().enumerate() {
         problem.fixed[p] |= *value == problem.lower[p] || *value == problem.upper[p];
     }
 }
 
-/// Holds each of the `most` most nonlinear parameters on its other side.
+/// Fixes each of the `most` most nonlinear parameters at its opposite sign until the others are minimised,
+/// and then releases it.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
     let amount = &problem.plan.policy.nonlinearity.amount;
     let mut nonlinear: Vec<usize> =
@@ -140,7 +144,8 @@ pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize,
     }
 }
 
-/// Holds one parameter on its other side (near 0: on either).
+/// Fixes one parameter at its opposite sign (near 0: at 1 and at -1) until the others are minimised, and then
+/// releases it.
 fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestSoFar) {
     let value = found.best.theta[p];
     let sides: &[f64] = if value.abs() < 0.5 { &[1.0, -1.0] } else { &[-value] };
@@ -149,7 +154,8 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Holds one parameter at a value until the others have followed, then releases it. Returns where that ended.
+/// Fixes one parameter at a value until the others are minimised, and then releases it. Returns the end of
+/// that descent if it is not lower than the best one.
 fn hold(
     worker: &mut Worker,
     problem: &Problem<'_>,
