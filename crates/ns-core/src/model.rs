@@ -1,7 +1,7 @@
 //! The physics of a binned model, with the names of all its parts.
 //!
-//! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples and parameters;
-//! `ns-compute` compiles it to flat arrays without names.
+//! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples
+//! and parameters; `ns-compute` compiles it to flat arrays without names.
 
 use crate::{BinnedData, Interpolation, Parameter, ParameterSet};
 

@@ -45,8 +45,8 @@ pub enum Inactive {
 /// Numbers that show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Estimated distance to the minimum, `g' H^-1 g / 2` with the gradient `g` and the Hessian `H` of `-ln
-    /// L`, in units of `-ln L`.
+    /// Estimated distance to the minimum, `g' H^-1 g / 2` with the gradient `g` and the Hessian `H` of
+    /// `-ln L`, in units of `-ln L`.
     pub edm: f64,
     /// Largest absolute product of gradient element and uncertainty of a parameter. If no uncertainties were
     /// asked for, an estimate of it.
