@@ -316,8 +316,8 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
     SetKind::StatError { sigma, fixed, offsets }
 }
 
-/// Reports samples that have the same staterror in different channels. pyhf identifies samples by name across
-/// channels and asserts that all samples with a staterror of one name have it in the same channels.
+/// Reports a staterror that is on different samples in different channels. pyhf identifies samples by name
+/// across channels and asserts that all samples with a staterror of one name have it in the same channels.
 fn same_samples_everywhere(name: &str, channels: &[(&Channel, Vec<&Use<'_>>)], report: &mut Report) {
     if channels.len() < 2 {
         return;

@@ -129,7 +129,8 @@ pub enum WorkspaceError {
         /// Digest of the workspace that was to be patched.
         actual: String,
     },
-    /// A workspace is not valid after it was patched. The patches may be wrong, or belong to another workspace.
+    /// A workspace is not valid after it was patched. The patches may be wrong, or belong to another
+    /// workspace.
     #[error("with {} applied, {source}", patches_named(patches))]
     AfterPatch {
         /// Origins of the patches: file and, for a patchset, name of the patch.

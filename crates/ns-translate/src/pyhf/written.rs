@@ -1,4 +1,5 @@
-//! A workspace whose numbers stay as they are written in the file, while it is patched, sorted or its digest is computed.
+//! A workspace whose numbers stay as they are written in the file, while it is patched, sorted or its digest
+//! is computed.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -67,9 +68,9 @@ impl WrittenWorkspace {
         first.map_or(Ok(()), Err)
     }
 
-    /// Sorts channels, samples, modifiers, measurements, their settings and observations by name, modifiers by
-    /// name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may be the
-    /// first one.
+    /// Sorts channels, samples, modifiers, measurements, their settings and observations by name, modifiers
+    /// by name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may
+    /// be the first one.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         for channel in sort_by(self.value.get_mut("channels"), &["name"]) {

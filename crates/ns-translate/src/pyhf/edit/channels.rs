@@ -41,8 +41,8 @@ impl Workspace {
     /// errors in the channels left out do not matter.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no channel
-    /// is left.
+    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no
+    /// channel is left.
     pub fn select_channels(&self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
         let keep = selection.keep.as_deref();
