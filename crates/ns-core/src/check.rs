@@ -1,4 +1,5 @@
-//! The comparison of a device's results with those of the CPU. Every result computed on a device contains it.
+//! Comparison of a device's results with those of the CPU. Every result from a device contains this
+//! comparison.
 
 /// The worst of several differences in one quantity, with its tolerance. The tolerance can differ from fit to
 /// fit, so the worst difference is the one with the largest ratio to its tolerance.
@@ -38,7 +39,7 @@ impl Difference {
     }
 }
 
-/// The comparison of a device's fits with the CPU, which evaluates some of them again, in double precision,
+/// Differences between fits of a device and the CPU, which evaluates some of them again, in double precision,
 /// at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
@@ -48,12 +49,11 @@ pub struct DeviceCheck {
     pub n_checked: u64,
     /// Difference of `-ln L`.
     pub nll: Difference,
-    /// Difference of the gradient elements of parameters that the fit does not fix. If a parameter has a
-    /// Gaussian constraint, its element is multiplied by the width of the constraint.
+    /// Difference of the gradient elements of parameters that the fit does not fix, in units of `1 / width`
+    /// for a Gaussian constraint of this width.
     pub gradient: Difference,
-    /// Estimated distance to the minimum at the returned point, computed by the CPU: the sum of `g^2 / (2 m)`
-    /// over the parameters that can move, with the gradient element `g` and the diagonal element `m` of the
-    /// Gauss-Newton Hessian.
+    /// The CPU's estimate of the distance to the minimum: the sum of `g^2 / (2 m)` over the parameters that
+    /// can move, with the gradient `g` and the diagonal `m` of the Gauss-Newton Hessian.
     pub edm: Difference,
 }
 

@@ -13,8 +13,7 @@ pub trait Observer: Send + Sync {
 pub struct Control<'a> {
     /// Receiver of the progress, if any.
     pub observer: Option<&'a dyn Observer>,
-    /// Flag that cancels the batch once it is true. It is checked between fits and between the iterations of
-    /// a fit; fits that have finished by then are kept.
+    /// Flag that cancels the batch, checked between fits and between iterations. Finished fits are kept.
     pub cancel: Option<&'a AtomicBool>,
 }
 

@@ -42,7 +42,7 @@ impl Data {
         Self::from(Seen::Observed)
     }
 
-    /// Returns a copy of these data with other counts and auxiliary measurements, or another source of them.
+    /// Returns a copy of these data with other counts and auxiliary measurements.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
         Self { seen: seen.into() }

@@ -20,7 +20,7 @@ impl Digest {
         self.0.update(text.as_bytes());
     }
 
-    /// Adds the bit patterns of numbers, after how many there are.
+    /// Adds the length of an array and the bit patterns of its numbers.
     pub fn numbers(&mut self, numbers: &[f64]) {
         self.0.update((numbers.len() as u64).to_le_bytes());
         for x in numbers {

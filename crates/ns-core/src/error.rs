@@ -48,7 +48,7 @@ pub enum SessionError {
     /// An array has the wrong length for the model.
     #[error("{what} has {actual} elements; the model needs {expected}")]
     WrongLength {
-    /// Name of the array.
+        /// Name of the array.
         what: &'static str,
         /// Length of the array.
         actual: usize,
@@ -106,11 +106,11 @@ pub enum SessionError {
          model and the device's name"
     )]
     DeviceDisagrees {
-        /// The device.
+        /// The device whose values differ from those of the CPU.
         device: Device,
         /// Name of the quantity that differs.
         what: &'static str,
-        /// Number of the fit within its batch.
+        /// Number of the fit within its launch on the device.
         index: usize,
         /// Absolute difference of the two values.
         difference: f64,
@@ -169,7 +169,7 @@ pub enum SessionError {
          are complete and kept. Free memory that other programs hold, or choose the device cpu"
     )]
     OutOfDeviceMemory {
-        /// The device.
+        /// The device whose memory is used up.
         device: Device,
         /// Bytes asked for.
         needed: u64,
@@ -181,7 +181,7 @@ pub enum SessionError {
         "{device} was lost while {doing}: {error}. Results handed over before this are complete and kept. {remedy}"
     )]
     DeviceLost {
-        /// The device.
+        /// The device that stopped working.
         device: Device,
         /// The operation during which the error occurred.
         doing: &'static str,
@@ -195,7 +195,7 @@ pub enum SessionError {
         "{device} refuses while {doing}: {error}. Results handed over before this are complete and kept. {remedy}"
     )]
     DeviceRefused {
-        /// The device.
+        /// The device on which the operation was refused.
         device: Device,
         /// The operation during which the error occurred.
         doing: &'static str,
@@ -207,7 +207,7 @@ pub enum SessionError {
     /// None of the kernel images in this build can be loaded on the device.
     #[error("the code of this build cannot be loaded on {device}: {error}. {remedy}")]
     KernelImage {
-        /// The device.
+        /// The device on which no image could be loaded.
         device: Device,
         /// The driver's error for each image that was tried.
         error: String,
@@ -225,7 +225,7 @@ pub enum SessionError {
         "{device} does not compute in precision {asked}: ask for {available}, or leave the precision out"
     )]
     UnsupportedPrecision {
-        /// The device.
+        /// The device that does not compute in this precision.
         device: Device,
         /// The precision asked for.
         asked: Precision,
@@ -249,7 +249,7 @@ pub enum SessionError {
         /// What the user can do other than raise the limit.
         remedy: &'static str,
     },
-    /// The model is too large for the device.
+    /// The model is too large for the device, for example for the shared memory of a thread block.
     #[error("{what} needs {needed} bytes, more than the limit of {limit}")]
     TooLarge {
         /// What does not fit.
@@ -295,7 +295,7 @@ impl Execution {
     /// Checks that the precision asked for is `available`, the one that `device` computes in.
     ///
     /// # Errors
-    /// [`SessionError::UnsupportedPrecision`].
+    /// [`SessionError::UnsupportedPrecision`] if the two differ.
     pub fn check_precision(&self, device: Device, available: Precision) -> Result<(), SessionError> {
         if self.precision == available {
             return Ok(());

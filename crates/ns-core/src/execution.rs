@@ -1,10 +1,9 @@
-//! The settings of a run: device, number of threads, precision and memory limit. They are passed on as a
-//! value and never stored globally.
+//! Device, threads, precision and memory limit of a run, which are passed on as a value, never set globally.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A place where a session can run.
+/// A device on which a session can run, or a way to choose one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Device {
@@ -89,12 +88,12 @@ pub struct Execution {
     /// Device of the session.
     pub device: Device,
     /// Number of threads for independent fits; 0 means one per core. [`Execution::resolved_threads`] limits
-    /// it.
+    /// this number.
     pub threads: usize,
     /// Precision of the arithmetic. A session is not opened on a device that computes in another precision.
     pub precision: Precision,
     /// Largest number of bytes that a session may take for the compiled model, the working memory of its
-    /// threads and the batches in progress. It holds for the memory of the host and for that of each GPU.
+    /// threads and the batches in progress. It applies to the memory of the host and to that of each GPU.
     /// Batches are made small enough to stay below it, which changes no result. Work that cannot be made
     /// small enough is refused (`SessionError::MemoryLimit`). Results that were handed over do not count.
     /// `None`: no limit.

@@ -29,7 +29,7 @@ pub enum Effect {
     /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Poisson constraint.
     ShapeSys,
     /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Gaussian constraint and is
-    /// shared by all samples of the channel that have this modifier.
+    /// shared by samples of the channel.
     StatError,
     /// Multiplies the yield in bin `b` by parameter `first + b`, which has no constraint.
     ShapeFactor,
@@ -62,8 +62,7 @@ impl Effect {
 pub struct Modifier {
     /// Name of the modifier in the workspace.
     pub name: String,
-    /// Index of the parameter. For an effect with one parameter per bin, index of the parameter of the
-    /// channel's first bin.
+    /// Index of the parameter; for an effect with one per bin, that of the channel's first bin.
     pub first: usize,
     /// What the modifier does to the yields of the sample.
     pub effect: Effect,
@@ -130,8 +129,7 @@ impl Model {
         self.parameters.iter().position(|p| p.name == name)
     }
 
-    /// Returns the name of the channel that contains the bin with this global index, and the bin's number
-    /// within that channel.
+    /// Returns the channel name and the bin number within the channel for a global bin index.
     #[must_use]
     pub fn bin_name(&self, bin: usize) -> Option<(&str, usize)> {
         self.channels

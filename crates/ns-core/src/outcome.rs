@@ -29,27 +29,27 @@ pub enum FitStatus {
 /// Why a free parameter has no symmetric uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inactive {
-    /// The parameter is at its lower bound, and `-ln L` falls beyond it.
+    /// The parameter is at its lower bound, beyond which `-ln L` would be lower.
     LowerBound,
-    /// The parameter is at its upper bound, and `-ln L` falls beyond it.
+    /// The parameter is at its upper bound, beyond which `-ln L` would be lower.
     UpperBound,
     /// The parameter is at 0, on the kink of a piecewise interpolation.
     Kink,
     /// The parameter is at 0, on a kink at which the slopes of both sides vanish, as with Asimov data. The
     /// curvature differs between the sides, and the covariance uses the mean of the two curvatures.
     TwoSided,
-    /// The likelihood does not depend on the parameter, or stays the same if others change with it.
+    /// The likelihood does not depend on the parameter, or not on some combination of it with others.
     Flat,
 }
 
 /// Numbers that show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Estimated distance to the minimum, `g' H^-1 g / 2` with the gradient `g` and the Hessian `H` of
-    /// `-ln L`, in units of `-ln L`.
+    /// Estimated distance to the minimum, `g' H^-1 g / 2` with gradient `g` and Hessian `H`, in units of
+    /// `-ln L`.
     pub edm: f64,
-    /// Largest absolute product of gradient element and uncertainty of a parameter. If no uncertainties were
-    /// asked for, an estimate of it.
+    /// Largest absolute product of a parameter's gradient element and uncertainty, or an estimate of it if no
+    /// uncertainties were asked for.
     pub projected_gradient: f64,
     /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
@@ -58,8 +58,8 @@ pub struct Certificate {
     pub restarts_improved: usize,
 }
 
-/// A full covariance matrix, row-major, `n x n`. Rows and columns are zero for fixed parameters and for
-/// inactive ones, except those that are [`Inactive::TwoSided`].
+/// A full covariance matrix, row-major, `n x n`. It is zero in rows and columns of fixed parameters and of
+/// inactive ones other than [`Inactive::TwoSided`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.

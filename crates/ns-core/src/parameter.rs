@@ -70,6 +70,6 @@ pub struct ParameterSet {
     pub name: String,
     /// Indices of the set's parameters in [`crate::Model::parameters`].
     pub range: Range<usize>,
-    /// Whether the set is one parameter called `name`; otherwise its parameters are called `name[i]`.
+    /// Whether the set is one parameter `name` and not several, `name[i]`.
     pub scalar: bool,
 }

@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-/// Returns whether a character is unsafe to print: a control character, a character that changes the
-/// direction of writing, or one without a width.
+/// Returns whether a character is a control character, changes the direction of writing or has no width.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,14 +11,14 @@ fn acts(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Escapes, as in `\u{1b}`, every character that is unsafe to print: control characters, characters that
-/// change the direction of writing, and characters without a width. Letters of all scripts stay as they are.
+/// Escapes, as in `\u{1b}`, control characters, characters that change the direction of writing, and
+/// characters without a width. Letters of all scripts stay as they are.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }
 
-/// Escapes unsafe characters as [`plain`] does, but keeps line feeds, for text of several lines.
+/// Escapes the same characters as [`plain`], except line feeds, for text of several lines.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && acts(c))

@@ -15,12 +15,12 @@ pub enum Start {
     Init,
     /// A given point: one value for each parameter.
     At(Arc<[f64]>),
-    /// The result of an earlier request of the same task, given by its index. If that fit failed or found
-    /// `-ln L` unbounded, the point where it started.
+    /// The result of the earlier request with this index in the task. If that fit failed or was unbounded,
+    /// its start point.
     Earlier(usize),
-    /// The point of [`Start::Earlier`] for this index, moved along a direction (one number per parameter)
-    /// until the first parameter in [`FitRequest::fixed`] has its value, and then put inside the bounds. This
-    /// leads from the minimum of a free fit to the start of the conditional fit.
+    /// The point of [`Start::Earlier`], moved along a direction (one number per parameter) until the first of
+    /// [`FitRequest::fixed`] has its value, and then put inside the bounds. This leads from a free fit to the
+    /// conditional one.
     Along(usize, Arc<[f64]>),
 }
 
@@ -31,8 +31,8 @@ pub enum Search {
     /// the session also start from further points if the model can have several minima; all toys share these
     /// points.
     Local,
-    /// Further descents, mainly from points with the opposite sign of parameters that are pulled and have an
-    /// asymmetric effect, and from the other side of kinks: the default of a single fit.
+    /// Also descents from the opposite sign of pulled parameters with an asymmetric effect, and from the
+    /// other side of kinks: the default of a single fit.
     #[default]
     Standard,
     /// Descents from many points, whatever the model.
@@ -233,7 +233,7 @@ pub trait Session: Send + Sync {
     /// Computes the variances of linear combinations of the parameters at a minimum: `v' C v` for each
     /// combination `v` (pairs of parameter index and weight), with `C` the inverse of the exact Hessian over
     /// the parameters that are `free`. The matrix `C` is never formed as a whole: with one parameter per bin
-    /// it would be larger than everything else.
+    /// it would be the largest array.
     ///
     /// Returns `None` if the Hessian is not positive definite, or if this session cannot compute the
     /// variances.

@@ -75,7 +75,7 @@ impl ToySource {
                 return unsafe { avx512(self, first, main, auxiliary) };
             }
             if is_x86_feature_detected!("avx2") {
-                // SAFETY: as above.
+                // SAFETY: the CPU was found above to have AVX2.
                 return unsafe { avx2(self, first, main, auxiliary) };
             }
         }

@@ -22,8 +22,8 @@ fn model() -> Model {
 #[test]
 fn staterrors_add_in_quadrature_over_the_summed_yield() {
     let model = model();
-    // The widths are sqrt(3^2 + 4^2) / 50 and sqrt(1 + 0.25) / 25. In the bin without a yield and the one
-    // without an uncertainty, the width is 1 and the parameter fixed.
+    // The widths are sqrt(3^2 + 4^2) / 50 and sqrt(1 + 0.25) / 25. Without a yield or uncertainty the width
+    // is 1 and the parameter fixed.
     let expected = [(0.1, false), (1.25_f64.sqrt() / 25.0, false), (1.0, true), (1.0, true)];
     for (bin, (width, fixed)) in expected.into_iter().enumerate() {
         let parameter = &model.parameters[model.parameter_index(&format!("stat[{bin}]")).unwrap()];
@@ -37,8 +37,8 @@ fn staterrors_add_in_quadrature_over_the_summed_yield() {
 #[test]
 fn a_shapesys_counts_the_squared_ratio() {
     let model = model();
-    // The rates are (30 / 6)^2 and (20 / 5)^2. In the bin without a yield and the one without an uncertainty,
-    // the rate is 1 and the parameter fixed.
+    // The rates are (30 / 6)^2 and (20 / 5)^2. Without a yield or uncertainty the rate is 1 and the parameter
+    // fixed.
     let expected = [(25.0, false), (16.0, false), (1.0, true), (1.0, true)];
     for (bin, (rate, fixed)) in expected.into_iter().enumerate() {
         let parameter = &model.parameters[model.parameter_index(&format!("gamma[{bin}]")).unwrap()];

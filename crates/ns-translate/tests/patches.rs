@@ -142,7 +142,7 @@ fn copies_cannot_grow_without_bound() {
     let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
     let message = patch.apply(&mut json!({})).unwrap_err().to_string();
     assert!(message.contains("127 levels deep") || message.contains("5 million"), "{message}");
-    // These operations multiply the number of values by 8 at each step, with one more level of depth.
+    // Each array has eight copies of the one before.
     let mut operations = vec![json!({"op": "add", "path": "/x0", "value": [1, 2, 3, 4, 5, 6, 7, 8]})];
     for i in 1..40 {
         operations.push(json!({"op": "add", "path": format!("/x{i}"), "value": []}));

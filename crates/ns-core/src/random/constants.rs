@@ -34,7 +34,7 @@ pub const FRACTION_BITS: u64 = (1 << 52) - 1;
 /// Bias of the exponent of a double.
 pub const EXPONENT_BIAS: i64 = 1023;
 
-/// 2/(2j+1) for j = 10 down to 1: coefficients of the series of (2 atanh s - 2 s) / s in powers of s^2.
+/// 2/(2j+1) for j = 10 down to 1: the series of (2 atanh s - 2 s) / s in powers of s^2.
 pub const LN_TERMS: [f64; 10] = [
     2.0 / 21.0,
     2.0 / 19.0,
@@ -48,11 +48,10 @@ pub const LN_TERMS: [f64; 10] = [
     2.0 / 3.0,
 ];
 
-/// 2 pi.
+/// The number 2 pi.
 pub const TWO_PI: f64 = std::f64::consts::TAU;
 
-/// Errors of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for k = 0 to 15. The entry for
-/// k = 0 is not used.
+/// Errors of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for k = 0 (unused) to 15.
 pub const STIRLING_ERRORS: [f64; 16] = [
     0.0,
     0.08106146679532726,
@@ -75,7 +74,7 @@ pub const STIRLING_ERRORS: [f64; 16] = [
 /// Coefficients of Stirling's series in 1/k^2, after the factor 1/k: `B_2j / (2j (2j-1))` for j = 5 to 1.
 pub const STIRLING_TERMS: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
 
-/// 1/(2j+1) for j = 8 down to 1: coefficients of the series of (atanh w - w) / w in powers of w^2.
+/// 1/(2j+1) for j = 8 down to 1: the series of (atanh w - w) / w in powers of w^2.
 pub const POISSON_DEVIANCE_TERMS: [f64; 8] =
     [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
 
@@ -83,12 +82,11 @@ pub const POISSON_DEVIANCE_TERMS: [f64; 8] =
 /// of their sum.
 pub const NEAR_THE_MEAN: f64 = 0.1;
 
-/// Distance of `u` from the nearer end of (-1/2, 1/2) below which an attempt of Poisson rejection is rejected
-/// at once if its `v` is larger than the distance.
+/// Largest distance of `u` from the nearer end of its interval for which PTRS rejects at once every larger
+/// `v`.
 pub const EDGE: f64 = 0.013;
 
-/// Smallest distance of `u` from the nearer end of (-1/2, 1/2) at which the squeeze of Poisson rejection may
-/// accept an attempt.
+/// Smallest distance of `u` from the nearer end of its interval for which the squeeze of PTRS may accept.
 pub const SQUEEZE_FROM: f64 = 0.07;
 
 /// Number added to a proposed Poisson count before it is rounded down.
@@ -100,8 +98,7 @@ pub const CENTRAL: f64 = 0.425;
 /// [`CENTRAL`] squared.
 pub const CENTRAL_SQUARED: f64 = 0.180_625;
 
-/// Largest value of sqrt(-ln p), with p the probability of the tail, for which the normal quantile uses its
-/// ratio for the near tail.
+/// Largest sqrt(-ln p) for which the normal quantile uses its ratio for the near tail.
 pub const NEAR_TAIL: f64 = 5.0;
 
 /// Number that is subtracted from sqrt(-ln p) in the ratio for the near tail.
@@ -179,12 +176,11 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Number of bits by which a 63-bit integer is shifted to the right to get its cell in the guide of a count
-/// table.
+/// Right shift of a 63-bit integer that gives its cell in the guide of a count table.
 pub const GUIDE_SHIFT: u32 = 55;
 
-/// 1/n! for n = 13 down to 2: coefficients of the series of the exponential. The vector exponential of
-/// `ns-compute` uses them too.
+/// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it
+/// too.
 pub const EXP_TERMS: [f64; 12] = [
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,

@@ -71,7 +71,7 @@ impl CountTable {
         Self::index(mode as u64 - below.len() as u64, thresholds)
     }
 
-    /// Makes a table from its thresholds: computes the guide and appends the [`NEVER`] thresholds.
+    /// Makes a table from the thresholds of its counts.
     fn index(first: u64, mut thresholds: Vec<u64>) -> Self {
         let mut guide = Vec::with_capacity(CELLS + 1);
         let mut passed = 0;
@@ -155,7 +155,7 @@ impl CountTable {
     }
 }
 
-/// Number of bits by which an integer is shifted to the right to get its cell of the guide.
+/// Right shift of an integer that gives its cell of the guide.
 const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! Logarithm and exponential as fixed sequences of exact operations.
+//! Logarithm and exponential as fixed sequences of correctly rounded operations.
 //!
 //! A platform's own functions differ in their last bit from library to library and from CPU to GPU. The
 //! functions here are `+ - * /` in a fixed order, and so give the same bits wherever IEEE 754 doubles are
@@ -25,8 +25,8 @@ pub fn ln(x: f64) -> f64 {
     if !(f64::MIN_POSITIVE..=f64::MAX).contains(&x) {
         return f64::NAN;
     }
-    // Adding the difference between the bits of 1 and of 1/sqrt(2) increases the exponent by 1 exactly if the
-    // mantissa of x, from 1 to 2, is at least sqrt(2).
+    // Adding the difference of the bits of 1 and 1/sqrt(2) carries into the exponent if the mantissa is at
+    // least sqrt(2).
     let shifted = x.to_bits() + (1.0_f64.to_bits() - HALF_ROOT_UPPER);
     let k = (shifted >> 52) as i64 - EXPONENT_BIAS;
     let f = f64::from_bits((shifted & FRACTION_BITS) + HALF_ROOT_UPPER) - 1.0;

@@ -17,12 +17,11 @@
 //!
 //! The samplers use integer operations, the IEEE 754 double operations `+ - * /` and `sqrt` rounded to
 //! nearest, comparisons, `floor`, and conversions of integers that are exact. Logarithm and exponential are
-//! [`ln`] and [`exp`] of this module, which are fixed sequences of those operations, never the functions of
-//! the platform. A multiplication and an addition are never fused: Rust does not contract `a * b + c`, and
-//! the compiler for a device needs an option for that (in CUDA `-fmad=false`, or the functions `__dmul_rn`
-//! and `__dadd_rn`). A fused multiply-add would give the same bits everywhere too, but a CPU without the
-//! instruction computes it in software, many times slower, and the accuracy here does not need it. 32-bit x86
-//! without SSE2 is not supported, because it rounds twice.
+//! [`ln`] and [`exp`] of this module, fixed sequences of those operations, never those of the platform.
+//! Multiplications and additions are never fused: Rust does not contract `a * b + c`, and a device compiler
+//! needs an option for this (in CUDA `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused multiply-add
+//! would be reproducible too, but a CPU without the instruction computes it in software, many times slower,
+//! and the accuracy here does not need it. 32-bit x86 without SSE2 is not supported: it rounds twice.
 
 #[doc(hidden)]
 pub mod constants;

@@ -208,7 +208,7 @@ const SIDE_BY_SIDE: u32 = 3;
 /// Smallest count that the approximate test may decide on; the exact test decides on smaller ones.
 const LEAST_SERIES: f64 = 8.0;
 
-/// ln(2 pi)/2.
+/// The number ln(2 pi)/2.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 /// Computes the logarithms of eight positive normal numbers to about 1e-15, without branches.

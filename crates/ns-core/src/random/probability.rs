@@ -40,8 +40,7 @@ pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
 /// Returns the error of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for an integer
 /// k > 0.
 ///
-/// It is taken from a table for k below 16. From 16 on it is Stirling's series up to the term in 1/k^9, with
-/// an absolute truncation error of at most 1.1e-16 (at 16).
+/// A table gives it below 16, Stirling's series to 1/k^9 from there, truncated at 1.1e-16 (absolute, at 16).
 #[inline]
 pub(super) fn stirling_error(k: f64) -> f64 {
     if let Some(error) = STIRLING_ERRORS.get(k as usize) {

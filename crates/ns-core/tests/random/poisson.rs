@@ -49,8 +49,7 @@ fn probabilities() {
             observed[k as usize] += 1.0;
         }
         let exact = statrs::distribution::Poisson::new(mean).unwrap();
-        // Neighbouring counts are joined to a group until at least 20 draws are expected in it. The counts
-        // left at the end join the last group.
+        // Neighbouring counts are grouped until 20 draws are expected; those left join the last group.
         let mut groups: Vec<(f64, f64)> = Vec::new();
         let mut open = (0.0, 0.0);
         for (k, count) in observed.iter().enumerate() {

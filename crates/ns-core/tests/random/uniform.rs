@@ -8,7 +8,7 @@ const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 
 #[test]
 fn ends_are_never_reached() {
-    // The lower 11 bits do not count.
+    // The lower 11 of the 64 bits have no effect.
     assert_eq!(open_uniform(0x7ff, 0), STEP / 2.0);
     assert_eq!(open_uniform(0x800, 0), STEP);
     assert_eq!(open_uniform(u32::MAX, u32::MAX), 1.0 - STEP);

@@ -33,12 +33,12 @@ pub(crate) enum SetKind {
     NormFactor,
     /// Free parameters, one per bin.
     ShapeFactor { n: usize },
-    /// One parameter per bin, with a Poisson constraint of rate `tau`. Where the yield or the uncertainty is
-    /// not positive, `tau` is 1 and the parameter is fixed.
+    /// One parameter per bin with a Poisson constraint; in bins without a positive yield and uncertainty,
+    /// `tau` is 1 and the parameter fixed.
     ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
-    /// One parameter per bin, with a Gaussian constraint of width `sigma`. Where the width would be 0,
-    /// `sigma` is 1 and the parameter is fixed. `offsets` maps the position of a channel in the document to
-    /// the index of its first parameter in the set.
+    /// One parameter per bin with a Gaussian constraint; in bins without a width, `sigma` is 1 and the
+    /// parameter fixed. `offsets` maps a channel's position in the document to its first parameter in the
+    /// set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
 }
 
@@ -53,7 +53,7 @@ impl SetKind {
         }
     }
 
-    /// Returns whether the set is one parameter called `name`; otherwise its parameters are called `name[i]`.
+    /// Returns whether the set is one parameter `name` and not several, `name[i]`.
     pub(crate) fn scalar(&self) -> bool {
         matches!(self, Self::Alpha | Self::Lumi | Self::NormFactor)
     }
@@ -316,8 +316,7 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
     SetKind::StatError { sigma, fixed, offsets }
 }
 
-/// Reports a staterror that is on different samples in different channels. pyhf identifies samples by name
-/// across channels and asserts that all samples with a staterror of one name have it in the same channels.
+/// Reports a staterror that is on different samples in different channels, which pyhf does not allow.
 fn same_samples_everywhere(name: &str, channels: &[(&Channel, Vec<&Use<'_>>)], report: &mut Report) {
     if channels.len() < 2 {
         return;

@@ -20,7 +20,7 @@ pub enum WorkspaceError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The input is endless, or longer than a workspace can be.
+    /// The input is longer than a workspace can be, for example endless.
     #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
         /// The file, pipe or device.
@@ -135,7 +135,7 @@ pub enum WorkspaceError {
     AfterPatch {
         /// Origins of the patches: file and, for a patchset, name of the patch.
         patches: Vec<String>,
-        /// The error in the patched workspace, whose paths it uses.
+        /// The error, with paths in the patched workspace.
         source: Box<WorkspaceError>,
     },
     /// The workspace has no measurement with the name given.
@@ -156,7 +156,7 @@ pub enum WorkspaceError {
     BadPoi {
         /// Name asked for.
         name: String,
-        /// Why it cannot be a parameter of interest.
+        /// Why the parameter cannot be the parameter of interest.
         message: String,
         /// What the user can do.
         remedy: String,
@@ -164,7 +164,7 @@ pub enum WorkspaceError {
     /// An operation on a workspace cannot be carried out as asked.
     #[error("cannot {}{}", operation.infinitive(), counted(report))]
     CannotEdit {
-        /// The operation.
+        /// The operation that was asked for.
         operation: Operation,
         /// All problems found, with at least one error.
         report: Report,
@@ -172,7 +172,7 @@ pub enum WorkspaceError {
     /// An operation would turn a valid workspace into one that is not valid.
     #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
     InvalidAfterEdit {
-        /// The operation.
+        /// The operation that was asked for.
         operation: Operation,
         /// The errors, at least one, with paths in the resulting workspace.
         report: Report,

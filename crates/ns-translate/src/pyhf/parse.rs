@@ -110,7 +110,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// Reads an array with at least one element, without spare capacity.
+/// Reads an array with at least one element, and frees its spare capacity.
 pub(crate) fn non_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

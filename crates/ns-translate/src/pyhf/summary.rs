@@ -1,4 +1,4 @@
-//! The contents of a workspace, for `nextstat inspect`.
+//! A summary of the contents of a workspace, which `nextstat inspect` prints.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -118,7 +118,7 @@ impl Workspace {
     /// The digests of a patchset are compared with those of the text before any patch is applied.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`];
+    /// Those of [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`] if a digest differs;
     /// [`WorkspaceError::Patch`] if an operation does not fit the workspace;
     /// [`WorkspaceError::AfterPatch`] if the result is not a workspace.
     pub fn from_slice_patched(
@@ -200,7 +200,8 @@ impl Workspace {
     /// Makes the model of one measurement.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoSuchMeasurement`]; [`WorkspaceError::BadPoi`];
+    /// [`WorkspaceError::NoSuchMeasurement`] if there is no measurement with this name;
+    /// [`WorkspaceError::BadPoi`] if the parameter in the options cannot be a parameter of interest;
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
     ///
     /// For a patched workspace the error is inside a [`WorkspaceError::AfterPatch`].

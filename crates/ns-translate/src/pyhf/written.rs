@@ -26,7 +26,7 @@ impl WrittenWorkspace {
     /// Reads JSON text and applies patches to it, in their order.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice_patched`].
+    /// Those of [`Workspace::from_slice_patched`].
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],

@@ -38,7 +38,7 @@ impl KeyVisitor<'_> {
         result
     }
 
-    /// Reports a key that has occurred before in its object; `same` tells whether with the same value.
+    /// Reports a key that has occurred before, with the same value or not.
     fn repeated(&mut self, key: &str, token: &str, same: bool) {
         let path = format!("{}/{token}", self.path);
         if same {

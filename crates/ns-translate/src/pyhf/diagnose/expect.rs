@@ -1,5 +1,4 @@
-//! Reads single values of a JSON tree. If a value has another type than expected, each function reports both
-//! types.
+//! Reads single values of a JSON tree. Each function reports what it expected and what it found instead.
 
 use serde_json::{Map, Value};
 
@@ -122,8 +121,7 @@ fn how_to_add(key: &str) -> &'static str {
     }
 }
 
-/// Returns the array at `place`; reports a value of another type and returns `None`. `of` describes the
-/// elements.
+/// Returns an array of the elements that `of` describes; reports any other value.
 pub(crate) fn array<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -147,7 +145,7 @@ pub(crate) fn array<'a>(
     None
 }
 
-/// Returns the array at `place`; reports a value of another type or an empty array and returns `None`.
+/// Returns an array with at least one element; reports any other value.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -166,7 +164,7 @@ pub(crate) fn non_empty<'a>(
     Some(items)
 }
 
-/// Returns the string at `place`; reports a value of another type and returns `None`.
+/// Returns a string; reports any other value.
 pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut Report) -> Option<&'a str> {
     if let Value::String(text) = value {
         return Some(text);
@@ -182,7 +180,7 @@ pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut R
     None
 }
 
-/// Returns the number at `place`; reports any other value and returns NaN.
+/// Returns a number; reports any other value and returns NaN.
 pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) -> f64 {
     if let Some(x) = value.as_f64().filter(|x| x.is_finite()) {
         return x;
@@ -200,9 +198,8 @@ pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) 
     f64::NAN
 }
 
-/// Returns the numbers of the array at `place`, which must have at least one. Elements that are not numbers
-/// are reported and read as NaN. If the value is not an array or is empty, this is reported and the result is
-/// empty.
+/// Returns the numbers of a non-empty array. Other elements are reported and read as NaN. Any other value is
+/// reported and gives an empty result.
 pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(items) = non_empty(value, place, "numbers", report) else { return Vec::new() };
     items

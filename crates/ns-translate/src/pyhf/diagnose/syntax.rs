@@ -18,8 +18,7 @@ pub(crate) fn explain_syntax(text: &[u8], error: &serde_json::Error) -> Workspac
     }
 }
 
-/// Returns message and remedy for input in another encoding or file format, which is recognised mostly by its
-/// first bytes.
+/// Returns message and remedy for another encoding or file format, recognised mostly by the first bytes.
 fn not_text(text: &[u8]) -> Option<(String, String)> {
     let (message, remedy) = match text {
         [] => ("The input is empty.", "Give a workspace; maybe the program that wrote it failed."),
@@ -167,7 +166,7 @@ fn capitalised(reason: &str) -> String {
 /// Returns the literal for a non-finite number (such as `NaN`) at byte `at`, where the parser failed, if
 /// there is one.
 fn not_a_number(text: &[u8], at: usize) -> Option<&'static str> {
-    // The parser may stop within the word, or after the sign.
+    // The parser may stop within the literal, or after its sign.
     let around = text.get(at.saturating_sub(3)..text.len().min(at.saturating_add(10)))?;
     ["-Infinity", "Infinity", "NaN", "nan", "-inf", "inf"]
         .into_iter()
@@ -188,7 +187,7 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// An open array, with the index of the present element, or an open object, with the present key.
+/// An open array with its current index, or an open object with its current key.
 enum Open {
     Array(usize),
     Object(Option<String>),

@@ -36,9 +36,9 @@ impl Workspace {
     /// Returns a workspace with only the selected channels.
     ///
     /// Parameters that only the other channels use are removed with their settings. If the parameter of
-    /// interest is one of them, the model has none and a warning, as for a background-only workspace. Unlike
-    /// after [`Workspace::prune`], messages about the result give places in the file that was read, and
-    /// errors in the channels left out do not matter.
+    /// interest is one of them, the model has no parameter of interest but a warning, as for a
+    /// background-only workspace. Unlike after [`Workspace::prune`], messages about the result give places in
+    /// the file that was read, and errors in the channels left out do not matter.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no

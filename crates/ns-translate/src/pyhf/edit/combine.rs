@@ -17,9 +17,8 @@ pub enum Join {
     /// The same name in both workspaces is an error.
     #[default]
     None,
-    /// Channels and observations with the same name must be equal, and are taken once. Measurements with the
-    /// same name must have the same parameter of interest and no settings that differ; their settings are
-    /// joined.
+    /// Items with the same name must be equal and are taken once. Measurements need only the same parameter
+    /// of interest and no settings that differ; their settings are joined.
     Outer,
     /// The item of the left workspace is taken, whatever the right workspace has.
     LeftOuter,
@@ -77,7 +76,7 @@ pub struct Combine {
 struct Pair<'a> {
     first: &'a Document,
     second: &'a Document,
-    /// Names of the first and the second document in messages: `left` and `right`, or the reverse.
+    /// Names of the two documents in messages: `left` and `right`, or the reverse.
     names: [&'static str; 2],
     options: Combine,
 }
@@ -128,8 +127,7 @@ impl Workspace {
 }
 
 impl Pair<'_> {
-    /// Joins two lists of items. `kind` compares and describes the items; `merge` merges the second of two
-    /// items with the same name into the first.
+    /// Joins two lists. `kind` compares and describes items; `merge` merges the second of two into the first.
     fn join<T: Clone>(
         &self,
         lists: [&[T]; 2],
@@ -329,7 +327,7 @@ fn differing_samples(a: &Channel, b: &Channel) -> String {
     list(" in the samples", &names).trim_end_matches('.').to_owned()
 }
 
-/// Adds to `measurement` the settings of `other`, a measurement with the same name, and reports differences.
+/// Adds the settings of `other` to a measurement of the same name, and reports differences.
 fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut Log) {
     let place = format!("/measurements/{}/config", other.at);
     if measurement.config.poi != other.config.poi {

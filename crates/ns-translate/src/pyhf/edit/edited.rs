@@ -43,13 +43,13 @@ impl fmt::Display for Change {
 /// An operation on whole workspaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// [`Workspace::prune`].
+    /// The operation [`Workspace::prune`].
     Prune,
-    /// [`Workspace::rename`].
+    /// The operation [`Workspace::rename`].
     Rename,
-    /// [`Workspace::combine`].
+    /// The operation [`Workspace::combine`].
     Combine,
-    /// [`Workspace::select_channels`].
+    /// The operation [`Workspace::select_channels`].
     SelectChannels,
 }
 
@@ -84,8 +84,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Makes a log that begins with the warnings from reading the workspace. The result is written without
-    /// the parts that they concern.
+    /// Makes a log that begins with the warnings from reading the workspace, since the result lacks the parts
+    /// that they concern.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
@@ -95,7 +95,7 @@ impl Log {
         self.changes.push(Change { path: path.into(), message: message.into() });
     }
 
-    /// Returns an error if any problem collected so far is one.
+    /// Fails if at least one of the problems is an error.
     pub(super) fn check(&mut self, operation: Operation) -> Result<(), WorkspaceError> {
         if self.report.has_errors() {
             let report = std::mem::take(&mut self.report);

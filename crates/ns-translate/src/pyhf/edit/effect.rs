@@ -89,8 +89,8 @@ struct Count {
 }
 
 impl Size {
-    /// Computes the size of the effect of a histosys. It is infinite if a relative effect is not defined, so
-    /// that such a modifier is kept.
+    /// Computes the effect of a histosys: infinite, so that the modifier is kept, if no relative effect is
+    /// defined.
     fn of(nominal: &[f64], lo: &[f64], hi: &[f64]) -> Self {
         let total: f64 = nominal.iter().sum();
         let mut size = Self { norm: 0.0, shape: 0.0 };
@@ -145,8 +145,7 @@ mod tests {
         // All bins increase by a tenth, which changes only the normalisation.
         let size = Size::of(&[10.0, 20.0], &[10.0, 20.0], &[11.0, 22.0]);
         assert!((size.norm - 0.1).abs() < 1e-12 && size.shape < 1e-12);
-        // One event moves from one bin to the other, which changes only the shape; the effect is larger in
-        // the bin with the smaller yield.
+        // One event moves to the other bin, which changes only the shape, relatively most in the smaller bin.
         let size = Size::of(&[10.0, 20.0], &[11.0, 19.0], &[10.0, 20.0]);
         assert!(size.norm < 1e-12 && (size.shape - 0.1).abs() < 1e-12);
     }

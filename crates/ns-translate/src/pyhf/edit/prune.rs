@@ -36,12 +36,10 @@ pub struct Prune {
 impl Workspace {
     /// Removes the parts that `prune` names, and then the modifiers whose effects are within its thresholds.
     ///
-    /// The observation of a removed channel is removed too. If a parameter loses its last modifier because
-    /// modifiers were removed, its settings are removed too, and a measurement in which it was the parameter
-    /// of interest has none any more. If it loses its last modifier because a channel or sample was removed,
-    /// the measurement keeps its settings and the parameter of interest, with a warning, since a signal may
-    /// be patched in again later. Modifiers of a parameter of interest are never removed for their small
-    /// effect.
+    /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers
+    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If it does so
+    /// because a channel or sample was removed, the measurement keeps both, with a warning: a signal may be
+    /// patched in again later. Modifiers of a parameter of interest are never removed for a small effect.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that are not valid, and if a
@@ -203,7 +201,7 @@ fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
     }
 }
 
-/// Calls `edit` with every sample and its channel, from which the samples are removed during the call.
+/// Calls `edit` with every sample and its channel, whose list of samples is empty during the call.
 pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Channel, &mut Sample)) {
     for channel in &mut document.channels {
         let mut samples = std::mem::take(&mut channel.samples);
@@ -214,8 +212,8 @@ pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Cha
     }
 }
 
-/// Removes settings and parameters of interest that refer to the parameters in `gone`, and warns about those
-/// that refer to parameters in `unused`, which a removed channel or sample left without a modifier.
+/// Removes the settings of parameters in `gone` and their role as parameter of interest. Warns about those of
+/// parameters in `unused`, which lost their modifiers with a channel or sample.
 fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document, log: &mut Log) {
     for measurement in &mut document.measurements {
         let mut kept = Vec::new();
@@ -274,8 +272,7 @@ fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document,
 }
 
 impl Thresholds {
-    /// Returns the thresholds of `prune`, or `None` if it has no normalisation threshold. Reports invalid
-    /// ones.
+    /// Returns the thresholds, `None` without a normalisation threshold. Reports invalid ones.
     fn of(prune: &Prune, report: &mut Report) -> Option<Self> {
         for (name, value) in [("norm", prune.norm_threshold), ("shape", prune.shape_threshold)] {
             if let Some(value) = value.filter(|x| !(x.is_finite() && *x >= 0.0)) {

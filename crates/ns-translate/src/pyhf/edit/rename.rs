@@ -72,7 +72,7 @@ impl Workspace {
     }
 }
 
-/// Returns the new name of `name`, which is `name` itself if it is not renamed.
+/// Returns the new name, or `name` if it stays.
 fn renamed<'a>(map: &'a BTreeMap<String, String>, name: &'a str) -> &'a str {
     map.get(name).map_or(name, String::as_str)
 }
@@ -122,7 +122,7 @@ fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut 
     }
 }
 
-/// Reports new names that two channels, two samples of a channel or two measurements would share.
+/// Reports new names that two channels, samples of a channel or measurements would share.
 fn check_taken(document: &Document, rename: &Rename, report: &mut Report) {
     let channels = document.channels.iter().map(|c| (c.name.as_str(), format!("{}/name", c.path())));
     taken(

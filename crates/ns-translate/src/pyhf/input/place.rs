@@ -20,9 +20,8 @@ pub(super) struct FileMember<'a> {
 }
 
 impl<'a> FileMember<'a> {
-    /// Splits a path at the first colon with the path of an existing file before it. If there is none, it
-    /// splits at the first colon with the name of an archive before it. The path of an existing file is not
-    /// split.
+    /// Splits a path at the first colon after an existing file, or else after the name of an archive. The
+    /// path of an existing file is not split.
     pub(super) fn of(path: &'a Path) -> Self {
         let whole = Self { shown: path, file: path, member: None, nameable: true };
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return whole };
@@ -39,12 +38,12 @@ impl<'a> FileMember<'a> {
         split.map_or(whole, |(file, member)| Self { file: Path::new(file), member: Some(member), ..whole })
     }
 
-    /// Makes the place of a stream that is not a file, with its name for messages.
+    /// Makes a value for a stream that is not a file; `name` is its name in messages.
     pub(super) fn stream(name: &'a str) -> Self {
         Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
     }
 
-    /// Makes the place of the content of a member, which is then read like a file.
+    /// Makes a value for the unpacked content of a member, which is then read like a stream.
     pub(super) fn unpacked(self) -> Self {
         Self { member: None, nameable: false, ..self }
     }
@@ -67,7 +66,7 @@ impl<'a> FileMember<'a> {
     /// Builds the error for an archive that cannot be read or whose content is not valid. In the second case
     /// `source` does not come from the operating system.
     pub(super) fn io_or_damaged(&self, source: io::Error) -> WorkspaceError {
-        // The caller recognises by its flag a compressed stream that is too long.
+        // The caller recognises a compressed stream that is too long by the flag of its `Bounded` reader.
         if source.raw_os_error().is_some() || source.kind() == io::ErrorKind::FileTooLarge {
             self.io(source)
         } else {

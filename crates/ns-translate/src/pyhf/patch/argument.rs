@@ -27,10 +27,10 @@ pub struct PatchArgument {
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Parses `FILE` or `FILE:NAME`, both of which may contain colons. If the whole text is an existing file
-    /// or `-` (standard input), it is the file. Otherwise the file is the longest part before a colon for
-    /// which this holds. If there is none, the text is split at the first colon after which it is neither
-    /// empty nor contains a slash or backslash, as the rest of a path (`C:\patch.json`) would.
+    /// Parses `FILE` or `FILE:NAME`, both of which may contain colons. The file is the whole text, or else
+    /// the longest part before a colon, that is an existing file or `-` (standard input). If there is none,
+    /// the text is split at the first colon whose rest is not empty and has no slash or backslash, unlike
+    /// `C:\patch.json`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
             || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
@@ -72,8 +72,8 @@ impl PatchArgument {
     /// Reads the patch.
     ///
     /// # Errors
-    /// If the file cannot be read or is neither a JSON Patch nor a patchset;
-    /// [`WorkspaceError::NoSuchPatch`]; if a patchset is given without a name.
+    /// If the file cannot be read or is neither a JSON Patch nor a patchset; if a patchset is given without a
+    /// name, or a JSON Patch with one; [`WorkspaceError::NoSuchPatch`] if the patchset has no such patch.
     pub fn load(&self) -> Result<Patch, WorkspaceError> {
         match (read_file(&self.file), &self.name) {
             (Err(WorkspaceError::Member { name: None, .. }), Some(name)) => self.load_member(name),
@@ -81,8 +81,7 @@ impl PatchArgument {
         }
     }
 
-    /// Reads a patch from an archive; `name` begins with the name of a member, which a colon and the name of
-    /// a patch may follow.
+    /// Reads a patch from an archive; `name` is `MEMBER` or `MEMBER:NAME`.
     fn load_member(&self, name: &str) -> Result<Patch, WorkspaceError> {
         let mut member = name;
         loop {

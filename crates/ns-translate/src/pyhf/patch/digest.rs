@@ -138,8 +138,8 @@ fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// Writes an integer as it is in the file, and a float as Python's `repr` does: with the fewest digits that
-/// read back as the same number, and without an exponent if this would be from -4 to 15.
+/// Writes an integer as it is, and a float as Python's `repr`: with the fewest digits that read back the
+/// same, and without an exponent from -4 to 15.
 fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");
@@ -148,7 +148,7 @@ fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if x == 0.0 || (-4..16).contains(&exponent) {
-        // `{}` never writes an exponent; `{:?}` would write one outside other limits than Python's.
+        // `{}` never writes an exponent; `{:?}` writes one, but not for the same numbers as Python.
         let text = x.to_string();
         out.write_all(text.as_bytes())?;
         return if text.contains('.') { Ok(()) } else { out.write_all(b".0") };

@@ -90,7 +90,7 @@ impl<'a> Patchset<'a> {
             Ok(written) => written,
             Err(_) => Self::tolerated(text, origin, &mut report)?,
         };
-        // The typed reader stops at the end of the object.
+        // The typed reader stops at the end of the object, so text after it must be found here.
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
             return Err(syntax_error(text, &error, origin));
         }
@@ -102,8 +102,7 @@ impl<'a> Patchset<'a> {
         Ok(set)
     }
 
-    /// Reads a patchset that does not follow the format strictly, and reports all problems if it cannot be
-    /// read.
+    /// Reads a patchset that the typed reader refused, or reports all its problems.
     fn tolerated(text: &'a [u8], origin: &str, report: &mut Report) -> Result<Written<'a>, WorkspaceError> {
         let mut value: Value =
             serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
@@ -369,9 +368,8 @@ fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     }
 }
 
-/// Reports missing keys of the metadata. Other keys are allowed there: one that resembles a missing key is an
-/// error, since it may be misspelt. Otherwise there is only a warning, since no key is needed to find a patch
-/// and apply it.
+/// Reports missing keys of the metadata: as an error if an unknown key resembles one, since it may be
+/// misspelt, otherwise as a warning, since no key is needed to find a patch and apply it.
 fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;

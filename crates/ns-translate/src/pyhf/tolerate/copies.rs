@@ -136,9 +136,8 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of a warning about a copy, and the end of its message, which says what pyhf does: it
-/// identifies copies by their names, but refuses a shapesys name that is used twice. `shapesys` tells whether
-/// the item is or contains a shapesys.
+/// Returns the kind of a warning about a copy and the end of its message: pyhf accepts copies, except of a
+/// shapesys.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }

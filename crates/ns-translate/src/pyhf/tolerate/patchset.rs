@@ -1,5 +1,4 @@
-//! Corrects deviations of a patchset from the format that can have only one meaning: descriptive keys and a
-//! missing version.
+//! Corrects two deviations of patchsets from the format: descriptive keys and a missing version.
 
 use serde_json::{Map, Value};
 
