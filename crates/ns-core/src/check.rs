@@ -1,23 +1,24 @@
-//! The check of a device: how far its numbers are from those of the CPU. Every result of a device carries it.
+//! Comparison of a device's results with those of the CPU. Every result from a device contains this
+//! comparison.
 
-/// The worst difference of one quantity, with its tolerance. The tolerance can differ from fit to fit, so the worst
-/// difference is the one with the largest ratio to its tolerance.
+/// The worst of several differences in one quantity, with its tolerance. The tolerance can differ from fit to
+/// fit, so the worst difference is the one with the largest ratio to its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// Absolute difference.
+    /// Absolute difference between device and CPU.
     pub largest: f64,
-    /// What the contract allows at the same fit.
+    /// Largest difference that is allowed for the same fit.
     pub tolerance: f64,
 }
 
 impl Difference {
-    /// Nothing compared yet.
+    /// The value before any comparison.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
-    /// Adds a comparison.
+    /// Adds a comparison, which replaces the stored one if it is worse.
     pub fn add(&mut self, difference: f64, tolerance: f64) {
         let other = Self { largest: difference.abs(), tolerance };
-        // A ratio that is not a number is worse than any.
+        // NaN is worse than any ratio.
         let first = self.tolerance == f64::INFINITY;
         let worse = other.ratio().is_nan() || other.ratio() > self.ratio();
         if first || (worse && !self.ratio().is_nan()) {
@@ -25,33 +26,34 @@ impl Difference {
         }
     }
 
-    /// Difference over tolerance; at most 1 where the contract holds.
+    /// Returns the difference divided by the tolerance; at most 1 if the difference is allowed.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.largest / self.tolerance
     }
 
-    /// Whether the contract holds. A difference that is not a number does not.
+    /// Returns whether the difference is within the tolerance. NaN is not.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.largest <= self.tolerance
     }
 }
 
-/// Fits of a device that the CPU evaluated again, in double precision, at the points returned.
+/// Differences between fits of a device and the CPU, which evaluates some of them again, in double precision,
+/// at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
-    /// Fits that the device made.
+    /// Number of fits that the device made.
     pub n_fits: u64,
-    /// Fits evaluated again.
+    /// Number of fits that the CPU evaluated again.
     pub n_checked: u64,
-    /// `-ln L`.
+    /// Difference of `-ln L`.
     pub nll: Difference,
-    /// Gradient elements of parameters that the fit does not fix, each times the width of its constraint where
-    /// that is Gaussian.
+    /// Difference of the gradient elements of parameters that the fit does not fix, in units of `1 / width`
+    /// for a Gaussian constraint of this width.
     pub gradient: Difference,
-    /// How far `-ln L` still falls if the CPU's own optimiser continues from the point: the distance to the
-    /// minimum, which the device's certificate only estimates.
+    /// The CPU's estimate of the distance to the minimum: the sum of `g^2 / (2 m)` over the parameters that
+    /// can move, with the gradient `g` and the diagonal `m` of the Gauss-Newton Hessian.
     pub edm: Difference,
 }
 
@@ -81,7 +83,7 @@ impl DeviceCheck {
         }
     }
 
-    /// The first quantity whose difference is beyond the contract, with its name.
+    /// Returns the first quantity whose difference exceeds its tolerance, with the quantity's name.
     #[must_use]
     pub fn violation(&self) -> Option<(&'static str, Difference)> {
         [("-ln L", self.nll), ("the gradient", self.gradient), ("the EDM", self.edm)]

@@ -1,53 +1,54 @@
-//! Data of an evaluation: inputs next to the parameters, never part of the compiled model.
+//! The data of a fit or an evaluation. They are an input, as the parameters are, and no part of the compiled
+//! model.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{BinnedData, Model, ToySource};
 
-/// What a fit or an evaluation stands on. Analyses hand it on as it is, and make other data of it by [`Data::with`], so that
-/// all its fields stay together. Only a session asks which kind it is.
+/// The data of a fit or an evaluation. Analyses pass them on unchanged, and derive other data from them by
+/// [`Data::with`], so that all fields stay together. Only a session asks which kind of data they are.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
-    /// What was seen.
+    /// Counts and auxiliary measurements, or the source that they are drawn from.
     pub seen: Seen,
 }
 
-/// Counts and auxiliary measurements, or where they come from.
+/// Counts and auxiliary measurements, or the source that they are drawn from.
 #[derive(Debug, Clone)]
 pub enum Seen {
-    /// The observed data, with which the session was opened.
+    /// The observed data of the model with which the session was opened.
     Observed,
-    /// Given counts.
+    /// Counts and auxiliary measurements given by the caller.
     Given(Arc<BinnedData>),
-    /// Toys that the session draws itself, one after another, so that they are never all in memory.
+    /// Toys that the session draws one after another, so that they are never all in memory.
     Drawn(Drawn),
 }
 
-/// A run of toys of one source. A task with such data has one outcome per toy.
+/// A range of toys of one source. A task with such data has one outcome per toy.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The distributions that they are drawn from.
+    /// The distributions that the toys are drawn from.
     pub source: Arc<ToySource>,
-    /// Their indices.
+    /// Indices of the toys.
     pub toys: Range<u64>,
 }
 
 impl Data {
-    /// The observed data, with which the session was opened.
+    /// Returns data that stand for the observed data of the model with which the session was opened.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)
     }
 
-    /// The same with something else seen.
+    /// Returns a copy of these data with other counts and auxiliary measurements.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
         Self { seen: seen.into() }
     }
 
-    /// Number of data sets: the number of toys, or 1.
+    /// Returns the number of data sets: the number of toys, or 1.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.seen {
@@ -56,7 +57,8 @@ impl Data {
         }
     }
 
-    /// Counts and auxiliary data of one data set for `model`. Of toys, which are many, the observed ones of the model.
+    /// Returns the counts and auxiliary data of a single data set. For toys, which have many, it returns the
+    /// observed data of `model`.
     #[must_use]
     pub fn counts<'a>(&'a self, model: &'a Model) -> &'a BinnedData {
         match &self.seen {

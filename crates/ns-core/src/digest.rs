@@ -1,4 +1,4 @@
-//! A fingerprint of a model, so that results say what they came from.
+//! Fingerprints of models and data, by which a result records what it was computed from.
 
 use sha2::{Digest as _, Sha256};
 
@@ -20,7 +20,7 @@ impl Digest {
         self.0.update(text.as_bytes());
     }
 
-    /// Adds numbers by their bits, length first.
+    /// Adds the length of an array and the bit patterns of its numbers.
     pub fn numbers(&mut self, numbers: &[f64]) {
         self.0.update((numbers.len() as u64).to_le_bytes());
         for x in numbers {
@@ -33,7 +33,7 @@ impl Digest {
         self.0.update((value as u64).to_le_bytes());
     }
 
-    /// The 64 hexadecimal digits.
+    /// Returns the hash as 64 hexadecimal digits.
     #[must_use]
     pub fn finish(self) -> String {
         self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -41,8 +41,8 @@ impl Digest {
 }
 
 impl Model {
-    /// Fingerprint of everything that shapes the likelihood: yields, modifiers,
-    /// parameters, interpolation; not the data.
+    /// Returns the fingerprint of everything that determines the likelihood except the data: names, yields,
+    /// modifiers, parameters and interpolation codes.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut d = Digest::default();
@@ -84,7 +84,7 @@ impl Model {
 }
 
 impl BinnedData {
-    /// Fingerprint of the data.
+    /// Returns the fingerprint of the data.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut d = Digest::default();

@@ -1,4 +1,4 @@
-//! Errors: what ends one fit, and what ends a whole call.
+//! Errors of a single fit, and errors that end a whole call.
 
 use thiserror::Error;
 
@@ -13,11 +13,11 @@ pub enum FitFailure {
         "the likelihood is not finite at any start point: bin {bin} expects {expected:e} but {observed} were observed"
     )]
     NotFinite {
-        /// Global index of the first offending bin.
+        /// Global index of the first bin whose likelihood term is not finite.
         bin: usize,
-        /// Expected yield there at the start point.
+        /// Expected yield of this bin at the start point.
         expected: f64,
-        /// Observed count there.
+        /// Observed count of this bin.
         observed: f64,
     },
     /// A constraint term is not finite at any start point.
@@ -27,10 +27,10 @@ pub enum FitFailure {
     ConstraintNotFinite {
         /// Index of the parameter.
         parameter: usize,
-        /// Its value.
+        /// Value of the parameter at the start point.
         value: f64,
     },
-    /// The fit was skipped, because an earlier fit of the task already gave the answer.
+    /// The fit was skipped: the result of an earlier fit of the task made it unnecessary.
     #[error("not needed: an earlier fit of the task decides")]
     NotNeeded,
     /// The batch was cancelled before this fit.
@@ -38,7 +38,7 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// The text of a [`SessionError::BadNumber`] for a negative expected yield.
+/// The field `what` of the [`SessionError::BadNumber`] for an expected yield that is negative or not finite.
 pub const EXPECTED: &str = "the expected data";
 
 /// Why a whole call failed.
@@ -48,44 +48,45 @@ pub enum SessionError {
     /// An array has the wrong length for the model.
     #[error("{what} has {actual} elements; the model needs {expected}")]
     WrongLength {
-        /// Which array.
+        /// Name of the array.
         what: &'static str,
-        /// Its length.
+        /// Length of the array.
         actual: usize,
-        /// The length needed.
+        /// Length that the model needs.
         expected: usize,
     },
-    /// A number given from outside is NaN or infinite, or data are negative where they cannot be.
+    /// A number given by the caller is not allowed: for example NaN, infinity or a negative count.
     #[error("{what}[{index}] is {value}; {remedy}")]
     BadNumber {
-        /// Which array.
+        /// Name of the array or quantity.
         what: &'static str,
-        /// Position.
+        /// Position of the number in the array.
         index: usize,
-        /// The number.
+        /// The number given.
         value: f64,
-        /// What values are allowed.
+        /// Which values are allowed.
         remedy: &'static str,
     },
     /// A parameter index is out of range.
     #[error("parameter index {index} is out of range: the model has {n_parameters} parameters")]
     NoSuchParameter {
-        /// The index.
+        /// The index given.
         index: usize,
-        /// How many there are.
+        /// Number of parameters of the model.
         n_parameters: usize,
     },
-    /// Toys cannot be drawn: a bin or an auxiliary count has a negative expected yield, or one that is too large.
+    /// Toys cannot be drawn, because the expected yield of a bin or the expectation of an auxiliary count is
+    /// negative or too large for a Poisson mean.
     #[error(
         "cannot draw toys: {what}[{index}] expects {mean} events, and a Poisson mean lies between 0 and 1e15; check for negative \
          yields or factors, and parameters outside their bounds"
     )]
     BadMean {
-        /// Main or auxiliary data.
+        /// Name of the array: main data or auxiliary data.
         what: &'static str,
-        /// Position.
+        /// Position of the bin or auxiliary datum in the array.
         index: usize,
-        /// The expectation.
+        /// Expected yield or auxiliary count.
         mean: f64,
     },
     /// The device cannot be used.
@@ -93,27 +94,27 @@ pub enum SessionError {
     DeviceUnavailable {
         /// The device asked for.
         device: Device,
-        /// Why not.
+        /// Why the device cannot be used.
         reason: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: String,
     },
-    /// A device and the CPU find different numbers at the same point.
+    /// A device and the CPU compute different values at the same point.
     #[error(
         "device {device} and the CPU disagree: {what} of fit {index} differs by {difference:e}, where {tolerance:e} is \
          allowed. Nothing of this run is to be trusted; run it again with the device cpu, and please report it with the \
          model and the device's name"
     )]
     DeviceDisagrees {
-        /// The device.
+        /// The device whose values differ from those of the CPU.
         device: Device,
-        /// Which quantity.
+        /// Name of the quantity that differs.
         what: &'static str,
-        /// Number of the fit within its batch.
+        /// Number of the fit within its launch on the device.
         index: usize,
-        /// The difference.
+        /// Absolute difference of the two values.
         difference: f64,
-        /// What the parity contract allows.
+        /// Largest difference that is allowed.
         tolerance: f64,
     },
     /// NVIDIA's driver is not installed, or not visible from a container.
@@ -122,19 +123,19 @@ pub enum SessionError {
          Install the driver, in a container pass the GPUs through, or choose the device cpu"
     )]
     CudaDriverMissing,
-    /// NVIDIA's driver is too old to load the embedded code.
+    /// NVIDIA's driver is too old to load the kernels of this build.
     #[error(
         "no CUDA device can be used: the driver supports CUDA {}.{}, and {}.{} is the least that will do. \
          Update NVIDIA's driver, or choose the device cpu",
         .found / 1000, .found % 1000 / 10, .needed / 1000, .needed % 1000 / 10
     )]
     CudaDriverTooOld {
-        /// CUDA version of the driver, 11040 for 11.4.
+        /// CUDA version that the driver supports, as an integer: 11040 stands for 11.4.
         found: u32,
-        /// The least version that is needed, in the same form.
+        /// Lowest CUDA version that suffices, in the same form.
         needed: u32,
     },
-    /// There is no CUDA device, or none of this index.
+    /// There is no CUDA device, or none with this index.
     #[error(
         "there is no device cuda:{index}: NVIDIA's driver shows {}. {}", show_devices(*count),
         if *count == 0 { "See what nvidia-smi lists and whether CUDA_VISIBLE_DEVICES hides it, or choose the device cpu" }
@@ -143,10 +144,10 @@ pub enum SessionError {
     NoSuchCudaDevice {
         /// The index asked for, from 0.
         index: usize,
-        /// How many there are.
+        /// Number of CUDA devices that the driver shows.
         count: usize,
     },
-    /// A GPU that is too old.
+    /// The GPU is too old: its compute capability is too low.
     #[error(
         "cuda:{index} ({name}) has compute capability {}.{}; {}.{} is the least that will do. \
          Choose another GPU, or the device cpu",
@@ -157,98 +158,98 @@ pub enum SessionError {
         index: usize,
         /// Name of the GPU.
         name: String,
-        /// Its compute capability.
+        /// Compute capability of the GPU (major, minor).
         found: (u32, u32),
-        /// The least compute capability.
+        /// Lowest compute capability that suffices (major, minor).
         needed: (u32, u32),
     },
-    /// Memory of the device is used up.
+    /// The memory of the device is used up.
     #[error(
         "{device} is out of memory: {needed} bytes are needed, {free} are free. Results handed over before this \
          are complete and kept. Free memory that other programs hold, or choose the device cpu"
     )]
     OutOfDeviceMemory {
-        /// The device.
+        /// The device whose memory is used up.
         device: Device,
         /// Bytes asked for.
         needed: u64,
-        /// Bytes free then.
+        /// Bytes that were free at that time.
         free: u64,
     },
-    /// The device stopped working while it was used; nothing more can be done with it in this session.
+    /// The device stopped working during an operation; this session can no longer use it.
     #[error(
         "{device} was lost while {doing}: {error}. Results handed over before this are complete and kept. {remedy}"
     )]
     DeviceLost {
-        /// The device.
+        /// The device that stopped working.
         device: Device,
-        /// What was being done.
+        /// The operation during which the error occurred.
         doing: &'static str,
         /// The driver's name for the error.
         error: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: &'static str,
     },
-    /// The device refuses a request.
+    /// The driver refused an operation on the device.
     #[error(
         "{device} refuses while {doing}: {error}. Results handed over before this are complete and kept. {remedy}"
     )]
     DeviceRefused {
-        /// The device.
+        /// The device on which the operation was refused.
         device: Device,
-        /// What was being done.
+        /// The operation during which the error occurred.
         doing: &'static str,
         /// The driver's name for the error.
         error: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: &'static str,
     },
-    /// None of the embedded code runs on the device.
+    /// None of the kernel images in this build can be loaded on the device.
     #[error("the code of this build cannot be loaded on {device}: {error}. {remedy}")]
     KernelImage {
-        /// The device.
+        /// The device on which no image could be loaded.
         device: Device,
-        /// What the driver says of each piece of code tried.
+        /// The driver's error for each image that was tried.
         error: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: &'static str,
     },
-    /// The session does not know this kind of data.
+    /// The session cannot use this kind of data.
     #[error("this session cannot use data of this kind; {remedy}")]
     ForeignData {
-        /// What to do about it.
+        /// What the user can do.
         remedy: &'static str,
     },
-    /// The device has another arithmetic than the one asked for.
+    /// The device does not compute in the precision asked for.
     #[error(
         "{device} does not compute in precision {asked}: ask for {available}, or leave the precision out"
     )]
     UnsupportedPrecision {
-        /// The device.
+        /// The device that does not compute in this precision.
         device: Device,
         /// The precision asked for.
         asked: Precision,
-        /// The one that the device has.
+        /// The precision that the device computes in.
         available: Precision,
     },
-    /// What cannot be split any further does not fit into the memory limit.
+    /// Something that cannot be split into smaller parts does not fit into the memory limit.
     #[error(
         "{what} on {device} takes {needed} bytes, and the memory limit is {limit}. Raise the limit (--memory; in Python memory=), \
          or {remedy}"
     )]
     MemoryLimit {
-        /// The device whose memory it is.
+        /// The device whose memory is limited.
         device: Device,
         /// What does not fit.
         what: &'static str,
-        /// Bytes needed, with all that the session holds already.
+        /// Bytes needed, including those that the session holds already.
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-        /// What else would do.
+        /// What the user can do other than raise the limit.
         remedy: &'static str,
     },
-    /// The model is too large for the device.
+    /// The model is too large for the device, for example for the shared memory of a thread block.
     #[error("{what} needs {needed} bytes, more than the limit of {limit}")]
     TooLarge {
         /// What does not fit.
@@ -261,7 +262,8 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the device is the reason and not the input, so that another device may succeed.
+    /// Returns whether the error is due to the device and not to the input, so that another device may
+    /// succeed.
     #[must_use]
     pub const fn is_of_device(&self) -> bool {
         matches!(
@@ -280,7 +282,7 @@ impl SessionError {
     }
 }
 
-/// "no device", "1 device", "2 devices".
+/// Writes a number of devices in words: "no device", "1 device", "2 devices".
 fn show_devices(count: usize) -> String {
     match count {
         0 => "no device".to_owned(),
@@ -290,10 +292,10 @@ fn show_devices(count: usize) -> String {
 }
 
 impl Execution {
-    /// Refuses a precision other than the one that a device computes in.
+    /// Checks that the precision asked for is `available`, the one that `device` computes in.
     ///
     /// # Errors
-    /// [`SessionError::UnsupportedPrecision`].
+    /// [`SessionError::UnsupportedPrecision`] if the two differ.
     pub fn check_precision(&self, device: Device, available: Precision) -> Result<(), SessionError> {
         if self.precision == available {
             return Ok(());

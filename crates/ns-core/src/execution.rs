@@ -1,24 +1,25 @@
-//! Where and how work runs: a value that is passed down, never a global mode.
+//! Device, threads, precision and memory limit of a run, which are passed on as a value, never set globally.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A place where a session can run.
+/// A device on which a session can run, or a way to choose one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// Chosen by the engine; the result says which and why.
+    /// A device that the engine chooses; the result says which one and why.
     #[default]
     Auto,
-    /// The CPU, in f64.
+    /// The CPU, in double precision.
     Cpu,
-    /// An NVIDIA GPU by index, in f64.
+    /// The NVIDIA GPU with this index, in double precision.
     Cuda(usize),
-    /// All NVIDIA GPUs of the same model as the first, in f64; they share the work of a batch.
+    /// All NVIDIA GPUs of the same model as the first one, in double precision. They share the work of a
+    /// batch.
     CudaAll,
-    /// An Apple GPU, in f32 with an f64 polish.
+    /// An Apple GPU, in mixed precision ([`Precision::Mixed`]).
     Metal,
-    /// Any Vulkan GPU, in f32 with an f64 polish.
+    /// Any Vulkan GPU, in mixed precision ([`Precision::Mixed`]).
     Vulkan,
 }
 
@@ -59,15 +60,15 @@ impl FromStr for Device {
     }
 }
 
-/// Arithmetic of a fit.
+/// Floating-point precision of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// Double precision throughout: the default on CPU and CUDA.
     #[default]
     F64,
-    /// Single precision on the device, polished in double precision on the CPU.
+    /// Single precision on the device, after which the CPU completes the fit in double precision.
     Mixed,
-    /// Single precision without polish, for exploration.
+    /// Single precision throughout, for exploration.
     F32,
 }
 
@@ -81,28 +82,31 @@ impl fmt::Display for Precision {
     }
 }
 
-/// How a session runs.
+/// The settings with which a session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Execution {
-    /// Which device.
+    /// Device of the session.
     pub device: Device,
-    /// Threads for independent fits; 0 means all cores. See [`Execution::resolved_threads`] for the most.
+    /// Number of threads for independent fits; 0 means one per core. [`Execution::resolved_threads`] limits
+    /// this number.
     pub threads: usize,
-    /// Arithmetic. A session that has another one refuses to open.
+    /// Precision of the arithmetic. A session is not opened on a device that computes in another precision.
     pub precision: Precision,
-    /// Most bytes that a session may take for the compiled model, the working memory of its threads and the batches under way:
-    /// of the memory of the host, and of each GPU's. Batches get smaller to keep to it, and no result depends on that; what does not fit
-    /// at all is refused (`SessionError::MemoryLimit`). Results that were handed over do not count. `None`: no limit.
+    /// Largest number of bytes that a session may take for the compiled model, the working memory of its
+    /// threads and the batches in progress. It applies to the memory of the host and to that of each GPU.
+    /// Batches are made small enough to stay below it, which changes no result. Work that cannot be made
+    /// small enough is refused (`SessionError::MemoryLimit`). Results that were handed over do not count.
+    /// `None`: no limit.
     pub memory_limit: Option<u64>,
 }
 
-/// The most threads on a machine with fewer cores. Starting ten times as many takes minutes. No result depends on the
-/// number of threads.
+/// Largest number of threads on a machine with fewer cores than this. To start ten times as many would take
+/// minutes. No result depends on the number of threads.
 const MOST_THREADS: usize = 512;
 
 impl Execution {
-    /// The number of threads to use, with 0 resolved to the machine's cores, and at most 512 or the
-    /// machine's cores, whichever is more.
+    /// Returns the number of threads to use: one per core if `threads` is 0, otherwise `threads`, but at most
+    /// 512 or one per core, whichever is more.
     #[must_use]
     pub fn resolved_threads(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -113,10 +117,12 @@ impl Execution {
     }
 }
 
-/// Bytes from text: a number, or one with a unit, which is a power of 1024: `2000000`, `500M`, `1.5G`, `2GiB`.
+/// Parses a number of bytes: a number alone, or with a unit that is a power of 1024, as in `2000000`, `500M`,
+/// `1.5G`, `2GiB`.
 ///
 /// # Errors
-/// What is expected, for text of another form and for less than one byte.
+/// A description of the form that is expected, if the text has another form or the number is below 1 or too
+/// large.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -133,7 +139,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(BYTES.to_owned()) }
 }
 
-/// What [`parse_bytes`] takes.
+/// Error message of [`parse_bytes`].
 const BYTES: &str = "give a number of bytes, such as 2000000000, 500M or 1.5G (powers of 1024)";
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! Interpolation codes: how an effect, known at -1, 0 and 1, depends on its parameter.
+//! Interpolation codes: how an effect, which is given for the parameter values -1, 0 and 1, depends on the
+//! parameter.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that no interpolation code has.
+/// Error for a name that no interpolation code has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown interpolation code '{value}' of {modifier}; use {}", listed(.known))]
 pub struct UnknownCode {
-    /// The type of modifier: `normsys` or `histosys`.
+    /// Type of the modifier: `normsys` or `histosys`.
     pub modifier: &'static str,
-    /// What was given.
+    /// The name given.
     pub value: String,
-    /// The names that there are.
+    /// The names of all codes for this type of modifier.
     pub known: Vec<&'static str>,
 }
 
-/// `"code1", "code2" or "code4"`.
+/// Joins names to a text such as `"code1", "code2" or "code4"`.
 fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     match quoted.split_last() {
@@ -41,7 +42,7 @@ macro_rules! codes {
             /// All codes, in the order in which kernels number them.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Its name, for example `code4`.
+            /// Returns the name of the code, for example `code4`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -49,7 +50,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Whether the slope of an asymmetric effect jumps at 0.
+            /// Returns whether the slope of an asymmetric effect jumps at 0.
             #[must_use]
             pub const fn has_kink(self) -> bool {
                 match self {
@@ -57,7 +58,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The smooth code that is closest to it.
+            /// Returns the smooth code that is closest to this one.
             #[must_use]
             pub const fn smooth(self) -> Self {
                 match self {
@@ -72,7 +73,7 @@ macro_rules! codes {
             }
         }
 
-        /// Parses `code4` or `4`.
+        /// Parses the name of a code with or without its prefix: `code4` or `4`.
         impl FromStr for $code {
             type Err = UnknownCode;
 
@@ -91,9 +92,9 @@ macro_rules! codes {
 codes! {
     /// Interpolation of `normsys` factors (`pyhf.interpolators`).
     NormsysCode of "normsys" {
-        /// Piecewise linear; a kink at 0.
+        /// Piecewise linear, with a kink at 0.
         Code0: "code0", kink: true, smooth: Code6;
-        /// Piecewise exponential; a kink at 0.
+        /// Piecewise exponential, with a kink at 0.
         Code1: "code1", kink: true, smooth: Code4;
         /// Polynomial inside `|alpha| < 1`, exponential outside; smooth.
         Code4: "code4", kink: false, smooth: Code4;
@@ -105,11 +106,11 @@ codes! {
 codes! {
     /// Interpolation of `histosys` templates (`pyhf.interpolators`).
     HistosysCode of "histosys" {
-        /// Piecewise linear; a kink at 0.
+        /// Piecewise linear, with a kink at 0.
         Code0: "code0", kink: true, smooth: Code4p;
         /// Quadratic inside `|alpha| < 1`, linear outside.
         Code2: "code2", kink: false, smooth: Code4p;
-        /// Sixth-order polynomial inside, linear outside; smooth.
+        /// Sixth-order polynomial inside `|alpha| < 1`, linear outside; smooth.
         Code4p: "code4p", kink: false, smooth: Code4p;
     }
 }
@@ -117,25 +118,25 @@ codes! {
 /// The pair of interpolation codes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interpolation {
-    /// For normsys.
+    /// Code of normsys factors.
     pub normsys: NormsysCode,
-    /// For histosys.
+    /// Code of histosys templates.
     pub histosys: HistosysCode,
 }
 
 impl Interpolation {
-    /// code4 + code4p: the default here and in pyhf 0.7.
+    /// The codes code4 and code4p: the default here and in pyhf 0.7.
     pub const SMOOTH: Self = Self { normsys: NormsysCode::Code4, histosys: HistosysCode::Code4p };
-    /// code1 + code0: the original HistFactory.
+    /// The codes code1 and code0: those of the original HistFactory.
     pub const PIECEWISE: Self = Self { normsys: NormsysCode::Code1, histosys: HistosysCode::Code0 };
 
-    /// Whether asymmetric effects of some type have a kink at 0.
+    /// Returns whether asymmetric effects of normsys or histosys modifiers have a kink at 0.
     #[must_use]
     pub const fn has_kinks(self) -> bool {
         self.normsys.has_kink() || self.histosys.has_kink()
     }
 
-    /// The codes of the smooth twin of a model: the same effects at -1, 0 and 1.
+    /// Returns the closest smooth codes, with which every effect is unchanged at -1, 0 and 1.
     #[must_use]
     pub const fn smooth(self) -> Self {
         Self { normsys: self.normsys.smooth(), histosys: self.histosys.smooth() }

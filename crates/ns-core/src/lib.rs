@@ -1,8 +1,7 @@
-//! Shared vocabulary of NextStat: the physics [`Model`], numeric [`Data`], the
-//! [`Session`] trait that every device implements, fit outcomes, how work is run,
-//! observed and cancelled, and [`random`] numbers.
+//! Shared types of NextStat: the physics [`Model`], numeric [`Data`], the [`Session`] trait that every
+//! device implements, fit outcomes, the settings, progress and cancellation of a run, and [`random`] numbers.
 //!
-//! This crate knows no file format, no device and no statistics.
+//! This crate contains no code for file formats, devices or statistics.
 
 mod binned;
 mod check;

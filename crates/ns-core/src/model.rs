@@ -1,41 +1,42 @@
-//! The physics of a binned model: named, typed, checked once.
+//! The physics of a binned model, with the names of all its parts.
 //!
-//! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples and parameters;
-//! `ns-compute` compiles it to flat arrays without names.
+//! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples
+//! and parameters; `ns-compute` compiles it to flat arrays without names.
 
 use crate::{BinnedData, Interpolation, Parameter, ParameterSet};
 
-/// What a modifier does to its sample. Per-bin templates have the channel's number of bins.
+/// What a modifier does to the yields of its sample. A template has one value per bin of the channel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Adds an interpolated difference to the nominal yields.
+    /// Adds to the nominal yields a difference that is interpolated between the templates `lo` and `hi`.
     HistoSys {
-        /// Absolute yields at alpha = -1.
+        /// Yields at alpha = -1, not relative to the nominal ones.
         lo: Vec<f64>,
-        /// Absolute yields at alpha = +1.
+        /// Yields at alpha = +1, not relative to the nominal ones.
         hi: Vec<f64>,
     },
-    /// Multiplies by an interpolated factor.
+    /// Multiplies the yields by a factor that is interpolated between `lo` and `hi`.
     NormSys {
         /// Factor at alpha = -1.
         lo: f64,
         /// Factor at alpha = +1.
         hi: f64,
     },
-    /// Multiplies by the parameter itself.
+    /// Multiplies the yields by the parameter itself, which has no constraint.
     NormFactor,
-    /// Multiplies by the luminosity parameter.
+    /// Multiplies the yields by the luminosity parameter, which has a Gaussian constraint.
     Lumi,
-    /// Multiplies bin `b` by parameter `first + b`; Poisson constraint.
+    /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Poisson constraint.
     ShapeSys,
-    /// Multiplies bin `b` by parameter `first + b`; Gaussian constraint shared by the channel's samples.
+    /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Gaussian constraint and is
+    /// shared by samples of the channel.
     StatError,
-    /// Multiplies bin `b` by parameter `first + b`; free.
+    /// Multiplies the yield in bin `b` by parameter `first + b`, which has no constraint.
     ShapeFactor,
 }
 
 impl Effect {
-    /// pyhf's name of the modifier type.
+    /// Returns pyhf's name of the modifier type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -49,45 +50,45 @@ impl Effect {
         }
     }
 
-    /// True where each bin has a parameter of its own.
+    /// Returns whether each bin has a parameter of its own.
     #[must_use]
     pub fn per_bin(&self) -> bool {
         matches!(self, Self::ShapeSys | Self::StatError | Self::ShapeFactor)
     }
 }
 
-/// A systematic effect on one sample of one channel.
+/// The effect of a parameter on one sample of one channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modifier {
-    /// Name in the workspace.
+    /// Name of the modifier in the workspace.
     pub name: String,
-    /// Index of its parameter; for a per-bin effect that of the channel's first bin.
+    /// Index of the parameter; for an effect with one per bin, that of the channel's first bin.
     pub first: usize,
-    /// What it does.
+    /// What the modifier does to the yields of the sample.
     pub effect: Effect,
 }
 
-/// One process in one channel.
+/// The yields of one process in one channel, with the modifiers that act on them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Name in the workspace.
+    /// Name of the sample in the workspace.
     pub name: String,
     /// Nominal yields, one per bin; may be zero or negative.
     pub nominal: Vec<f64>,
-    /// Effects, in the order of the workspace.
+    /// Modifiers, in the order of the workspace.
     pub modifiers: Vec<Modifier>,
 }
 
-/// One region: a histogram of counts.
+/// One region of the analysis: a histogram of counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
-    /// Name in the workspace.
+    /// Name of the channel in the workspace.
     pub name: String,
-    /// Index of its first bin among all bins of the model.
+    /// Index of the channel's first bin among all bins of the model.
     pub first_bin: usize,
     /// Number of bins.
     pub n_bins: usize,
-    /// Processes, in the order of the workspace.
+    /// Samples of the channel, in the order of the workspace.
     pub samples: Vec<Sample>,
 }
 
@@ -99,36 +100,36 @@ pub struct Channel {
 pub struct Model {
     /// Name of the measurement.
     pub measurement: String,
-    /// Regions, sorted by name.
+    /// Channels, sorted by name.
     pub channels: Vec<Channel>,
-    /// Scalar parameters.
+    /// Scalar parameters, set after set.
     pub parameters: Vec<Parameter>,
-    /// Their grouping by name.
+    /// Groups of consecutive parameters that share a name.
     pub parameter_sets: Vec<ParameterSet>,
-    /// Index of the parameter of interest; `None` where the workspace has none.
+    /// Index of the parameter of interest; `None` if the model has none.
     pub poi: Option<usize>,
-    /// Interpolation codes.
+    /// Interpolation codes of the normsys and histosys modifiers.
     pub interpolation: Interpolation,
-    /// Observed main counts (channel after channel) and nominal auxiliary data.
+    /// Observed counts of the main bins (channel after channel) and nominal auxiliary data.
     pub observed: BinnedData,
-    /// Warnings for the user, in words; never errors.
+    /// Warnings about the workspace, as sentences for the user.
     pub warnings: Vec<String>,
 }
 
 impl Model {
-    /// Number of main bins.
+    /// Returns the number of main bins in all channels.
     #[must_use]
     pub fn n_bins(&self) -> usize {
         self.channels.iter().map(|c| c.n_bins).sum()
     }
 
-    /// Index of a parameter by its full name (`mu`, `gamma[3]`).
+    /// Returns the index of the parameter with this full name (`mu`, `gamma[3]`), if there is one.
     #[must_use]
     pub fn parameter_index(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|p| p.name == name)
     }
 
-    /// Channel name and bin number within it of a global bin index.
+    /// Returns the channel name and the bin number within the channel for a global bin index.
     #[must_use]
     pub fn bin_name(&self, bin: usize) -> Option<(&str, usize)> {
         self.channels

@@ -1,71 +1,75 @@
-//! The outcome of a fit, with its certificate.
+//! The outcome of a fit, with the numbers that certify its minimum.
 
 use std::sync::Arc;
 
 use crate::FitFailure;
 
-/// Why a fit stopped short of its certificate.
+/// Why a fit did not converge.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The iteration limit came first.
+    /// The iteration limit was reached before convergence.
     IterationLimit,
-    /// No step lowers the function although the gradient is not zero.
+    /// No step lowers `-ln L`, although the gradient is not zero.
     NoProgress,
-    /// The function falls without end along a direction.
+    /// `-ln L` falls without limit along a direction.
     Unbounded,
 }
 
-/// Whether the certificate holds.
+/// Whether a fit converged.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FitStatus {
-    /// EDM at the returned point is below the tolerance over all free, inactive directions.
+    /// The estimated distance to the minimum ([`Certificate::edm`]) at the returned point is below the
+    /// tolerance.
     Converged,
-    /// The certificate does not hold; the numbers are those of the best point met.
+    /// The fit did not converge; the outcome describes the best point found.
     NotConverged(Reason),
 }
 
 /// Why a free parameter has no symmetric uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inactive {
-    /// Held by its lower bound.
+    /// The parameter is at its lower bound, beyond which `-ln L` would be lower.
     LowerBound,
-    /// Held by its upper bound.
+    /// The parameter is at its upper bound, beyond which `-ln L` would be lower.
     UpperBound,
-    /// Sits on the kink of a piecewise interpolation at 0.
+    /// The parameter is at 0, on the kink of a piecewise interpolation.
     Kink,
-    /// Sits on a kink at which both one-sided slopes vanish, as with Asimov data. The curvature differs between the sides, and the
-    /// covariance uses the mean of both.
+    /// The parameter is at 0, on a kink at which the slopes of both sides vanish, as with Asimov data. The
+    /// curvature differs between the sides, and the covariance uses the mean of the two curvatures.
     TwoSided,
-    /// The likelihood does not depend on it (or only together with others).
+    /// The likelihood does not depend on the parameter, or not on some combination of it with others.
     Flat,
 }
 
-/// The evidence that a point is a minimum.
+/// Numbers that show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Estimated distance to the minimum, `g' H^-1 g / 2`, in NLL units.
+    /// Estimated distance to the minimum, `g' H^-1 g / 2` with gradient `g` and Hessian `H`, in units of
+    /// `-ln L`.
     pub edm: f64,
-    /// Largest gradient element over free, inactive parameters, times its estimated uncertainty.
+    /// Largest absolute product of a parameter's gradient element and uncertainty, or an estimate of it if no
+    /// uncertainties were asked for.
     pub projected_gradient: f64,
-    /// Number of iterations in which the exact curvature was not positive definite.
+    /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
-    /// Distinct lower minima found by further starts (0: the first start was best).
+    /// Number of further starts that ended below the lowest minimum found before them (0: the first start was
+    /// best).
     pub restarts_improved: usize,
 }
 
-/// A full covariance matrix, row-major, `n x n`; rows and columns of fixed and
-/// inactive parameters are zero.
+/// A full covariance matrix, row-major, `n x n`. It is zero in rows and columns of fixed parameters and of
+/// inactive ones other than [`Inactive::TwoSided`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.
     pub n: usize,
-    /// Elements.
+    /// Matrix elements, row after row.
     pub values: Vec<f64>,
 }
 
 impl Covariance {
-    /// Element (i, j).
+    /// Returns element (i, j).
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         self.values[i * self.n + j]
@@ -75,40 +79,40 @@ impl Covariance {
 /// The result of one minimisation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOutcome {
-    /// Whether the certificate holds.
+    /// Whether the fit converged.
     pub status: FitStatus,
-    /// Parameters at the minimum, all of them, in the model's order.
+    /// Values of all parameters at the minimum, in the model's order.
     pub parameters: Vec<f64>,
-    /// `-ln L` there, all constants included.
+    /// `-ln L` at the minimum, all constants included.
     pub nll: f64,
-    /// The evidence.
+    /// Numbers that show whether the returned point is a minimum.
     pub certificate: Certificate,
-    /// Iterations over all starts.
+    /// Number of iterations over all starts.
     pub n_iterations: usize,
-    /// Evaluations of the function over all starts.
+    /// Number of evaluations of `-ln L` over all starts.
     pub n_evaluations: usize,
-    /// Free parameters without a symmetric uncertainty, and why.
+    /// Indices of the free parameters without a symmetric uncertainty, each with the reason.
     pub inactive: Vec<(usize, Inactive)>,
-    /// Bins with no expected yield left (`lambda <= 0`) at the minimum.
+    /// Bins whose expected yield at the minimum is zero or negative.
     pub empty_bins: Vec<usize>,
-    /// Uncertainties from the exact Hessian; `None` for fixed and inactive ones.
+    /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters.
     /// Empty unless asked for.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance, if asked for.
+    /// Covariance matrix, if asked for.
     pub covariance: Option<Arc<Covariance>>,
 }
 
 impl FitOutcome {
-    /// True if the certificate holds.
+    /// Returns whether the fit converged.
     #[must_use]
     pub fn converged(&self) -> bool {
         self.status == FitStatus::Converged
     }
 }
 
-/// All fits of one task, in the order in which it asked for them.
+/// The results of all fits of one task, in the order of its requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskOutcome {
-    /// One entry per request.
+    /// One result per request.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
 }

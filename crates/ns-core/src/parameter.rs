@@ -8,18 +8,18 @@ use std::ops::Range;
 /// part of the model, so toys and Asimov sets replace it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Constraint {
-    /// Free: normfactor and shapefactor.
+    /// No constraint: the parameter of a normfactor or shapefactor is free.
     None,
-    /// Datum `a ~ N(theta, sigma)`: histosys, normsys (`sigma = 1`), lumi, staterror.
+    /// Auxiliary datum `a ~ N(theta, sigma)` of a histosys or normsys (`sigma = 1`), lumi or staterror.
     Gaussian {
-        /// Width of the auxiliary measurement.
+        /// Standard deviation of the auxiliary measurement.
         sigma: f64,
         /// Index of the datum in the auxiliary data.
         aux: usize,
     },
-    /// Datum `a ~ Poisson(tau * theta)`: shapesys.
+    /// Auxiliary datum `a ~ Poisson(tau * theta)` of a shapesys.
     Poisson {
-        /// Scale between parameter and expected auxiliary count.
+        /// Ratio of the expected auxiliary count to the parameter.
         tau: f64,
         /// Index of the datum in the auxiliary data.
         aux: usize,
@@ -27,7 +27,7 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// Index of the auxiliary datum, if the parameter has one.
+    /// Returns the index of the auxiliary datum; `None` for a free parameter.
     #[must_use]
     pub fn aux(&self) -> Option<usize> {
         match *self {
@@ -36,7 +36,8 @@ impl Constraint {
         }
     }
 
-    /// Pre-fit width: `sigma`, or `1/sqrt(tau)` for a Poisson term; `None` for a free parameter.
+    /// Returns the uncertainty before the fit: `sigma`, or `1/sqrt(tau)` for a Poisson term; `None` for a
+    /// free parameter.
     #[must_use]
     pub fn prefit_sigma(&self) -> Option<f64> {
         match *self {
@@ -50,25 +51,25 @@ impl Constraint {
 /// One scalar parameter, as the optimiser sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// pyhf's name: `mu`, or `gamma[3]` for an element of a vector.
+    /// Name as in pyhf: `mu`, or `gamma[3]` for an element of a vector.
     pub name: String,
     /// Suggested start value, and the value of the parameter when it is fixed.
     pub init: f64,
     /// Lower and upper bound.
     pub bounds: (f64, f64),
-    /// Held at `init` in every fit unless a task says otherwise.
+    /// Whether the parameter is fixed at `init` in every fit that does not ask for something else.
     pub fixed: bool,
-    /// Its auxiliary measurement.
+    /// The auxiliary measurement that constrains the parameter.
     pub constraint: Constraint,
 }
 
 /// A named group of consecutive parameters (pyhf's "paramset").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterSet {
-    /// Name shared by the modifiers that use it.
+    /// Name of the set, which is also the name of the modifiers that use it.
     pub name: String,
-    /// Where its elements are in [`crate::Model::parameters`].
+    /// Indices of the set's parameters in [`crate::Model::parameters`].
     pub range: Range<usize>,
-    /// True for `name`, false for `name[i]`.
+    /// Whether the set is one parameter `name` and not several, `name[i]`.
     pub scalar: bool,
 }

@@ -1,9 +1,9 @@
-//! Escapes text from files before it is shown, so that a name cannot move the cursor, or hide or reverse other text.
+//! Escapes text from files before it is shown, so that a name cannot move the cursor, or hide or reverse
+//! other text.
 
 use std::borrow::Cow;
 
-/// Whether a character is unsafe to print: control characters, characters that change the direction of writing, and characters
-/// without a width.
+/// Returns whether a character is a control character, changes the direction of writing or has no width.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -11,13 +11,14 @@ fn acts(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with such characters escaped as `\u{1b}`; letters of all scripts stay as they are.
+/// Escapes, as in `\u{1b}`, control characters, characters that change the direction of writing, and
+/// characters without a width. Letters of all scripts stay as they are.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }
 
-/// The same for a text of several lines; line ends are kept.
+/// Escapes the same characters as [`plain`], except line feeds, for text of several lines.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && acts(c))

@@ -1,46 +1,49 @@
-//! The one primitive: many fits of one model.
+//! [`Session`]: a compiled model on a device, and the fits and evaluations that it offers.
 //!
-//! Inference is written on [`Session`] alone and does not know which device it
-//! runs on, nor whether the data are counts or events.
+//! Statistical inference uses a model only through [`Session`]. It does not know on which device the session
+//! runs, nor whether the data are counts or events.
 
 use std::sync::Arc;
 
 use crate::{Control, Covariance, Data, Device, DeviceCheck, SessionError, TaskOutcome, ToySource};
 
-/// Where a fit starts.
+/// The point at which a fit starts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Start {
-    /// The model's suggested values.
+    /// The start values of the model.
     #[default]
     Init,
-    /// A given point, all parameters.
+    /// A given point: one value for each parameter.
     At(Arc<[f64]>),
-    /// The result of an earlier request of the same task, or where that started if it failed.
+    /// The result of the earlier request with this index in the task. If that fit failed or was unbounded,
+    /// its start point.
     Earlier(usize),
-    /// The same point, moved along a direction (one number per parameter) until the first parameter that this request holds
-    /// has its value, and then put inside the bounds. This leads from a free fit to the conditional one.
+    /// The point of [`Start::Earlier`], moved along a direction (one number per parameter) until the first of
+    /// [`FitRequest::fixed`] has its value, and then put inside the bounds. This leads from a free fit to the
+    /// conditional one.
     Along(usize, Arc<[f64]>),
 }
 
 /// The effort of the search for the global minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// One descent from the start point, for fits close to a parent fit. Drawn toys also start from further points where a model
-    /// can have several minima; all toys share these points.
+    /// One descent from the start point, for fits that start near the minimum of a similar fit. Toys drawn by
+    /// the session also start from further points if the model can have several minima; all toys share these
+    /// points.
     Local,
-    /// Also try the other side of pulled, asymmetric parameters and of kinks: the
-    /// default of a single fit.
+    /// Also descents from the opposite sign of pulled parameters with an asymmetric effect, and from the
+    /// other side of kinks: the default of a single fit.
     #[default]
     Standard,
-    /// Many starts, whatever the model.
+    /// Descents from many points, whatever the model.
     Thorough,
 }
 
 impl Search {
-    /// All of them.
+    /// All efforts, from the least to the greatest.
     pub const ALL: [Self; 3] = [Self::Local, Self::Standard, Self::Thorough];
 
-    /// Its name on the command line and in Python.
+    /// Returns the name of the effort on the command line and in Python.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,59 +63,59 @@ impl std::str::FromStr for Search {
     }
 }
 
-/// When a later fit of a task is needed: if the earlier fit failed or did not converge, or if its
-/// parameter lies within the range, ends included. For example, a test statistic needs no conditional fit
-/// if the free fit lies beyond the tested value.
+/// The condition under which a later fit of a task is needed: an earlier fit failed or did not converge, or
+/// its value of `parameter` lies within `range`, ends included. For example, a test statistic needs no
+/// conditional fit if the best fit of the POI lies beyond the tested value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// Index of the earlier fit within the task.
     pub fit: usize,
-    /// The parameter that decides.
+    /// Index of the parameter whose value in the earlier fit decides.
     pub parameter: usize,
     /// Lowest and highest value for which the later fit is needed.
     pub range: (f64, f64),
 }
 
-/// One minimisation.
+/// The settings of one minimisation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FitRequest {
     /// Start point.
     pub start: Start,
-    /// Parameters held at given values, beyond those that the model fixes.
+    /// Parameters fixed at given values, in addition to those that the model fixes.
     pub fixed: Vec<(usize, f64)>,
-    /// Parameters that the model fixes and this fit sets free.
+    /// Parameters that the model fixes and this fit leaves free.
     pub released: Vec<usize>,
-    /// Bounds other than the model's, per parameter.
+    /// Parameters with bounds that replace those of the model.
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Covariance of a similar fit, used as the first inverse Hessian. It saves iterations and
-    /// never changes what counts as a minimum; a device may ignore it.
+    /// Covariance of a similar fit, used as the first inverse Hessian. It saves iterations and does not
+    /// change what counts as a minimum; a device may ignore it.
     pub metric: Option<Arc<Covariance>>,
-    /// When the fit is needed; otherwise it is skipped
-    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)).
+    /// Condition under which the fit is needed; otherwise it is skipped
+    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: always.
     pub only_if: Option<Condition>,
 }
 
 /// Fits that share one set of data, such as the free and the conditional fit of a toy.
 #[derive(Debug, Clone)]
 pub struct FitTask {
-    /// The data.
+    /// Data of all these fits.
     pub data: Data,
-    /// The minimisations, done in this order.
+    /// The minimisations, made in this order.
     pub fits: Vec<FitRequest>,
 }
 
-/// Which parts of an outcome to compute.
+/// Which optional parts of an outcome to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutcomeParts {
-    /// Uncertainties of all free parameters.
+    /// Whether to compute the uncertainties of all free parameters.
     pub uncertainties: bool,
-    /// The full covariance matrix (implies uncertainties).
+    /// Whether to compute the full covariance matrix and the uncertainties.
     pub covariance: bool,
 }
 
-/// Receives outcomes in task order. A task with drawn data has one outcome per toy.
+/// Receiver of outcomes, in the order of the tasks. A task with drawn data has one outcome per toy.
 pub trait Sink {
     /// Receives outcome number `index`.
     fn accept(&mut self, index: usize, outcome: TaskOutcome);
@@ -127,64 +130,65 @@ impl Sink for Vec<TaskOutcome> {
 /// What to evaluate at given points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EvaluationRequest {
-    /// `-ln L`.
+    /// Whether to compute `-ln L`.
     pub nll: bool,
-    /// Its gradient.
+    /// Whether to compute the gradient of `-ln L`.
     pub gradient: bool,
-    /// Its exact Hessian.
+    /// Whether to compute the exact Hessian of `-ln L`.
     pub hessian: bool,
-    /// Expected main and auxiliary data.
+    /// Whether to compute the expected main and auxiliary data.
     pub expected: bool,
-    /// Expected yields of every sample.
+    /// Whether to compute the expected yields of every sample.
     pub samples: bool,
 }
 
-/// Values at points, point after point, row-major; empty where not asked for.
+/// Values at several points, point after point, row-major. Arrays that were not asked for are empty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evaluation {
-    /// `-ln L` per point.
+    /// `-ln L` at each point.
     pub nll: Vec<f64>,
-    /// Its part from the main counts.
+    /// The part of `-ln L` from the main counts, at each point.
     pub nll_main: Vec<f64>,
-    /// Its part from the constraint terms.
+    /// The part of `-ln L` from the constraint terms, at each point.
     pub nll_constraint: Vec<f64>,
-    /// Gradients, `points x parameters`.
+    /// Gradients of `-ln L`, `points x parameters`.
     pub gradient: Vec<f64>,
-    /// Hessians, `points x parameters x parameters`.
+    /// Hessians of `-ln L`, `points x parameters x parameters`.
     pub hessian: Vec<f64>,
     /// Expected data in pyhf's order (main, then auxiliary), `points x (bins + auxiliary data)`.
     pub expected: Vec<f64>,
-    /// Expected yields of every sample, per point channel after channel, within a channel sample after
-    /// sample, within a sample bin after bin. Summed over samples they are the main part of `expected`.
+    /// Expected yields of every sample: for each point channel after channel, within a channel sample after
+    /// sample, within a sample bin after bin. Their sums over samples are the main part of `expected`.
     pub samples: Vec<f64>,
 }
 
-/// The numeric side of a model's parameters, without names.
+/// Start values, bounds and fixed flags of a model's parameters, without names.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParameterTable {
-    /// Start values.
+    /// Start value of each parameter.
     pub init: Vec<f64>,
-    /// Lower and upper bounds.
+    /// Lower and upper bound of each parameter.
     pub bounds: Vec<(f64, f64)>,
-    /// Fixed by the model.
+    /// Whether the model fixes each parameter.
     pub fixed: Vec<bool>,
 }
 
 /// A compiled model on a device.
 pub trait Session: Send + Sync {
-    /// The device it runs on.
+    /// Returns the device that the session runs on.
     fn device(&self) -> Device;
 
-    /// Start values, bounds and fixed flags.
+    /// Returns start values, bounds and fixed flags of the parameters.
     fn parameters(&self) -> &ParameterTable;
 
-    /// Runs every task and hands outcomes to `sink` in task order. A failed fit is an
-    /// outcome; a cancelled batch returns the tasks that finished.
+    /// Runs every task and hands the outcomes to `sink` in the order of the tasks. A failed fit is an outcome
+    /// and no error. Of a cancelled batch, the tasks that finished are handed over.
     ///
-    /// Results do not depend on threads, batch size or order.
+    /// Results do not depend on the number of threads, the batch size or the order of the tasks.
     ///
     /// # Errors
-    /// If a task cannot be understood (lengths, indices, foreign data) or the device fails.
+    /// If a task is not valid (wrong lengths or indices, data that the session cannot use) or the device
+    /// fails.
     fn fit_batch(
         &self,
         tasks: &[FitTask],
@@ -196,7 +200,7 @@ pub trait Session: Send + Sync {
     /// Evaluates the likelihood at `points` (row-major, one parameter vector after another).
     ///
     /// # Errors
-    /// If lengths do not fit or the device fails.
+    /// If a length does not fit the model or the device fails.
     fn evaluate(
         &self,
         data: &Data,
@@ -204,17 +208,20 @@ pub trait Session: Send + Sync {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError>;
 
-    /// The data that would be expected at `parameters`: the Asimov set, which has the counts of `of` replaced.
+    /// Returns the Asimov data at `parameters`: a copy of `of` with the expected counts and auxiliary data.
     ///
     /// # Errors
-    /// If the length does not fit, `of` are toys, or the device fails.
+    /// If the length does not fit, `of` are toys, an expected yield is negative or not finite, or the device
+    /// fails.
     fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError>;
 
-    /// What toys at `parameters` are drawn from in place of the counts of `of`, `hypothesis` being a number that keeps their random numbers
-    /// apart from those of other hypotheses.
+    /// Returns the distributions from which toys at `parameters` are drawn in place of the counts of `of`.
+    /// `hypothesis` is a number that keeps the random numbers of these toys apart from those of other
+    /// hypotheses.
     ///
     /// # Errors
-    /// If the length does not fit, `of` are toys, a bin has a negative expected yield, or the device fails.
+    /// If the length does not fit, `of` are toys, an expected yield is negative or too large, or the device
+    /// fails.
     fn toy_source(
         &self,
         parameters: &[f64],
@@ -223,14 +230,16 @@ pub trait Session: Send + Sync {
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError>;
 
-    /// Variances of linear combinations of the parameters at a minimum: `v' C v` for each combination `v` (pairs of
-    /// parameter and weight), with `C` the inverse of the exact Hessian over the parameters that are `free`. The
-    /// whole of `C` is never formed: with a parameter per bin it would be larger than everything else.
+    /// Computes the variances of linear combinations of the parameters at a minimum: `v' C v` for each
+    /// combination `v` (pairs of parameter index and weight), with `C` the inverse of the exact Hessian over
+    /// the parameters that are `free`. The matrix `C` is never formed as a whole: with one parameter per bin
+    /// it would be the largest array.
     ///
-    /// `None` where the Hessian is not positive definite, or this session cannot compute them.
+    /// Returns `None` if the Hessian is not positive definite, or if this session cannot compute the
+    /// variances.
     ///
     /// # Errors
-    /// If lengths or indices do not fit or the device fails.
+    /// If a length or an index does not fit the model, or the device fails.
     fn combined_variances(
         &self,
         data: &Data,
@@ -244,21 +253,22 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// `-ln L` of the saturated model for `data`: the lowest value any expectation could give. `None` for
-    /// data that have no such value, such as single events.
+    /// Returns `-ln L` of the saturated model for `data`, the lowest value that any expectation could give;
+    /// `None` for data without such a value, for example single events.
     ///
     /// # Errors
-    /// If the data do not fit.
+    /// If the data do not fit the model.
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError>;
 
-    /// A session of the same model on the CPU, which is faster for a single fit; `None` if this session is on the CPU.
+    /// Returns a session of the same model on the CPU, which is faster for a single fit; `None` if this
+    /// session is on the CPU itself.
     fn cpu(&self) -> Option<&dyn Session> {
         None
     }
 
-    /// How far the fits made since the session was opened are from what the CPU finds at the
-    /// same points; `None` where the CPU itself made them. A value or gradient beyond the contract ends the batch with
-    /// [`SessionError::DeviceDisagrees`] instead.
+    /// Returns how far the results of the fits since the session was opened are from what the CPU computes at
+    /// the same points; `None` if the CPU itself made them. If a value or gradient differs by more than its
+    /// tolerance, the batch ends with [`SessionError::DeviceDisagrees`].
     fn check(&self) -> Option<DeviceCheck> {
         None
     }

@@ -1,9 +1,9 @@
-//! The distributions that pseudo-experiments are drawn from.
+//! The distributions that toys (pseudo-experiments) are drawn from.
 //!
-//! A toy is a pure function of its source and its index: counts Poisson(expected yield) in every main bin,
-//! auxiliary data N(theta, sigma) or Poisson(tau theta) of *every* constrained parameter, those of fixed
-//! parameters included (`pyhf.Model.make_pdf(pars).sample()`). Means are computed once, by the CPU, and
-//! copied to every device unchanged, so that all devices draw the same bits.
+//! A toy is a pure function of its source and its index. The count of each main bin is drawn from
+//! Poisson(expected yield), and the auxiliary datum of *every* constrained parameter, fixed ones included,
+//! from N(theta, sigma) or Poisson(tau theta), as by `pyhf.Model.make_pdf(pars).sample()`. The CPU computes
+//! the means once and copies them unchanged to every device, so that all devices draw the same bits.
 
 use crate::BinnedData;
 use crate::random::{Normal, Poisson, Stream};
@@ -11,31 +11,31 @@ use crate::random::{Normal, Poisson, Stream};
 /// The distribution of one auxiliary datum.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AuxiliarySource {
-    /// Of a Gaussian constraint.
+    /// Distribution of the auxiliary datum of a Gaussian constraint.
     Gaussian(Normal),
-    /// Of a Poisson constraint.
+    /// Distribution of the auxiliary datum of a Poisson constraint.
     Poisson(Poisson),
 }
 
-/// The distributions of all data at one parameter point, with the seed and the hypothesis that key the
-/// random numbers. Made by [`crate::Session::toy_source`].
+/// The distributions of all data at one parameter point, with the seed and the hypothesis that select the
+/// random numbers. [`crate::Session::toy_source`] makes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToySource {
     /// The user's seed.
     pub seed: u64,
-    /// Number of the hypothesis: toys of two hypotheses share no random number.
+    /// Number of the hypothesis. Toys of two hypotheses share no random number.
     pub hypothesis: u8,
-    /// The generating point, all parameters.
+    /// Values of all parameters at the point where the toys are generated.
     pub parameters: Vec<f64>,
-    /// Main counts, channel after channel.
+    /// Distributions of the main counts, channel after channel.
     pub main: Vec<Poisson>,
-    /// Auxiliary data in the model's order.
+    /// Distributions of the auxiliary data, in the model's order.
     pub auxiliary: Vec<AuxiliarySource>,
 }
 
 impl ToySource {
-    /// Draws toy `index` into `main` and `auxiliary`, of the source's lengths. Slot `b` of the toy's stream
-    /// belongs to main bin `b`, slot `n_bins + a` to auxiliary datum `a`.
+    /// Draws toy `index` into `main` and `auxiliary`, which must be as long as those of the source. Slot `b`
+    /// of the toy's stream belongs to main bin `b`, slot `n_bins + a` to auxiliary datum `a`.
     pub fn draw_into(&self, index: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         let stream = Stream::new(self.seed, index, self.hypothesis);
         let mut slot = 0;
@@ -52,8 +52,9 @@ impl ToySource {
         }
     }
 
-    /// Draws eight toys from `first` on, side by side: element `8 b + l` of `main` is bin `b` of toy `first + l`,
-    /// likewise `auxiliary`. The same bits as [`Self::draw_into`].
+    /// Draws the eight toys from index `first` on, side by side: element `8 b + l` of `main` is bin `b` of
+    /// toy `first + l`, and `auxiliary` is ordered likewise. The bits are those that [`Self::draw_into`]
+    /// draws.
     pub fn draw_eight_into(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -70,11 +71,11 @@ impl ToySource {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512bw");
             if wide && is_x86_feature_detected!("avx2") {
-                // SAFETY: the CPU has just said that it has these instructions.
+                // SAFETY: the CPU was found above to have these instructions.
                 return unsafe { avx512(self, first, main, auxiliary) };
             }
             if is_x86_feature_detected!("avx2") {
-                // SAFETY: as above.
+                // SAFETY: the CPU was found above to have AVX2.
                 return unsafe { avx2(self, first, main, auxiliary) };
             }
         }
@@ -100,7 +101,7 @@ impl ToySource {
         }
     }
 
-    /// Toy `index`.
+    /// Draws toy `index` and returns it.
     #[must_use]
     pub fn draw(&self, index: u64) -> BinnedData {
         let mut data = BinnedData { main: vec![0.0; self.main.len()], aux: vec![0.0; self.auxiliary.len()] };

@@ -1,4 +1,4 @@
-//! Reading a workspace: text to checked document to model, next to the bare JSON parser.
+//! Measures the time to read a workspace and to make its model, compared with the JSON parser alone.
 //!
 //! `cargo bench -p ns-translate --bench load`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -9,7 +9,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
-/// A workspace of about 10 MB: 40 channels of 50 bins, 10 samples, 25 histosys each.
+/// Makes a workspace of about 10 MB: 40 channels of 50 bins with 10 samples each, and 25 histosys per sample.
 fn large() -> Vec<u8> {
     let numbers = |seed: usize| -> Vec<f64> {
         (0..50).map(|i| ((seed * 31 + i * 17) % 9973) as f64 * 0.013_37 + 1.0).collect()

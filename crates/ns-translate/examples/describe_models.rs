@@ -1,7 +1,7 @@
-//! Describes the models of many workspaces as JSON, for comparison with other programs:
-//! one workspace per line on standard input, one line of output each.
+//! Describes the models of many workspaces as JSON, for comparison with other programs. It reads one
+//! workspace per line from standard input and writes one line for each.
 //!
-//! A workspace without a model gives `{"error": "..."}`.
+//! For text that is not a workspace, and for a measurement without a model, it writes `{"error": "..."}`.
 #![allow(clippy::print_stdout)]
 
 use std::io::BufRead as _;

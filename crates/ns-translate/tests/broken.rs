@@ -1,4 +1,4 @@
-//! Every broken workspace of `tests/broken` gets exactly the message in its snapshot.
+//! Tests that every broken workspace in `tests/broken` gets exactly the messages in the snapshot.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn each_broken_workspace_gets_its_message() {
         let report = validate_slice(&text);
         assert!(!report.problems.is_empty(), "{name}: nothing was found");
         let message = if name.starts_with("warning_") {
-            // Usable all the same, and the model carries the warning.
+            // The workspace can be used in spite of the problem, and the model has the warning.
             let warnings = model.unwrap_or_else(|e| panic!("{name} is refused: {e}")).warnings;
             assert!(report.is_usable(), "{name}: {report}");
             assert_eq!(warnings.len(), report.problems.len(), "{name}");

@@ -1,10 +1,11 @@
-//! Constraints of per-bin parameters, worked out by hand.
+//! Compares the constraints of per-bin parameters with values calculated by hand.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Constraint, Model};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Two samples with a staterror each, one with a shapesys; bins without yield or uncertainty.
+/// Makes the model of two samples that share a staterror, one of which has a shapesys, with some bins without
+/// a yield or an uncertainty.
 fn model() -> Model {
     let text = r#"{"channels": [{"name": "SR", "samples": [
       {"name": "first", "data": [30.0, 20.0, 0.0, 8.0], "modifiers": [
@@ -21,7 +22,8 @@ fn model() -> Model {
 #[test]
 fn staterrors_add_in_quadrature_over_the_summed_yield() {
     let model = model();
-    // sqrt(3^2 + 4^2) / 50 and sqrt(1 + 0.25) / 25; without a yield, and without an error, width 1 and fixed.
+    // The widths are sqrt(3^2 + 4^2) / 50 and sqrt(1 + 0.25) / 25. Without a yield or uncertainty the width
+    // is 1 and the parameter fixed.
     let expected = [(0.1, false), (1.25_f64.sqrt() / 25.0, false), (1.0, true), (1.0, true)];
     for (bin, (width, fixed)) in expected.into_iter().enumerate() {
         let parameter = &model.parameters[model.parameter_index(&format!("stat[{bin}]")).unwrap()];
@@ -35,7 +37,8 @@ fn staterrors_add_in_quadrature_over_the_summed_yield() {
 #[test]
 fn a_shapesys_counts_the_squared_ratio() {
     let model = model();
-    // (30 / 6)^2 and (20 / 5)^2; without a yield, and without an uncertainty, a rate of 1 and fixed.
+    // The rates are (30 / 6)^2 and (20 / 5)^2. Without a yield or uncertainty the rate is 1 and the parameter
+    // fixed.
     let expected = [(25.0, false), (16.0, false), (1.0, true), (1.0, true)];
     for (bin, (rate, fixed)) in expected.into_iter().enumerate() {
         let parameter = &model.parameters[model.parameter_index(&format!("gamma[{bin}]")).unwrap()];

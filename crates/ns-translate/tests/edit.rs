@@ -1,4 +1,4 @@
-//! Pruning, renaming, combining, sorting and masking the fixtures.
+//! Tests of pruning, renaming, combining, sorting and masking workspaces.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ fn warnings(edited: &Edited) -> String {
     edited.warnings.iter().map(|w| w.paragraph() + "\n").collect()
 }
 
-/// The messages of an operation that cannot be done.
+/// Returns the messages of an operation that is refused.
 fn refused(result: Result<Edited, WorkspaceError>) -> String {
     let error = result.unwrap_err();
     assert!(matches!(error, WorkspaceError::CannotEdit { .. }), "{error}");
@@ -52,7 +52,7 @@ fn refused(result: Result<Edited, WorkspaceError>) -> String {
     error.to_string()
 }
 
-/// A workspace of one channel; `samples` are name, yields and modifiers.
+/// Makes a workspace of one channel; `samples` are triples of name, yields and modifiers.
 fn workspace(channel: &str, samples: &[(&str, &[f64], Value)], measurement: Value) -> Workspace {
     let samples: Vec<Value> =
         samples.iter().map(|(n, d, m)| json!({"name": n, "data": d, "modifiers": m})).collect();
@@ -83,7 +83,7 @@ fn a_pruned_channel_takes_its_observation_along() {
     let value = edited.workspace.to_value();
     assert_eq!(value["observations"].as_array().unwrap().len(), 1);
     assert!(!parameters(&edited.workspace).contains(&"extrapolation".to_owned()));
-    // The result is what reading it again gives.
+    // The result, written and read again, is the same workspace.
     assert_eq!(Workspace::from_value(value).unwrap(), edited.workspace);
 }
 
@@ -151,7 +151,7 @@ fn nothing_may_end_up_empty() {
     let samples = Prune { samples: strings(&["background"]), ..Prune::default() };
     let message = refused(simple().prune(&samples));
     assert!(message.contains("/channels/1: Channel 'CR' would have no sample left."), "{message}");
-    // With the channel it can be done.
+    // If the channel without a sample is pruned too, there is no error.
     assert!(simple().prune(&Prune { channels: strings(&["CR"]), ..samples }).is_ok());
     let message = refused(simple().prune(&Prune { channels: strings(&["CR", "SR"]), ..Prune::default() }));
     assert!(message.contains("/channels: All channels are to be pruned."), "{message}");
@@ -177,7 +177,8 @@ fn a_faulty_part_can_be_cut_out() {
     assert!(warnings(&edited).contains("still has errors"), "{}", warnings(&edited));
 }
 
-/// Small and large systematics, each of which says by its name what should happen at 1 % both.
+/// Makes a workspace with small and large systematics. The name of each tells what happens to it if both
+/// thresholds are 1 %.
 fn small_and_large() -> Workspace {
     let normsys =
         |name: &str, lo: f64, hi: f64| json!({"name": name, "type": "normsys", "data": {"lo": lo, "hi": hi}});
@@ -305,7 +306,7 @@ fn modifiers_that_get_one_name_share_a_parameter() {
     let said = warnings(&edited);
     assert!(said.contains("2 modifiers that were independent now share the parameter 'jet_scale'"), "{said}");
     assert_eq!(parameters(&edited.workspace).len(), parameters(&simple()).len() - 1);
-    // What cannot share one is refused.
+    // Modifiers that cannot share a parameter must not get the same name.
     let rename = Rename { modifiers: map(&[("stat_SR", "jet_scale")]), ..Rename::default() };
     let error = simple().rename(&rename).unwrap_err();
     assert!(
@@ -410,7 +411,7 @@ fn join_outer_refuses_what_differs() {
     ] {
         assert!(message.contains(part), "{part} is not in {message}");
     }
-    // Choosing a side is possible and told.
+    // With a left or right outer join one side is taken, and warnings list what is not taken.
     for (join, expected, kept) in
         [(Join::LeftOuter, simple(), "right"), (Join::RightOuter, other.clone(), "left")]
     {
@@ -567,7 +568,7 @@ fn messages_after_a_mask_point_into_the_file() {
     let mut value = simple().to_value();
     value["channels"][1]["samples"][0]["modifiers"][1]["data"]["lo"] = json!(-1.0);
     let broken = Workspace::from_value(value).unwrap();
-    // An error in a channel that is left out does not matter.
+    // The model can be made if the channel with the error is left out.
     assert!(broken.select_channels(&mask(&["CR"])).unwrap().model(&ModelOptions::default()).is_ok());
     let error = broken.select_channels(&mask(&["SR"])).unwrap().model(&ModelOptions::default()).unwrap_err();
     assert!(error.to_string().contains("/channels/1/samples/0/modifiers/1/data/lo"), "{error}");

@@ -1,5 +1,5 @@
-//! What pyhf's format does not allow but has one meaning only: the model is that of the plain workspace, with a
-//! warning that names the place.
+//! Tests of deviations from pyhf's format that can have only one meaning: the model is that of the plain
+//! workspace, with a warning that gives the place.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -23,14 +23,14 @@ fn model(workspace: &Workspace) -> Model {
     workspace.model(&ModelOptions::default()).unwrap()
 }
 
-/// The workspace that all of these are variants of.
+/// Returns the plain workspace, which the tests write in ways that deviate from the format.
 fn plain() -> Workspace {
     let plain = Workspace::from_value(read("warning_version_missing").to_value()).unwrap();
     assert!(plain.validate().is_empty() && model(&plain).warnings.is_empty());
     plain
 }
 
-/// Each is another way of writing the plain workspace.
+/// Checks that each of the files is read as the plain workspace, with warnings.
 fn the_same_as_plain(names: &[&str]) {
     let plain = plain();
     for name in names {
@@ -56,7 +56,7 @@ fn a_byte_order_mark_is_a_warning() {
         marked.warnings[0].starts_with("top level: The text starts with a byte order mark"),
         "{marked:?}"
     );
-    // Two of them, or one before something else than JSON, stay errors.
+    // Two byte order marks, or one before text that is not JSON, are still errors.
     let twice = [b"\xef\xbb\xbf", text("warning_byte_order_mark").as_slice()].concat();
     assert!(Workspace::from_slice(&twice).unwrap_err().to_string().contains("second byte order mark"));
     assert!(Workspace::from_slice(b"\xef\xbb\xbf").unwrap_err().to_string().contains("input is empty"));
@@ -98,11 +98,11 @@ fn observations_of_channels_that_do_not_exist_are_a_warning() {
         "{:?}",
         model.warnings
     );
-    // Kept in the document: a patch or another workspace may bring the channel.
+    // The observation stays in the document, since a patch or another workspace may add the channel.
     assert_eq!(workspace.to_value()["observations"].as_array().unwrap().len(), 3);
 }
 
-/// As published: a patch that takes a channel away and leaves its observation.
+/// A patch may remove a channel but not its observation, as published ones do.
 #[test]
 fn a_patch_may_leave_an_observation_behind() {
     let patch = Patch::from_slice(br#"[{"op": "remove", "path": "/channels/1"}]"#, "patch").unwrap();
@@ -173,7 +173,8 @@ fn different_duplicates_stay_errors() {
     }
 }
 
-/// A number is the same whether it is written 1 or 1.0, a list is not if its order differs.
+/// The values of a repeated key are the same if they differ only in how a number is written, as 204 and 204.0
+/// do.
 #[test]
 fn keys_are_the_same_if_their_values_are() {
     let plain = serde_json::to_string(&plain()).unwrap();
@@ -186,7 +187,7 @@ fn keys_are_the_same_if_their_values_are() {
     }
 }
 
-/// A digest is that of the document as written, descriptions and all, and patches apply to it.
+/// Digests and patches refer to the document as it is written, including its descriptive keys.
 #[test]
 fn patches_and_digests_see_the_document_as_written() {
     let text = text("warning_descriptive_keys");
@@ -197,7 +198,7 @@ fn patches_and_digests_see_the_document_as_written() {
     let model = model(&patched);
     assert_eq!(model.channels[1].samples[0].nominal[0], 6.0);
     assert!(model.warnings.iter().any(|w| w.contains("/channels/0/metadata")), "{:?}", model.warnings);
-    // Keys that are written twice are told of, too.
+    // There is a warning about repeated keys of a patched document too.
     let patched = Workspace::from_slice_patched(
         &self::text("warning_duplicate_key_same_value"),
         &[Patch::from_slice(b"[]", "patch").unwrap()],
@@ -206,7 +207,8 @@ fn patches_and_digests_see_the_document_as_written() {
     assert!(self::model(&patched.unwrap()).warnings[0].contains("written twice"));
 }
 
-/// A workspace made of such a one is in form, and says what became of the rest.
+/// The result of an operation on a workspace with descriptive keys does not have these keys, and its warnings
+/// list them.
 #[test]
 fn edited_workspaces_tell_what_is_not_in_them() {
     let described = read("warning_descriptive_keys");
@@ -226,7 +228,8 @@ fn edited_workspaces_tell_what_is_not_in_them() {
     told(&described.combine(&described, options).unwrap().warnings);
 }
 
-/// Two systematics that become one by renaming are not a copy that was there.
+/// Two equal modifiers that get one name by renaming are an error, although two that have it in the file are
+/// not.
 #[test]
 fn renaming_two_modifiers_to_one_name_stays_an_error() {
     let mut document = plain().to_value();
@@ -238,7 +241,8 @@ fn renaming_two_modifiers_to_one_name_stays_an_error() {
     assert!(matches!(workspace.rename(&rename), Err(WorkspaceError::InvalidAfterEdit { .. })));
 }
 
-/// Thousands of places are one warning each kind, so that nothing else is lost among them.
+/// Deviations of one kind at thousands of places give one warning, so that other warnings are not lost among
+/// them.
 #[test]
 fn what_is_the_same_everywhere_is_one_warning() {
     let sample = |i: usize| {

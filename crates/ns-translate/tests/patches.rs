@@ -1,4 +1,4 @@
-//! Patches and patchsets, applied to the fixtures.
+//! Tests of patches and patchsets, which are applied to the fixtures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn a_patchset_member_is_found_by_name_and_by_values() {
     assert_ne!(by_name, patched("patchset.json:gluino_1400_200").unwrap());
     let model = by_name.model(&ModelOptions::default()).unwrap();
     assert_eq!(model.parameters[model.poi.unwrap()].name, "mu_sig");
-    // Without a patch the parameter of interest is used nowhere.
+    // Without a patch no modifier uses the parameter of interest.
     let background = Workspace::from_path(fixtures().join("background_only.json")).unwrap();
     let model = background.model(&ModelOptions::default()).unwrap();
     assert_eq!(model.poi, None);
@@ -136,13 +136,13 @@ fn what_is_wrong_after_patches_names_them() {
 
 #[test]
 fn copies_cannot_grow_without_bound() {
-    // Each operation doubles the array: 60 of them would make 2^60 numbers.
+    // Each operation doubles the array: 60 of them would make more than 2^60 values.
     let mut operations = vec![json!({"op": "add", "path": "/x", "value": [[1, 2, 3, 4]]})];
     operations.extend((0..60).map(|_| json!({"op": "copy", "from": "/x", "path": "/x/-"})));
     let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
     let message = patch.apply(&mut json!({})).unwrap_err().to_string();
     assert!(message.contains("127 levels deep") || message.contains("5 million"), "{message}");
-    // The same in width only.
+    // Each array has eight copies of the one before.
     let mut operations = vec![json!({"op": "add", "path": "/x0", "value": [1, 2, 3, 4, 5, 6, 7, 8]})];
     for i in 1..40 {
         operations.push(json!({"op": "add", "path": format!("/x{i}"), "value": []}));
@@ -185,7 +185,7 @@ fn broken_patchsets_are_described() {
     insta::assert_snapshot!(messages.join("\n\n"));
 }
 
-/// The workspace patched with a member of the patchset after a change of it, and the warnings of its model.
+/// Changes the patchset and applies one of its patches. Returns the workspace and the warnings of its model.
 fn with_changed_patchset(change: &dyn Fn(&mut Value)) -> (Workspace, Vec<String>) {
     let mut set: Value = serde_json::from_slice(&bytes("patchset.json")).unwrap();
     change(&mut set);
@@ -300,11 +300,11 @@ fn a_patch_argument_is_a_file_and_perhaps_a_name() {
     assert_eq!(parse("dir:x/p.json:700,400"), ("dir:x/p.json".to_owned(), Some("700,400".to_owned())));
     assert_eq!(parse("C:\\p.json"), ("C:\\p.json".to_owned(), None));
     assert_eq!(parse("p.json:"), ("p.json:".to_owned(), None));
-    // Nothing is there: the first colon, so that names may have some.
+    // If no such file exists, the text is split at its first colon, so that names may contain colons.
     assert_eq!(parse("p.json:a:b"), ("p.json".to_owned(), Some("a:b".to_owned())));
     assert_eq!(parse("-"), ("-".to_owned(), None));
     assert_eq!(parse("-:a:b"), ("-".to_owned(), Some("a:b".to_owned())));
-    // The longest file that is there, and then any name.
+    // The file is the longest part that exists; any name may follow.
     let there = format!("{}/patchset.json", fixtures().display());
     for name in ["a:b", "m/500:x", "C:\\x"] {
         assert_eq!(parse(&format!("{there}:{name}")), (there.clone(), Some(name.to_owned())));

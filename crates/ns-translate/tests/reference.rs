@@ -1,5 +1,5 @@
-//! Names, order, start values, bounds, fixed flags and data of published workspaces against
-//! what pyhf 0.7.6 says about them (`NEXTSTAT_REFERENCE_DIR`).
+//! Compares names, order, start values, bounds, fixed flags and data of published workspaces with those of
+//! pyhf 0.7.6, which are in the folder `NEXTSTAT_REFERENCE_DIR`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use ns_core::Constraint;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::Value;
 
-/// The folder with `workspaces/` and `reference/`, or a loud note that there is none.
+/// Returns the folder with `workspaces/` and `reference/`. If there is none, prints a note that the test is
+/// skipped.
 fn reference_dir() -> Option<PathBuf> {
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
         Some(dir) => Some(PathBuf::from(dir)),
@@ -60,7 +61,7 @@ fn nine_workspaces_have_pyhfs_parameters_and_data() {
         let aux = numbers(&reference["auxdata"]);
         assert_eq!(model.observed.aux.len(), aux.len(), "{name:?}");
         for (ours, theirs) in model.observed.aux.iter().zip(&aux) {
-            // A square in pyhf is a call of pow: the last digit may differ.
+            // pyhf computes squares by pow, so the last digit may differ.
             assert!((ours - theirs).abs() <= 2.0 * f64::EPSILON * theirs.abs(), "{name:?}: {ours} {theirs}");
         }
         let constrained = model.parameters.iter().filter_map(|p| p.constraint.aux());

@@ -1,4 +1,5 @@
-//! Properties: the typed reader and the diagnosing one agree, and writing reads back.
+//! Property tests: the fast reader and the slow one agree, and a workspace that is written reads back the
+//! same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::Path;
@@ -18,7 +19,7 @@ fn fixtures() -> Vec<Value> {
         .collect()
 }
 
-/// JSON pointers of all values below the top.
+/// Collects the JSON pointers of all values inside `value`.
 fn places(value: &Value, prefix: &str, out: &mut Vec<String>) {
     let below: Vec<(String, &Value)> = match value {
         Value::Array(items) => items.iter().enumerate().map(|(i, v)| (i.to_string(), v)).collect(),
@@ -32,7 +33,7 @@ fn places(value: &Value, prefix: &str, out: &mut Vec<String>) {
     }
 }
 
-/// One operation of JSON Patch at a random place of the document.
+/// Makes one JSON Patch operation at a place of the document that random numbers select.
 fn operation(document: &Value, place: usize, what: u8, source: usize, x: f64) -> Value {
     let mut all = Vec::new();
     places(document, "", &mut all);
@@ -51,11 +52,12 @@ fn operation(document: &Value, place: usize, what: u8, source: usize, x: f64) ->
 }
 
 proptest! {
-    // PROPTEST_CASES can ask for more.
+    // The environment variable PROPTEST_CASES can increase the number of cases.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
 
-    /// However a fixture is changed: text and tree give the same workspace or the same
-    /// problems, validation agrees with the models, and what is accepted reads back the same.
+    /// Whatever changes are made to a fixture, its text and its JSON tree give the same workspace or the same
+    /// problems, validation agrees with whether the models can be made, and an accepted workspace reads back
+    /// the same.
     #[test]
     fn text_and_tree_agree(
         which in 0usize..100, changes in proptest::collection::vec((any::<usize>(), any::<u8>(), any::<usize>(), -5.0..50.0f64), 0..3),
@@ -88,14 +90,14 @@ proptest! {
             (Err(from_text), Err(from_value)) => {
                 prop_assert_eq!(from_text.problems(), from_value.problems());
                 prop_assert!(!report.is_usable());
-                // The typed reader is never stricter than the rules that explain its refusal.
+                // If the fast reader fails, the slow reader always finds the reason.
                 prop_assert!(!from_text.to_string().contains("Compare it with the format"), "{}", from_text);
             }
             (from_text, from_value) => prop_assert!(false, "{from_text:?} but {from_value:?}"),
         }
     }
 
-    /// A patch and its reverse give the workspace back, and an empty patch does nothing.
+    /// A patch followed by its reverse restores the workspace, and an empty patch changes nothing.
     #[test]
     fn a_patch_and_its_reverse_cancel(which in 0usize..100, x in 0.1..1000.0f64) {
         let fixtures = fixtures();

@@ -1,34 +1,34 @@
-//! Numbers of the samplers that other devices need too, to draw the same bits: the C++ header of the kernels is made from them
-//! (`device/header.rs` of `ns-compute`). What they mean is said where they are used.
+//! Constants of the samplers, which GPUs need too in order to draw the same bits: the C++ header of the
+//! kernels is made from them (`device/header.rs` of `ns-compute`). The functions that use them explain them.
 
-/// Multiplier of word 0.
+/// Factor by which a round of Philox multiplies counter word 0.
 pub const PHILOX_MULTIPLIER_0: u32 = 0xD251_1F53;
 
-/// Multiplier of word 2.
+/// Factor by which a round of Philox multiplies counter word 2.
 pub const PHILOX_MULTIPLIER_2: u32 = 0xCD9E_8D57;
 
-/// Step of key word 0: the golden ratio, less one, in 32 bits.
+/// Number added to key word 0 after each round of Philox: the fraction of the golden ratio, in 32 bits.
 pub const PHILOX_WEYL_0: u32 = 0x9E37_79B9;
 
-/// Step of key word 1: the square root of 3, less one, in 32 bits.
+/// Number added to key word 1 after each round of Philox: the fraction of the square root of 3, in 32 bits.
 pub const PHILOX_WEYL_1: u32 = 0xBB67_AE85;
 
-/// Rounds.
+/// Number of rounds of Philox.
 pub const PHILOX_ROUNDS: u32 = 10;
 
-/// 2<sup>-53</sup>, the spacing.
+/// 2<sup>-53</sup>, the spacing of uniform numbers.
 pub const UNIFORM_STEP: f64 = 1.0 / (1_u64 << 53) as f64;
 
-/// The upper 32 bits of ln 2: a product with an exponent (11 bits) is exact.
+/// ln 2 cut to 32 significant bits, so that its product with an exponent (11 bits) is exact.
 pub const LN2_UPPER: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 
-/// ln 2 less [`LN2_UPPER`], 1.9e-10.
+/// The difference ln 2 - [`LN2_UPPER`], 1.9e-10.
 pub const LN2_REST: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
 
-/// The bits of 1/sqrt(2), rounded up to the precision of its upper word.
+/// The bits of 1/sqrt(2) as a double, with the lower 32 bits set to zero.
 pub const HALF_ROOT_UPPER: u64 = 0x3FE6_A09E_0000_0000;
 
-/// The fraction bits of a double.
+/// Mask of the 52 fraction bits of a double.
 pub const FRACTION_BITS: u64 = (1 << 52) - 1;
 
 /// Bias of the exponent of a double.
@@ -48,10 +48,10 @@ pub const LN_TERMS: [f64; 10] = [
     2.0 / 3.0,
 ];
 
-/// 2 pi.
+/// The number 2 pi.
 pub const TWO_PI: f64 = std::f64::consts::TAU;
 
-/// `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]` for k = 0 to 15; nothing uses the entry of 0.
+/// Errors of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for k = 0 (unused) to 15.
 pub const STIRLING_ERRORS: [f64; 16] = [
     0.0,
     0.08106146679532726,
@@ -74,35 +74,37 @@ pub const STIRLING_ERRORS: [f64; 16] = [
 /// Coefficients of Stirling's series in 1/k^2, after the factor 1/k: `B_2j / (2j (2j-1))` for j = 5 to 1.
 pub const STIRLING_TERMS: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
 
-/// 1/(2j+1) for j = 8 down to 1.
+/// 1/(2j+1) for j = 8 down to 1: the series of (atanh w - w) / w in powers of w^2.
 pub const POISSON_DEVIANCE_TERMS: [f64; 8] =
     [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
 
-/// A deviation over the sum of count and mean below which the deviance is a series.
+/// The Poisson deviance is computed by a series if the distance of count and mean is less than this fraction
+/// of their sum.
 pub const NEAR_THE_MEAN: f64 = 0.1;
 
-/// Closer to the ends than this, where the paper has a test of its own, the exact test decides.
+/// Largest distance of `u` from the nearer end of its interval for which PTRS rejects at once every larger
+/// `v`.
 pub const EDGE: f64 = 0.013;
 
-/// Distance of `u` from the nearer end from which on the squeeze may accept.
+/// Smallest distance of `u` from the nearer end of its interval for which the squeeze of PTRS may accept.
 pub const SQUEEZE_FROM: f64 = 0.07;
 
-/// What a proposed count is shifted by before it is rounded down.
+/// Number added to a proposed Poisson count before it is rounded down.
 pub const CENTRE_OF_COUNTS: f64 = 0.43;
 
-/// Up to this distance from the median the central ratio is used.
+/// Largest distance of a probability from 1/2 for which the normal quantile uses its ratio for the centre.
 pub const CENTRAL: f64 = 0.425;
 
 /// [`CENTRAL`] squared.
 pub const CENTRAL_SQUARED: f64 = 0.180_625;
 
-/// Up to this value of sqrt(-ln p) the ratio of the near tail is used.
+/// Largest sqrt(-ln p) for which the normal quantile uses its ratio for the near tail.
 pub const NEAR_TAIL: f64 = 5.0;
 
-/// Where the ratio of the near tail is centred.
+/// Number that is subtracted from sqrt(-ln p) in the ratio for the near tail.
 pub const NEAR_TAIL_CENTRE: f64 = 1.6;
 
-/// Polynomial of the normal quantile: numerator of the centre.
+/// Polynomial of the normal quantile: numerator of the ratio for the centre, in 0.425^2 - (p - 1/2)^2.
 pub const NORMAL_CENTRE_NUMERATOR: [f64; 8] = [
     2.509_080_928_730_122_672_7e3,
     3.343_057_558_358_812_810_5e4,
@@ -114,7 +116,7 @@ pub const NORMAL_CENTRE_NUMERATOR: [f64; 8] = [
     3.387_132_872_796_366_608_0e0,
 ];
 
-/// Polynomial of the normal quantile: denominator of the centre.
+/// Polynomial of the normal quantile: denominator of the ratio for the centre, in 0.425^2 - (p - 1/2)^2.
 pub const NORMAL_CENTRE_DENOMINATOR: [f64; 8] = [
     5.226_495_278_852_854_561_0e3,
     2.872_908_573_572_194_267_4e4,
@@ -126,7 +128,7 @@ pub const NORMAL_CENTRE_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Polynomial of the normal quantile: numerator of the near tail, in sqrt(-ln p) - 1.6.
+/// Polynomial of the normal quantile: numerator of the ratio for the near tail, in sqrt(-ln p) - 1.6.
 pub const NORMAL_NEAR_NUMERATOR: [f64; 8] = [
     7.745_450_142_783_414_076_40e-4,
     2.272_384_498_926_918_458_33e-2,
@@ -138,7 +140,7 @@ pub const NORMAL_NEAR_NUMERATOR: [f64; 8] = [
     1.423_437_110_749_683_577_34e0,
 ];
 
-/// Polynomial of the normal quantile: denominator of the near tail, in sqrt(-ln p) - 1.6.
+/// Polynomial of the normal quantile: denominator of the ratio for the near tail, in sqrt(-ln p) - 1.6.
 pub const NORMAL_NEAR_DENOMINATOR: [f64; 8] = [
     1.050_750_071_644_416_843_24e-9,
     5.475_938_084_995_344_946_00e-4,
@@ -150,7 +152,7 @@ pub const NORMAL_NEAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Polynomial of the normal quantile: numerator of the far tail, in sqrt(-ln p) - 5.
+/// Polynomial of the normal quantile: numerator of the ratio for the far tail, in sqrt(-ln p) - 5.
 pub const NORMAL_FAR_NUMERATOR: [f64; 8] = [
     2.010_334_399_292_288_132_65e-7,
     2.711_555_568_743_487_578_15e-5,
@@ -162,7 +164,7 @@ pub const NORMAL_FAR_NUMERATOR: [f64; 8] = [
     6.657_904_643_501_103_777_20e0,
 ];
 
-/// Polynomial of the normal quantile: denominator of the far tail, in sqrt(-ln p) - 5.
+/// Polynomial of the normal quantile: denominator of the ratio for the far tail, in sqrt(-ln p) - 5.
 pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     2.044_263_103_389_939_785_64e-15,
     1.421_511_758_316_445_888_70e-7,
@@ -174,10 +176,11 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// From an integer of 63 bits to its cell of the guide of a table.
+/// Right shift of a 63-bit integer that gives its cell in the guide of a count table.
 pub const GUIDE_SHIFT: u32 = 55;
 
-/// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it too.
+/// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it
+/// too.
 pub const EXP_TERMS: [f64; 12] = [
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,

@@ -1,32 +1,35 @@
-//! Poisson counts by inversion: a uniform integer of 63 bits is looked for in a table of the distribution function.
+//! Poisson counts by inversion: a uniform integer of 63 bits is looked up in a table of the distribution
+//! function.
 //!
-//! Element `i` of the thresholds is `2^63 P(n <= first + i)`, rounded, and the count that belongs to an integer `u` is
-//! `first` plus the number of thresholds at most `u`. Only integers are compared, so the same table gives the same count
-//! anywhere. For each value of the upper eight bits of `u`, a second table (the guide) holds the number of thresholds at or below
-//! all integers with these bits. The search starts there, and for most integers ends after one or two comparisons.
+//! Threshold `i` of the table is `2^63 P(n <= first + i)`, rounded. The count that belongs to an integer `u`
+//! is `first` plus the number of thresholds that are at most `u`. Only integers are compared, so the same
+//! table gives the same count on any device. A second table, the guide, has one cell for each value of the
+//! upper eight bits of `u`. It holds the number of thresholds that are at most the smallest integer with
+//! these bits. The search starts from this number, and ends for most integers after one or two comparisons.
 //!
-//! Thresholds are exact to about 1e-16 in the distribution function, and better where that is near 0 or near 1: the
-//! probabilities are rounded to multiples of 2<sup>-63</sup> and summed as integers from either end towards
-//! the most probable count, which has what is left. Counts at the ends whose probability rounds to nothing are not
-//! drawn; together they have less than 1e-17.
+//! The distribution function is exact to about 1e-16, and better where it is near 0 or near 1: the
+//! probabilities are rounded to multiples of 2<sup>-63</sup> and summed as integers from both ends towards
+//! the most probable count, which gets the rest. Counts at the ends whose probability rounds to 0 are not
+//! drawn; their total probability is below 1e-17.
 
 use super::constants::GUIDE_SHIFT;
 use super::probability::probability;
 
-/// 2<sup>63</sup>: one.
+/// 2<sup>63</sup>, which stands for a probability of 1.
 const ONE: u64 = 1 << 63;
 
-/// A threshold above every integer that is looked up; three of them end the list.
+/// Threshold above every integer that is looked up. [`AHEAD`] of them end the list.
 const NEVER: u64 = u64::MAX;
 
-/// Number of such thresholds at the end, so that a look-up may read beyond the last real one.
+/// Number of [`NEVER`] thresholds at the end of the list, so that a look-up may read beyond the last true
+/// threshold.
 const AHEAD: usize = 3;
 
-/// Cells of the guide.
+/// Number of cells of the guide.
 const CELLS: usize = 1 << CountTable::GUIDE_BITS;
 
-/// Number of consecutive probabilities that are computed from their neighbours; the next one is computed directly. Each step
-/// adds a rounding error of about 2e-16.
+/// Number of consecutive probabilities in a row. The first is computed directly, and each other one from the
+/// one before, which adds a rounding error of about 2e-16 per step.
 const ROW: u32 = 16;
 
 /// A table of the Poisson distribution with one mean.
@@ -38,10 +41,10 @@ pub struct CountTable {
 }
 
 impl CountTable {
-    /// How many of the upper bits of the integer number the guide's cells.
+    /// Number of upper bits of a 63-bit integer that select its cell of the guide.
     pub const GUIDE_BITS: u32 = 63 - GUIDE_SHIFT;
 
-    /// The table for a mean from 0 to [`super::Poisson::MAX_TABLE_MEAN`].
+    /// Makes the table for a mean from 0 to [`super::Poisson::MAX_TABLE_MEAN`].
     pub(super) fn new(mean: f64) -> Self {
         // The probability of any count but 0 is below half of 2^-63.
         if mean < 0.5 / ONE as f64 {
@@ -68,7 +71,7 @@ impl CountTable {
         Self::index(mode as u64 - below.len() as u64, thresholds)
     }
 
-    /// Adds the guide to thresholds.
+    /// Makes a table from the thresholds of its counts.
     fn index(first: u64, mut thresholds: Vec<u64>) -> Self {
         let mut guide = Vec::with_capacity(CELLS + 1);
         let mut passed = 0;
@@ -83,35 +86,39 @@ impl CountTable {
         Self { first, thresholds, guide }
     }
 
-    /// The least count.
+    /// Returns the smallest count of the table.
     #[must_use]
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// `2^63 P(n <= first + i)` at `i`, ascending, up to the last count but one; then three of `u64::MAX`.
+    /// Returns the thresholds: `2^63 P(n <= first + i)` at `i`, ascending, one for each count but the last;
+    /// then three times `u64::MAX`.
     #[must_use]
     pub fn thresholds(&self) -> &[u64] {
         &self.thresholds
     }
 
-    /// How many thresholds are at most `c << (63 - GUIDE_BITS)`, at `c` from 0 to `1 << GUIDE_BITS`, both included.
+    /// Returns the guide: element `c`, from 0 to `1 << GUIDE_BITS`, both included, is the number of
+    /// thresholds that are at most `c << (63 - GUIDE_BITS)`.
     #[must_use]
     pub fn guide(&self) -> &[u16] {
         &self.guide
     }
 
-    /// The count that belongs to two random words: `u` is the upper 63 of the 64 bits `high, low`.
+    /// Returns the count that belongs to two random words, by looking up the upper 63 of the 64 bits
+    /// `high, low`.
     #[inline]
     pub(super) fn count(&self, low: u32, high: u32) -> f64 {
         let u = bits63(low, high);
         self.at(self.search(u, usize::from(self.guide[cell(u)])))
     }
 
-    /// [`Self::count`] for eight toys side by side.
+    /// Returns the result of [`Self::count`] for eight toys side by side.
     #[inline(always)]
     pub(super) fn count_eight(&self, low: &[u32; 8], high: &[u32; 8]) -> [f64; 8] {
-        // One operation at a time on all eight, as loops: closures would not be inlined with the caller's instructions.
+        // Each operation is a loop over all eight: closures would not be inlined with the caller's vector
+        // instructions.
         let (mut u, mut place, mut counts) = ([0; 8], [0; 8], [0.0; 8]);
         for l in 0..8 {
             u[l] = bits63(low[l], high[l]);
@@ -125,7 +132,7 @@ impl CountTable {
         counts
     }
 
-    /// How many thresholds are at most `u`, of which `place` are known.
+    /// Returns the number of thresholds that are at most `u`. At least `place` of them must be.
     #[inline(always)]
     fn search(&self, u: u64, place: usize) -> usize {
         let place = place + usize::from(self.thresholds[place] <= u);
@@ -133,7 +140,7 @@ impl CountTable {
         if self.thresholds[place] <= u { self.search_on(u, place + 1) } else { place }
     }
 
-    /// The same by bisection, where many thresholds share a cell.
+    /// Returns the same number as [`Self::search`] by bisection, for a cell that contains many thresholds.
     #[cold]
     #[inline(never)]
     fn search_on(&self, u: u64, place: usize) -> usize {
@@ -148,7 +155,7 @@ impl CountTable {
     }
 }
 
-/// From the integer to its cell.
+/// Right shift of an integer that gives its cell of the guide.
 const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]
@@ -156,14 +163,15 @@ const fn cell(u: u64) -> usize {
     (u >> SHIFT) as usize
 }
 
-/// The upper 63 of 64 bits.
+/// Returns the upper 63 of the 64 bits `high, low`.
 #[inline(always)]
 const fn bits63(low: u32, high: u32) -> u64 {
     (((high as u64) << 32) | low as u64) >> 1
 }
 
-/// `2^63 P(n = k)`, rounded, for the counts on one side of `mode` until that is 0: `next` leads from count to
-/// count, `ratio` is the probability of a count over that of the one before.
+/// Computes `2^63 P(n = k)`, rounded, for the counts on one side of `mode`, from the nearest on until it
+/// is 0. `next` leads from a count to the one farther out; `ratio` is the probability of a count divided by
+/// that of the count before it.
 fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> Vec<u64> {
     let mut terms = Vec::with_capacity((10.0 * mean.sqrt()) as usize + 16);
     let mut k = next(mode);
@@ -191,8 +199,8 @@ fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) ->
 mod tests {
     use super::*;
 
-    /// The distribution function of an integer mean over `2^exponent`, times 2^63, in integers alone: terms relative
-    /// to the mode's with 100 bits.
+    /// Returns the distribution function for the mean `numerator / 2^exponent` at the counts 0 to `last`. It
+    /// is computed with integers alone, from probabilities relative to that of the mode with 100 bits.
     fn reference(numerator: u128, exponent: u32, last: u128) -> Vec<f64> {
         let mode = numerator >> exponent;
         let mut terms = vec![0; last as usize + 1];
@@ -225,11 +233,11 @@ mod tests {
                 let got = threshold as f64 / ONE as f64;
                 let expected = exact[table.first as usize + i];
                 assert!((got - expected).abs() <= 4e-16, "mean {mean}, {i}: {got} is not {expected}");
-                // In the lower tail the relative error is as small, up to the spacing.
+                // In the lower tail the relative error is small too, apart from the spacing of the integers.
                 let tolerance = 1e-13 * expected + 20.0 / ONE as f64;
                 assert!((got - expected).abs() <= tolerance, "mean {mean}, {i}: {got} is not {expected}");
             }
-            // What no table holds has next to no probability.
+            // The counts below the table have a negligible probability.
             assert!(table.first == 0 || exact[table.first as usize - 1] < 1e-17, "mean {mean}");
         }
     }

@@ -1,9 +1,9 @@
-//! Logarithm and exponential as fixed sequences of exact operations.
+//! Logarithm and exponential as fixed sequences of correctly rounded operations.
 //!
-//! A platform's own functions differ in their last bit from library to library and from CPU to
-//! GPU. These are plain `+ - * /` in a written order and so give the same bits wherever IEEE 754
-//! doubles do. The coefficients are those of the Taylor series, rounded once each, so they need no table
-//! and no source but their formula.
+//! A platform's own functions differ in their last bit from library to library and from CPU to GPU. The
+//! functions here are `+ - * /` in a fixed order, and so give the same bits wherever IEEE 754 doubles are
+//! used. The coefficients are those of the Taylor series, each rounded once, so they need no source but their
+//! formula.
 
 use super::constants::{
     EXP_TERMS, EXPONENT_BIAS, FRACTION_BITS, HALF_ROOT_UPPER, LN_TERMS, LN2_REST, LN2_UPPER,
@@ -12,20 +12,21 @@ use super::constants::{
 /// 1 / ln 2.
 const LN2_INVERSE: f64 = std::f64::consts::LOG2_E;
 
-/// The natural logarithm of a positive normal number; NaN for anything else (zero, negative, subnormal,
-/// infinite).
+/// Returns the natural logarithm of a positive normal number; NaN for anything else (zero, negative,
+/// subnormal, infinite).
 ///
 /// The error is below 1 unit in the last place. With `x = 2^k (1 + f)` and `1 + f` between 1/sqrt(2) and
-/// sqrt(2), `ln(1 + f) = 2 atanh(s) = f - s (f - R)` where `s = f / (2 + f)` and `R` is the series after its
-/// first term: `f` is exact, so only the small correction carries rounding. Ten terms leave a
-/// truncation error of 1e-18 of the result.
+/// sqrt(2), `ln(1 + f) = 2 atanh(s) = f - s (f - R)`, where `s = f / (2 + f)` and `R` is the series of
+/// `(2 atanh(s) - 2 s) / s`. As `f` is exact, only the small correction has rounding errors. Ten terms of the
+/// series leave a truncation error of 1e-18 of the result.
 #[must_use]
 #[inline]
 pub fn ln(x: f64) -> f64 {
     if !(f64::MIN_POSITIVE..=f64::MAX).contains(&x) {
         return f64::NAN;
     }
-    // Adding the distance from 1/sqrt(2) to 1 carries into the exponent exactly where 1 + f would be below.
+    // Adding the difference of the bits of 1 and 1/sqrt(2) carries into the exponent if the mantissa is at
+    // least sqrt(2).
     let shifted = x.to_bits() + (1.0_f64.to_bits() - HALF_ROOT_UPPER);
     let k = (shifted >> 52) as i64 - EXPONENT_BIAS;
     let f = f64::from_bits((shifted & FRACTION_BITS) + HALF_ROOT_UPPER) - 1.0;
@@ -39,10 +40,10 @@ pub fn ln(x: f64) -> f64 {
     k * LN2_UPPER + (f - (s * (f - series) - k * LN2_REST))
 }
 
-/// The exponential; 0 below -708 and infinity above 709, NaN for NaN.
+/// Returns the exponential of `x`; 0 below -708, infinity above 709, NaN for NaN.
 ///
-/// The error is below 1 unit in the last place. With `x = k ln 2 + r` and `|r|` at most half of ln 2, `e^r` is the
-/// Taylor polynomial of degree 13, whose truncation error is 6e-18 of the result.
+/// The error is below 1 unit in the last place. With `x = k ln 2 + r` and `|r|` at most half of ln 2, `e^r`
+/// is the Taylor polynomial of degree 13, whose truncation error is 6e-18 of the result.
 #[must_use]
 #[inline]
 pub fn exp(x: f64) -> f64 {
@@ -59,6 +60,6 @@ pub fn exp(x: f64) -> f64 {
         series = series * r + c;
     }
     let scale = f64::from_bits(((k as i64 + EXPONENT_BIAS) as u64) << 52);
-    // A NaN leaves a scale of 1 (the conversion gives 0) and stays in `r`.
+    // For NaN the conversion of `k` gives 0 and the scale is 1; `r` is NaN, and so is the result.
     (1.0 + (r + r * r * series)) * scale
 }

@@ -1,9 +1,10 @@
 //! Random numbers that are a pure function of seed, toy, hypothesis and slot.
 //!
-//! There is no generator with a state. A [`Stream`] stands for one toy under one hypothesis, a *slot* for
-//! one number of that toy (a bin, an auxiliary datum), and an *attempt* counts the trials of a rejection
-//! method. These form the counter of Philox4x32-10, and the user's seed is its key. A draw uses nothing but the
-//! resulting 128 bits. So a toy is the same on any thread, in any batch or shard, and after a run is resumed.
+//! There is no generator with a state. A [`Stream`] stands for one toy under one hypothesis, a *slot* for one
+//! number of that toy (of a bin or an auxiliary datum), and an *attempt* counts the trials of a rejection
+//! method. Toy, hypothesis, slot and attempt form the counter of Philox4x32-10, and the user's seed is its
+//! key. A draw uses nothing but the resulting 128 bits. So a toy is the same on any thread, in any batch or
+//! shard, and after a run is resumed.
 //!
 //! | what | from | method |
 //! |---|---|---|
@@ -17,10 +18,10 @@
 //! The samplers use integer operations, the IEEE 754 double operations `+ - * /` and `sqrt` rounded to
 //! nearest, comparisons, `floor`, and conversions of integers that are exact. Logarithm and exponential are
 //! [`ln`] and [`exp`] of this module, fixed sequences of those operations, never those of the platform.
-//! Nothing is fused: Rust does not contract `a * b + c`, and a device compiler must be told not to (in CUDA
-//! `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused multiply-add is exact too, but a CPU
-//! without the instruction computes it in software, many times slower, and the accuracy here does not need
-//! it. 32-bit x86 without SSE2 is not supported: it rounds twice.
+//! Multiplications and additions are never fused: Rust does not contract `a * b + c`, and a device compiler
+//! needs an option for this (in CUDA `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused multiply-add
+//! would be reproducible too, but a CPU without the instruction computes it in software, many times slower,
+//! and the accuracy here does not need it. 32-bit x86 without SSE2 is not supported: it rounds twice.
 
 #[doc(hidden)]
 pub mod constants;
@@ -41,11 +42,11 @@ pub use philox::philox4x32_10;
 pub use poisson::{Poisson, Rejection};
 pub use uniform::{centred_uniform, open_uniform};
 
-/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and after a
-/// change are never combined. Version 2 draws Poisson counts by tables.
+/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and
+/// after a change are never combined. Version 2 draws Poisson counts by tables.
 pub const SAMPLERS: u32 = 2;
 
-/// A distribution that cannot be drawn from.
+/// Error for a distribution that cannot be drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RandomError {
@@ -82,7 +83,7 @@ pub enum RandomError {
 /// | counter 3 | 0-23 | attempt |
 /// | key 0, key 1 | 0-31 each | seed, low and high half |
 ///
-/// Different places never share a block: Philox is a bijection of the counter for every key.
+/// With the same key, two different counters never give the same block: Philox is a bijection of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stream {
     seed: u64,
@@ -91,37 +92,38 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Number of attempts with different random bits; a larger attempt wraps around.
+    /// Number of attempts with different random bits; larger attempt numbers wrap around.
     ///
-    /// No sampler comes near it: an attempt of a Poisson draw fails with a probability below 0.26.
+    /// No sampler comes near this number: an attempt of a Poisson draw fails with a probability below 0.26.
     pub const ATTEMPTS: u32 = 1 << 24;
 
-    /// The stream of one toy: the user's seed, the toy's index, and the number of the hypothesis that it is
-    /// drawn under. The caller chooses the numbers of hypotheses.
+    /// Returns the stream of one toy, for the user's seed, the toy's index, and the number of the hypothesis
+    /// under which the toy is drawn. The caller chooses the numbers of hypotheses.
     #[must_use]
     pub const fn new(seed: u64, toy: u64, hypothesis: u8) -> Self {
         Self { seed, toy, hypothesis }
     }
 
-    /// The user's seed.
+    /// Returns the user's seed.
     #[must_use]
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The toy's index.
+    /// Returns the toy's index.
     #[must_use]
     pub const fn toy(&self) -> u64 {
         self.toy
     }
 
-    /// The number of the hypothesis.
+    /// Returns the number of the hypothesis.
     #[must_use]
     pub const fn hypothesis(&self) -> u8 {
         self.hypothesis
     }
 
-    /// The random bits of one attempt at one slot of eight streams, word by word.
+    /// Returns the random bits of one attempt at one slot for eight streams: word `w` of stream `l` is
+    /// `[w][l]`.
     #[inline(always)]
     pub(crate) fn blocks(streams: &[Self; 8], slot: u32, attempt: u32) -> [[u32; 8]; 4] {
         let place = streams.map(|stream| (u32::from(stream.hypothesis) << 24) | (attempt % Self::ATTEMPTS));
@@ -136,7 +138,7 @@ impl Stream {
         philox::eight(counters, keys)
     }
 
-    /// The 128 random bits of one attempt at one slot.
+    /// Returns the 128 random bits of one attempt at one slot.
     #[must_use]
     #[inline]
     pub const fn block(&self, slot: u32, attempt: u32) -> [u32; 4] {

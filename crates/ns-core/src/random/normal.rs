@@ -1,13 +1,13 @@
-//! Normal numbers by inversion: one uniform number, one quantile.
+//! Normal random numbers by inversion: the quantile of one uniform number.
 //!
 //! M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
 //! 37 (1988) 477, [doi:10.2307/2347330](https://doi.org/10.2307/2347330), the double-precision variant
 //! PPND16: three ratios of polynomials of degree 7, with a relative error of about 1e-16 before rounding.
 //!
-//! Inversion takes exactly one block for each number, whatever the number is: no attempts, no cosine, no
-//! table, and the result is monotonic in the uniform number. The uniform number is the one centred at 0,
-//! so that the tails are symmetric and the distance to the nearer end is exact. The farthest values are
-//! +-8.29 (probability 2<sup>-54</sup>).
+//! Inversion takes exactly one random block for each number, needs no rejection, cosine or table, and is
+//! monotonic in the uniform number. The uniform number is centred at 0, so that the tails are symmetric and
+//! the distance to the nearer end of the interval is exact. The largest values are +-8.29 (probability
+//! 2<sup>-54</sup>).
 
 use super::constants::{
     CENTRAL, CENTRAL_SQUARED, NEAR_TAIL, NEAR_TAIL_CENTRE, NORMAL_CENTRE_DENOMINATOR,
@@ -23,15 +23,15 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// Value at `r`.
+    /// Returns the value of the ratio at `r`.
     #[inline]
     fn at(&self, r: f64) -> f64 {
         polynomial(&self.numerator, r) / polynomial(&self.denominator, r)
     }
 }
 
-/// A polynomial of degree 7 by Estrin's scheme: pairs, then pairs of pairs, so that a CPU can work on
-/// four products at once.
+/// Evaluates a polynomial of degree 7, highest power first, by Estrin's scheme: it sums pairs of terms, then
+/// pairs of pairs, so that a CPU can compute four products at once.
 #[inline]
 fn polynomial(c: &[f64; 8], r: f64) -> f64 {
     let [c7, c6, c5, c4, c3, c2, c1, c0] = *c;
@@ -42,19 +42,20 @@ fn polynomial(c: &[f64; 8], r: f64) -> f64 {
     high * r4 + low
 }
 
-/// The centre: the quantile over its distance from the median.
+/// Ratio for the centre: the quantile divided by the distance of the probability from 1/2.
 const CENTRE: Ratio = Ratio { numerator: NORMAL_CENTRE_NUMERATOR, denominator: NORMAL_CENTRE_DENOMINATOR };
 
-/// The near tail, in sqrt(-ln p) - 1.6.
+/// Ratio for the near tail: the quantile as a function of sqrt(-ln p) - 1.6.
 const NEAR: Ratio = Ratio { numerator: NORMAL_NEAR_NUMERATOR, denominator: NORMAL_NEAR_DENOMINATOR };
 
-/// The far tail, in sqrt(-ln p) - 5: p below 1.4e-11.
+/// Ratio for the far tail, with p below 1.4e-11: the quantile as a function of sqrt(-ln p) - 5.
 const FAR: Ratio = Ratio { numerator: NORMAL_FAR_NUMERATOR, denominator: NORMAL_FAR_DENOMINATOR };
 
-/// The standard normal number below which a probability of `1/2 + centred` lies.
+/// Returns the standard normal quantile of the probability `1/2 + centred`.
 ///
-/// `centred` is between -1/2 and 1/2, ends excluded; NaN otherwise. The probability is given by its distance from
-/// the median so that both tails keep all their digits. The relative error is below 1e-15.
+/// `centred` must be between -1/2 and 1/2, ends excluded; otherwise the result is NaN. The probability is
+/// given by its distance from 1/2 so that no digits are lost in either tail. The relative error is below
+/// 1e-15.
 #[must_use]
 #[inline]
 pub fn normal_quantile(centred: f64) -> f64 {
@@ -75,7 +76,8 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// The distribution with this mean and width; a width of 0 always gives the mean.
+    /// Returns the distribution with this mean and width (standard deviation). With a width of 0 every draw
+    /// gives the mean.
     ///
     /// # Errors
     ///
@@ -88,19 +90,19 @@ impl Normal {
         }
     }
 
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub const fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The width.
+    /// Returns the width.
     #[must_use]
     pub const fn sigma(&self) -> f64 {
         self.sigma
     }
 
-    /// The number that belongs to this slot of this stream. It uses words 0 and 1 of attempt 0.
+    /// Draws the number that belongs to this slot of this stream, from words 0 and 1 of attempt 0.
     #[must_use]
     #[inline]
     pub fn draw(&self, stream: &Stream, slot: u32) -> f64 {

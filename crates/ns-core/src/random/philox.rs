@@ -1,28 +1,29 @@
-//! Philox4x32-10: 128 bits of counter to 128 random bits, under a key of 64 bits.
+//! Philox4x32-10, which turns a counter of 128 bits into 128 random bits, with a key of 64 bits.
 //!
 //! J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 //! SC11 (2011), [doi:10.1145/2063384.2063405](https://doi.org/10.1145/2063384.2063405). The authors report
-//! that it passes TestU01's BigCrush, between streams as well as within one; ten rounds leave a margin of
-//! three over the least that do.
+//! that it passes TestU01's BigCrush, between streams as well as within one. Seven rounds are the least that
+//! pass; ten leave a margin of three.
 //!
-//! One round multiplies two of the four words by constants, to 64 bits each, and mixes the high halves
-//! into the other two words and the key; the key grows by Weyl constants between rounds.
+//! One round multiplies two of the four counter words by constants, to products of 64 bits. It combines the
+//! high halves with the other two words and the key by exclusive or. After each round constants are added to
+//! the key.
 
 use super::constants::{
     PHILOX_MULTIPLIER_0, PHILOX_MULTIPLIER_2, PHILOX_ROUNDS, PHILOX_WEYL_0, PHILOX_WEYL_1,
 };
 use std::array::from_fn;
 
-/// The high and the low half of a product.
+/// Returns the high and the low half of a product.
 #[inline]
 const fn multiply(a: u32, b: u32) -> (u32, u32) {
     let product = (a as u64) * (b as u64);
     ((product >> 32) as u32, product as u32)
 }
 
-/// Philox4x32 with ten rounds: the random block that belongs to `counter` under `key`.
+/// Computes Philox4x32 with ten rounds: the random block that belongs to `counter` under `key`.
 ///
-/// For a fixed key it is a bijection of the counters. It is not a cipher.
+/// For a fixed key it is a bijection of the counters. It is not cryptographically secure.
 ///
 /// ```
 /// let block = ns_core::random::philox4x32_10([0; 4], [0; 2]);
@@ -45,11 +46,12 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// [`philox4x32_10`] of eight counters side by side: word `w` of block `l` is `[w][l]`, of the counters, the keys
-/// and the result.
+/// Computes [`philox4x32_10`] for eight counters side by side. In the counters, the keys and the result, word
+/// `w` of block `l` is `[w][l]`.
 #[inline(always)]
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {
-    // Words are kept in 64-bit integers, as their products are: vector units multiply eight of these at once.
+    // The words are kept in 64-bit integers, as their products are, because vector units multiply eight of
+    // these at once.
     let wide = |words: [u32; 8]| words.map(u64::from);
     let [mut c0, mut c1, mut c2, mut c3] = counters.map(wide);
     let [mut k0, mut k1] = keys;
@@ -66,7 +68,7 @@ pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 
     [c0, c1, c2, c3].map(|words| words.map(|word| word as u32))
 }
 
-/// The lower word of a product.
+/// Mask of the lower word of a product.
 const LOW: u64 = 0xffff_ffff;
 
 #[cfg(test)]

@@ -1,19 +1,21 @@
 //! Poisson counts for any mean from 0 to 1e15.
 //!
-//! **Mean up to 1e4: inversion**, by a table of the distribution function ([`CountTable`]).
+//! **Means up to 1e4: inversion** by a table of the distribution function ([`CountTable`]).
 //!
-//! **Above: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
+//! **Larger means: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
 //! for generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
 //! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u`
 //! in (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
-//! accepted with a probability of its Poisson probability times `dx/du`, over a constant that keeps the
-//! product below 1. A second uniform number decides; for most it is below a bound that needs no probability
-//! (the *squeeze*). It takes 1.13 attempts.
+//! accepted with a probability that is its Poisson probability times `dx/du`, divided by a constant that
+//! keeps the result below 1. A second uniform number `v` decides. In most attempts it is below a bound (the
+//! *squeeze*) under which the count is accepted without computing the probability. A draw takes 1.13 attempts
+//! on average.
 //!
-//! Two things differ from the method as it is usually implemented. Its constants let the product exceed 1 by up to
-//! 0.6 % (near a mean of 14) and the squeeze accepts up to 0.4 % too much (near 31), which distorts
-//! the distribution by about 1e-6; here the constants are widened until both hold strictly, at every mean from 10.
-//! And the probability is that of the saddle-point form (see `probability`).
+//! Two things differ from the method as it is usually implemented. The usual constants let the acceptance
+//! probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 % too much
+//! (near 31), which distorts the distribution by about 1e-6. Here the constants are changed until the
+//! acceptance probability is below 1 and above the squeeze at every mean from 10. And the Poisson probability
+//! is computed in the saddle-point form (see `probability`).
 
 use std::array::from_fn;
 use std::sync::Arc;
@@ -23,7 +25,8 @@ use super::count_table::CountTable;
 use super::probability::{deviance, stirling_error};
 use super::{RandomError, Stream, centred_uniform, ln, open_uniform};
 
-/// A Poisson distribution to draw from. Everything that depends on the mean alone is computed once, and copies share it.
+/// A Poisson distribution to draw from. Everything that depends on the mean alone is computed once, and
+/// copies share it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poisson {
     mean: f64,
@@ -32,20 +35,22 @@ pub struct Poisson {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Method {
-    /// Inversion.
+    /// Inversion by a table.
     Table(Arc<CountTable>),
-    /// PTRS.
+    /// Transformed rejection (PTRS).
     Rejection(Rejection),
 }
 
 impl Poisson {
-    /// The largest mean: 1e15, so that every count is an integer that a double holds exactly.
+    /// The largest mean that is allowed: up to 1e15 every count is an integer that a double represents
+    /// exactly.
     pub const MAX_MEAN: f64 = 1e15;
 
-    /// The largest mean of which a table is made: 2000 numbers, which take some microseconds.
+    /// The largest mean for which counts are looked up in a table. Its 2000 numbers take some microseconds to
+    /// compute.
     pub const MAX_TABLE_MEAN: f64 = 1e4;
 
-    /// The distribution with this mean; a mean of 0 always gives 0.
+    /// Returns the distribution with this mean. With a mean of 0 every count is 0.
     ///
     /// # Errors
     ///
@@ -62,14 +67,14 @@ impl Poisson {
         Ok(Self { mean, method })
     }
 
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub const fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The table that counts are looked up in; `None` where the mean is above [`Self::MAX_TABLE_MEAN`] and counts
-    /// are drawn by rejection.
+    /// Returns the table in which counts are looked up; `None` if the mean is above [`Self::MAX_TABLE_MEAN`]
+    /// and counts are drawn by rejection.
     #[must_use]
     pub fn table(&self) -> Option<&CountTable> {
         match &self.method {
@@ -78,8 +83,8 @@ impl Poisson {
         }
     }
 
-    /// The constants of the rejection method; `None` where counts are looked up in a table. Devices use them to
-    /// make the same attempts.
+    /// Returns the constants of the rejection method; `None` if counts are looked up in a table. GPUs use the
+    /// constants to make the same attempts.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match &self.method {
@@ -88,10 +93,10 @@ impl Poisson {
         }
     }
 
-    /// The count, an integer, that belongs to this slot of this stream.
+    /// Draws the count, an integer, that belongs to this slot of this stream.
     ///
-    /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one gives a count:
-    /// words 0 and 1 for `u`, 2 and 3 to decide.
+    /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one is
+    /// accepted; words 0 and 1 give `u`, words 2 and 3 give `v`.
     #[must_use]
     #[inline]
     pub fn draw(&self, stream: &Stream, slot: u32) -> f64 {
@@ -114,10 +119,11 @@ impl Poisson {
         }
     }
 
-    /// The counts of eight toys at one slot: the same bits as [`Self::draw`] gives one by one.
+    /// Draws the counts of eight toys at one slot, with the same bits as eight calls of [`Self::draw`].
     ///
-    /// Eight attempts of the rejection method are made at once. Approximate probabilities decide whether an attempt is accepted,
-    /// if their error cannot change the decision, which is nearly always the case. Otherwise [`Self::draw`] decides.
+    /// Eight attempts of the rejection method are made at once. An approximate probability decides whether an
+    /// attempt is accepted, if its error cannot change the decision, which is nearly always the case.
+    /// Otherwise [`Self::draw`] decides.
     #[inline(always)]
     pub(crate) fn draw_eight(&self, streams: &[Stream; 8], slot: u32) -> [f64; 8] {
         let rejection = match &self.method {
@@ -128,7 +134,8 @@ impl Poisson {
             Method::Rejection(rejection) => rejection,
         };
         let mut counts = [0.0; 8];
-        // 1 where a count has been found, 2 where only the exact test can tell.
+        // For each toy: 0 while no attempt is accepted, 1 if a count has been found, 2 if the exact test must
+        // decide.
         let mut known = [0_u8; 8];
         for attempt in 0..SIDE_BY_SIDE {
             let words = Stream::blocks(streams, slot, attempt);
@@ -153,20 +160,22 @@ impl Poisson {
 }
 
 impl Rejection {
-    /// One attempt for eight toys: the counts, and 0 where one is rejected, 1 where it is accepted, 2 where
-    /// that takes the exact test.
+    /// Makes one attempt for each of eight toys. Returns the proposed counts and the verdicts: 0 if rejected,
+    /// 1 if accepted, 2 if the exact test must decide.
     #[inline(always)]
     fn attempt_eight(&self, words: &[[u32; 8]; 4]) -> ([f64; 8], [u8; 8]) {
-        // One operation at a time on all eight: that is how a compiler finds the vectors.
+        // Each operation is done on all eight before the next one, so that the compiler uses vector
+        // instructions.
         let ln_mean = quick_ln([self.mean; 8])[0];
         let u: [f64; 8] = from_fn(|l| centred_uniform(words[0][l], words[1][l]));
         let v: [f64; 8] = from_fn(|l| open_uniform(words[2][l], words[3][l]));
         let edge: [f64; 8] = from_fn(|l| 0.5 - u[l].abs());
         let x: [f64; 8] = from_fn(|l| self.place(u[l], edge[l]));
-        // Rounds to an integer, as `floor` does, as long as |x| is below 2^51.
+        // Rounds to the nearest integer as long as |x| is below 2^51; the next line corrects it to the floor.
         let near: [f64; 8] = from_fn(|l| (x[l] + ROUND) - ROUND);
         let k: [f64; 8] = from_fn(|l| self.whole + if near[l] > x[l] { near[l] - 1.0 } else { near[l] });
-        // ln of the acceptance test, with Stirling's formula: its series is cut at 3e-10 for k >= 8.
+        // The logarithm of the acceptance test, with Stirling's series. Its truncation error is 3e-10 for
+        // k >= 8.
         let safe: [f64; 8] = from_fn(|l| if k[l] >= LEAST_SERIES { k[l] } else { LEAST_SERIES });
         let scaled: [f64; 8] = from_fn(|l| v[l] * self.attempts / self.slope(edge[l]));
         let (ln_k, ln_scaled) = (quick_ln(safe), quick_ln(scaled));
@@ -192,22 +201,23 @@ impl Rejection {
     }
 }
 
-/// Attempts made for eight toys at a time; toys still without a count are then drawn one by one.
+/// Number of attempts that are made for eight toys at once. Toys still without a count are then drawn one by
+/// one.
 const SIDE_BY_SIDE: u32 = 3;
 
-/// Counts below this are left to the exact test.
+/// Smallest count that the approximate test may decide on; the exact test decides on smaller ones.
 const LEAST_SERIES: f64 = 8.0;
 
-/// ln(2 pi)/2.
+/// The number ln(2 pi)/2.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// ln of positive normal numbers to 1e-15 or so, without a branch.
+/// Computes the logarithms of eight positive normal numbers to about 1e-15, without branches.
 #[inline(always)]
 fn quick_ln(x: [f64; 8]) -> [f64; 8] {
     const HALF_ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
     const FRACTION: u64 = (1 << 52) - 1;
     let shifted: [u64; 8] = from_fn(|l| x[l].to_bits().wrapping_add(1.0_f64.to_bits() - HALF_ROOT));
-    // The exponent as a float by its place in the mantissa of 2^52.
+    // Converts the exponent to a double by putting it into the mantissa of 2^52.
     let k: [f64; 8] = from_fn(|l| {
         f64::from_bits(0x4330_0000_0000_0000 | (shifted[l] >> 52)) - (4_503_599_627_370_496.0 + 1023.0)
     });
@@ -221,32 +231,32 @@ fn quick_ln(x: [f64; 8]) -> [f64; 8] {
     from_fn(|l| k[l] * std::f64::consts::LN_2 + 2.0 * s[l] * (1.0 + series[l]))
 }
 
-/// Adding and subtracting this rounds to an integer.
+/// Number (1.5 times 2^52) that rounds a double to an integer when it is added and subtracted again.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// `x.floor()` for |x| below 2^62 by conversions, which every CPU has an instruction for.
+/// Computes `x.floor()` for |x| below 2^62 by conversions, for which every CPU has an instruction.
 #[inline]
 fn floor(x: f64) -> f64 {
     let whole = x as i64 as f64;
     if whole > x { whole - 1.0 } else { whole }
 }
 
-/// What PTRS needs of the mean, named as in the paper where it has a name.
+/// The constants of PTRS for one mean, with their names in the paper if they have one there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rejection {
-    /// The largest integer not above the mean: counts are found relative to it.
+    /// The largest integer not above the mean. Proposed counts are computed relative to it.
     pub whole: f64,
-    /// The rest of the mean.
+    /// The mean less `whole`.
     pub part: f64,
     /// The mean.
     pub mean: f64,
-    /// a.
+    /// The constant a of the paper.
     pub a: f64,
-    /// b.
+    /// The constant b of the paper.
     pub b: f64,
-    /// 1/alpha: attempts per count.
+    /// 1/alpha of the paper: the average number of attempts per count.
     pub attempts: f64,
-    /// v_r: the squeeze accepts up to here.
+    /// v_r of the paper: the largest `v` that the squeeze accepts.
     pub squeeze: f64,
 }
 
@@ -260,14 +270,14 @@ impl Rejection {
             mean,
             a: -0.059 + 0.02483 * b,
             b,
-            // 1.008 times the usual 1.1239 + 1.1328 / (b - 3.4).
+            // 1.008 times the usual value, 1.1239 + 1.1328 / (b - 3.4).
             attempts: 1.133 + 1.142 / (b - 3.4),
-            // 0.012 less than the usual 0.9277 - 3.6224 / (b - 2).
+            // 0.012 less than the usual value, 0.9277 - 3.6224 / (b - 2).
             squeeze: 0.9157 - 3.6224 / (b - 2.0),
         }
     }
 
-    /// One attempt, with `u` in (-1/2, 1/2) and `v` in (0, 1).
+    /// Makes one attempt with `u` in (-1/2, 1/2) and `v` in (0, 1). Returns the count if it is accepted.
     #[inline]
     fn attempt(&self, u: f64, v: f64) -> Option<f64> {
         let edge = 0.5 - u.abs();
@@ -289,19 +299,19 @@ impl Rejection {
         accepted.then_some(count)
     }
 
-    /// The count less `whole`.
+    /// Returns the proposed count less `whole`.
     #[inline]
     fn offset(&self, u: f64, edge: f64) -> f64 {
         floor(self.place(u, edge))
     }
 
-    /// The same before it is rounded down.
+    /// Returns the proposed count less `whole`, before it is rounded down.
     #[inline(always)]
     fn place(&self, u: f64, edge: f64) -> f64 {
         (2.0 * self.a / edge + self.b) * u + (self.part + CENTRE_OF_COUNTS)
     }
 
-    /// dx/du.
+    /// Returns the derivative dx/du.
     #[inline]
     fn slope(&self, edge: f64) -> f64 {
         self.a / (edge * edge) + self.b
@@ -314,8 +324,8 @@ mod tests {
     use super::super::probability::ln_probability;
     use super::*;
 
-    /// The count that is proposed is accepted with a probability between the squeeze and 1: the method is
-    /// exact only then. The usual constants fail here.
+    /// The acceptance probability of a proposed count is above the squeeze and below 1; only then is the
+    /// method exact. The usual constants fail this test.
     #[test]
     fn rejection_constants_hold() {
         let mut means: Vec<f64> = (0..1500).map(|i| 10.0 + 0.07 * f64::from(i)).collect();

@@ -1,15 +1,15 @@
 //! Poisson probabilities in the saddle-point form, without cancellation.
 //!
-//! Not `exp(k ln(mean) - mean - ln k!)`, which rounding leaves with five digits at a mean of 1e9, but the
-//! form of C. Loader, "Fast and accurate computation of binomial probabilities" (2000):
-//! `exp(-D - s) / sqrt(2 pi k)` with the deviance `D = k ln(k/mean) + mean - k` and the error `s` of
-//! Stirling's formula, both computed without cancellation: 2e-13 of the probability at any mean, 1e-15 where the
-//! count is near a mean below 1e4.
+//! The formula `exp(k ln(mean) - mean - ln k!)` would leave only five correct digits at a mean of 1e9. This
+//! module uses the form of C. Loader, "Fast and accurate computation of binomial probabilities" (2000):
+//! `exp(-D - s) / sqrt(2 pi k)`, with the deviance `D = k ln(k/mean) + mean - k` and the error `s` of
+//! Stirling's formula, both computed without cancellation. The relative error of the probability is 2e-13 at
+//! any mean, and 1e-15 if the mean is below 1e4 and the count is near it.
 
 use super::constants::{NEAR_THE_MEAN, POISSON_DEVIANCE_TERMS, STIRLING_ERRORS, STIRLING_TERMS, TWO_PI};
 use super::{exp, ln};
 
-/// The probability of the count `k` under a positive mean; `k/mean` must not overflow.
+/// Returns the Poisson probability of the count `k` for a positive mean; `k/mean` must not overflow.
 pub(super) fn probability(k: f64, mean: f64) -> f64 {
     if k == 0.0 {
         return exp(-mean);
@@ -17,11 +17,11 @@ pub(super) fn probability(k: f64, mean: f64) -> f64 {
     exp(-deviance(k, k - mean, mean) - stirling_error(k)) / (TWO_PI * k).sqrt()
 }
 
-/// `k ln(k/mean) + mean - k` for k > 0, where `difference` is `k - mean`.
+/// Returns the deviance `k ln(k/mean) + mean - k` for k > 0; `difference` is `k - mean`.
 ///
-/// Near the mean from `k ln(k/mean) = 2 k atanh(w)`, `w = (k - mean)/(k + mean)`, without the terms that
-/// cancel; the series is cut at 1e-17 of the result. Farther away the absolute error is 1e-16 of k, and the
-/// probability that it enters is negligible unless k is below a few thousand.
+/// Near the mean it uses `k ln(k/mean) = 2 k atanh(w)`, `w = (k - mean)/(k + mean)`, without the terms that
+/// cancel; the truncation error of the series is 1e-17 of the result. Farther away the absolute error is
+/// 1e-16 of k, and the probability of such a count is negligible unless k is below a few thousand.
 #[inline]
 pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
     let w = difference / (k + mean);
@@ -37,9 +37,10 @@ pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
     }
 }
 
-/// `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]` for an integer k > 0.
+/// Returns the error of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for an integer
+/// k > 0.
 ///
-/// A table below 16, Stirling's series to 1/k^9 from there, cut at 1.1e-16 (absolute, at 16).
+/// A table gives it below 16, Stirling's series to 1/k^9 from there, truncated at 1.1e-16 (absolute, at 16).
 #[inline]
 pub(super) fn stirling_error(k: f64) -> f64 {
     if let Some(error) = STIRLING_ERRORS.get(k as usize) {
@@ -54,7 +55,7 @@ pub(super) fn stirling_error(k: f64) -> f64 {
     series * inverse
 }
 
-/// ln of the probability of the count `k`, where `difference` is `k - mean`.
+/// Returns the logarithm of the probability of the count `k`; `difference` is `k - mean`.
 #[cfg(test)]
 pub(super) fn ln_probability(k: f64, difference: f64, mean: f64) -> f64 {
     if k == 0.0 {

@@ -1,4 +1,4 @@
-//! Uniform numbers with 53 random bits, never on an end of their interval.
+//! Uniform numbers with 53 random bits that never lie on an end of their interval.
 //!
 //! Both mappings take two words, 64 bits, and keep the upper 53 as an integer `i` from 0 to
 //! 2<sup>53</sup> - 1. The usual `(i + 1/2) / 2^53` is not used: for large `i` it needs a 54th digit, and
@@ -6,16 +6,16 @@
 
 use super::constants::UNIFORM_STEP;
 
-/// The upper 53 of 64 bits.
+/// Returns the upper 53 of the 64 bits `high, low`.
 #[inline]
 const fn bits53(low: u32, high: u32) -> u64 {
     (((high as u64) << 32) | low as u64) >> 11
 }
 
-/// A uniform number in (0, 1): `i / 2^53`, and 2<sup>-54</sup> in the place of 0.
+/// Returns a uniform number in (0, 1): `i / 2^53`, and 2<sup>-54</sup> in place of 0.
 ///
-/// It is below a threshold `t` that is a multiple of 2<sup>-53</sup> with a probability of exactly `t`. The
-/// least value is 2<sup>-54</sup>, the greatest 1 - 2<sup>-53</sup>.
+/// If a threshold `t` is a multiple of 2<sup>-53</sup>, the number is below `t` with a probability of exactly
+/// `t`. The smallest value is 2<sup>-54</sup>, the largest 1 - 2<sup>-53</sup>.
 #[must_use]
 #[inline]
 pub const fn open_uniform(low: u32, high: u32) -> f64 {
@@ -23,10 +23,10 @@ pub const fn open_uniform(low: u32, high: u32) -> f64 {
     if i == 0 { 0.5 * UNIFORM_STEP } else { i as f64 * UNIFORM_STEP }
 }
 
-/// A uniform number in (-1/2, 1/2): `(i - 2^52 + 1/2) / 2^53`.
+/// Returns a uniform number in (-1/2, 1/2): `(i - 2^52 + 1/2) / 2^53`.
 ///
-/// Every value is exact, the set of values is symmetric about 0 and does not have 0 in it; the distance to
-/// the nearer end, `0.5 - |u|`, is exact too and at least 2<sup>-54</sup>.
+/// Every value is exact. The set of values is symmetric about 0 and does not contain 0. The distance to the
+/// nearer end, `0.5 - |u|`, is exact too and at least 2<sup>-54</sup>.
 #[must_use]
 #[inline]
 pub const fn centred_uniform(low: u32, high: u32) -> f64 {

@@ -1,14 +1,15 @@
-//! Logarithm and exponential against those of the libm crate (error below 1 unit in the last place).
+//! Compares logarithm and exponential with those of the libm crate, whose error is below 1 unit in the last
+//! place.
 
 use ns_core::random::{Stream, exp, ln, open_uniform};
 
-/// Distance in representable numbers.
+/// Returns the distance of two doubles in steps along the representable numbers.
 fn distance(a: f64, b: f64) -> u64 {
     let ordered = |x: f64| if x < 0.0 { -(x.abs().to_bits() as i64) } else { x.to_bits() as i64 };
     ordered(a).abs_diff(ordered(b))
 }
 
-/// Numbers spread evenly over (0, 1).
+/// Draws 100,000 uniform numbers in (0, 1).
 fn uniforms() -> impl Iterator<Item = f64> {
     let stream = Stream::new(3, 0, 0);
     (0..100_000).map(move |slot| {

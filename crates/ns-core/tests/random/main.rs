@@ -1,7 +1,8 @@
-//! Random numbers: published vectors, frozen bits, accuracy, and distributions.
+//! Tests of the random numbers: published test vectors, bits that must not change, accuracy, and
+//! distributions.
 //!
-//! The statistical tests have fixed seeds, so each passes always or never. Their bounds are those a
-//! correct sampler exceeds for less than one seed in a thousand.
+//! The statistical tests have fixed seeds, so each of them either always passes or always fails. A correct
+//! sampler exceeds their bounds for less than one seed in a thousand.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,8 +13,8 @@ mod poisson;
 mod streams;
 mod uniform;
 
-/// The greatest distance between the empirical distribution function of `sample` and `cdf`, times the
-/// square root of the sample's size: above 1.95 with a probability of 1e-3 (Kolmogorov).
+/// Returns the greatest distance between the empirical distribution function of `sample` and `cdf`, times the
+/// square root of the sample's size. By chance it is above 1.95 with a probability of 1e-3 (Kolmogorov).
 fn kolmogorov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;
@@ -25,17 +26,18 @@ fn kolmogorov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     distance * n.sqrt()
 }
 
-/// The sample's mean and variance.
+/// Returns the mean and the variance of a sample.
 fn moments(sample: &[f64]) -> (f64, f64) {
     let n = sample.len() as f64;
-    // Around the first value, so that large means do not cancel.
+    // The sums are of distances from the first value, so that no digits cancel for large means.
     let origin = sample[0];
     let shift = sample.iter().map(|x| x - origin).sum::<f64>() / n;
     let variance = sample.iter().map(|x| (x - origin - shift).powi(2)).sum::<f64>() / (n - 1.0);
     (origin + shift, variance)
 }
 
-/// Linear correlation of two samples, in units of its standard deviation without correlation.
+/// Returns the linear correlation of two samples, in units of its standard deviation for uncorrelated
+/// samples.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let ((mean_a, var_a), (mean_b, var_b)) = (moments(a), moments(b));
     let n = a.len() as f64;

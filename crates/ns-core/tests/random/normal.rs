@@ -1,10 +1,10 @@
-//! Normal quantiles against 20 digits, and the distribution of draws.
+//! Compares normal quantiles with values of 20 digits, and tests the distribution of draws.
 
 use ns_core::random::{Normal, RandomError, Stream, normal_quantile};
 
 use crate::{kolmogorov, moments};
 
-/// Distance of the probability from 1/2 and quantile, by Newton's method with 60 digits.
+/// Pairs of a probability's distance from 1/2 and its quantile, computed by Newton's method with 60 digits.
 const CENTRE: [(f64, f64); 12] = [
     (5.551115123125783e-17, 1.3914582123358834611e-16),
     (0.0009765625, 0.0024478816191106774544),
@@ -20,7 +20,7 @@ const CENTRE: [(f64, f64); 12] = [
     (0.4990234375, 3.0972690781987844624),
 ];
 
-/// n and the point that a probability of 2^-n lies above.
+/// Pairs of `n` and the normal number above which a probability of 2^-n lies.
 const TAIL: [(i32, f64); 16] = [
     (10, 3.0972690781987844624),
     (12, 3.4871041041144311068),

@@ -1,8 +1,8 @@
-//! Philox4x32-10 against the vectors its authors publish, and the layout of the counter.
+//! Compares Philox4x32-10 with the test vectors of its authors, and tests the layout of the counter.
 
 use ns_core::random::{Stream, philox4x32_10};
 
-/// `kat_vectors` of Random123: counter, key, result.
+/// Compares with `kat_vectors` of Random123, which are triples of counter, key and result.
 #[test]
 fn known_answers() {
     let vectors = [

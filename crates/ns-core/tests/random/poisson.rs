@@ -1,4 +1,5 @@
-//! Poisson counts: moments over the whole range of means, chi-square against exact probabilities.
+//! Tests Poisson counts: their moments over the whole range of means, and their frequencies against exact
+//! probabilities by chi-square.
 
 use ns_core::random::{Poisson, RandomError, Stream};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Discrete};
@@ -23,7 +24,7 @@ fn moments_over_the_whole_range() {
         assert!(sample.iter().all(|&k| k >= 0.0 && k.fract() == 0.0), "mean {mean}: not all are counts");
         let expected = f64::from(n) * mean;
         if expected < 25.0 {
-            // The sum is a Poisson number itself, far from normal.
+            // The sum of all counts is a Poisson number too, whose distribution is not nearly normal here.
             let sum: f64 = sample.iter().sum();
             assert!(sum <= expected + 3.5 * expected.sqrt() + 1.0, "mean {mean}: {sum} in all");
             assert!(sum >= expected - 3.5 * expected.sqrt(), "mean {mean}: {sum} in all");
@@ -48,7 +49,7 @@ fn probabilities() {
             observed[k as usize] += 1.0;
         }
         let exact = statrs::distribution::Poisson::new(mean).unwrap();
-        // Neighbours are joined until 20 are expected; what is left joins the last group.
+        // Neighbouring counts are grouped until 20 draws are expected; those left join the last group.
         let mut groups: Vec<(f64, f64)> = Vec::new();
         let mut open = (0.0, 0.0);
         for (k, count) in observed.iter().enumerate() {
@@ -121,7 +122,8 @@ const FROZEN: [(f64, [f64; 8]); 9] = [
     ),
 ];
 
-/// So many draws that attempts beyond the first and every way to accept are among them.
+/// Compares the bits of so many draws that they include attempts beyond the first and every way to accept
+/// one.
 #[test]
 fn many_bits_are_frozen() {
     let mut digest = ns_core::Digest::default();

@@ -1,4 +1,5 @@
-//! A draw is a function of its place, and different places have nothing to do with each other.
+//! Tests that a draw depends only on its place (seed, toy, hypothesis, slot and attempt), and that draws at
+//! different places are independent.
 
 use ns_core::random::{Normal, Poisson, Stream, open_uniform};
 use proptest::prelude::*;
@@ -21,7 +22,7 @@ proptest! {
         let normal = Normal::new(1.0, 0.5).unwrap();
         let stream = Stream::new(seed, toy, hypothesis);
         let first = (poisson.draw(&stream, slot), normal.draw(&stream, slot));
-        // Whatever is drawn between, from here or elsewhere.
+        // Other draws in between, from the same stream or another one, change nothing.
         let _ = (poisson.draw(&stream, other), normal.draw(&Stream::new(other.into(), toy, 0), slot));
         let again = Stream::new(seed, toy, hypothesis);
         let second = (poisson.draw(&again, slot), normal.draw(&again, slot));
@@ -49,7 +50,7 @@ proptest! {
     }
 }
 
-/// One uniform number from each of many places.
+/// Returns one uniform number from each of 100,000 blocks: that of `place(0)`, `place(1)` and so on.
 fn uniforms(place: impl Fn(u32) -> [u32; 4]) -> Vec<f64> {
     (0..100_000)
         .map(|i| {
@@ -82,7 +83,7 @@ fn neighbours_are_uncorrelated() {
     for (what, other) in neighbours {
         let r = correlation(&sample, &other);
         assert!(r.abs() < 3.3, "{what}: correlation of {r} standard deviations");
-        // Equal or nearly equal numbers would show in the difference, folded to one turn.
+        // Equal or nearly equal numbers would make the difference modulo 1 not uniform.
         let difference = sample.iter().zip(&other).map(|(a, b)| (a - b).rem_euclid(1.0)).collect();
         let distance = kolmogorov(difference, |x| x);
         assert!(distance < 1.95, "{what}: KS of the difference {distance}");
@@ -99,7 +100,7 @@ fn one_bit_changes_half_of_all() {
                 a.iter().zip(b).map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
             })
             .sum();
-        // In standard deviations from one half of 128 bits.
+        // Deviation from one half of the 128 bits, in standard deviations.
         (f64::from(changed) - 64.0 * n as f64) / (32.0 * n as f64).sqrt()
     };
     let block =

@@ -1,4 +1,4 @@
-//! The two mappings from bits to uniform numbers.
+//! Tests the two mappings from bits to uniform numbers.
 
 use ns_core::random::{Stream, centred_uniform, open_uniform};
 
@@ -8,7 +8,7 @@ const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 
 #[test]
 fn ends_are_never_reached() {
-    // The lower 11 bits do not count.
+    // The lower 11 of the 64 bits have no effect.
     assert_eq!(open_uniform(0x7ff, 0), STEP / 2.0);
     assert_eq!(open_uniform(0x800, 0), STEP);
     assert_eq!(open_uniform(u32::MAX, u32::MAX), 1.0 - STEP);
@@ -24,7 +24,7 @@ fn all_53_bits_are_used() {
         let x = 1_u64 << (bit + 11);
         let (low, high) = (x as u32, (x >> 32) as u32);
         assert_eq!(open_uniform(low, high), STEP * f64::from(bit).exp2());
-        // Against the value for the complement, which is its mirror image.
+        // The bits of the complement give the negative number.
         let centred = centred_uniform(low, high);
         assert_eq!(centred_uniform(!low, !high), -centred);
         assert_eq!((centred / STEP + 0.5) as i64, (1_i64 << bit) - (1_i64 << 52) + 1);

@@ -11,7 +11,7 @@ use super::document::{self, Document, Measurement};
 use super::problem::Report;
 use super::settings::{Resolution, ResolvedConstraint};
 
-/// Assembles the model. `report` must hold no errors; its warnings go into the model.
+/// Builds the model. `report` must have no errors; its warnings are copied into the model.
 pub(crate) fn build(
     document: &Document,
     measurement: &Measurement,
@@ -62,7 +62,8 @@ struct Parameters {
     auxdata: Vec<f64>,
 }
 
-/// Scalar parameters set by set; auxiliary data follow the constrained ones.
+/// Makes the scalar parameters, set after set, and the auxiliary data, which have the order of the
+/// constrained parameters.
 fn parameters(declared: &[Declared], resolution: &Resolution) -> Parameters {
     let n = declared.iter().map(|d| d.kind.n()).sum();
     let mut scalars = Vec::with_capacity(n);
@@ -107,7 +108,7 @@ fn sample(
                     (*start, offsets.get(&channel.at).copied().unwrap_or(0))
                 }
                 Some((start, _)) => (*start, 0),
-                None => (0, 0), // every modifier declares its parameter
+                None => (0, 0), // does not occur: every modifier declares its parameter
             };
             let effect = match &modifier.effect {
                 document::Effect::HistoSys { lo, hi } => Effect::HistoSys { lo: lo.clone(), hi: hi.clone() },

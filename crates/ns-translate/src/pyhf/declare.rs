@@ -1,9 +1,9 @@
-//! The parameters that the modifiers of a document use, in pyhf's order.
+//! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf registers parameters type by type; within a type in the order of first appearance
-//! while walking channels, samples and modifiers sorted by name (`pyhf.pdf`), except that
-//! staterror goes by name alone (`pyhf.modifiers.staterror`). A name used by several types
-//! is one parameter, at the place of its first type.
+//! pyhf registers parameters by modifier type. Within a type their order is that of first appearance in a
+//! walk through channels, samples and modifiers sorted by name (`pyhf.pdf`), except that staterror parameters
+//! are sorted by name alone (`pyhf.modifiers.staterror`). A name used by several types is one parameter, at
+//! the place of its first type.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,30 +16,34 @@ use super::problem::Report;
 pub(crate) struct Declared {
     pub(crate) name: String,
     pub(crate) kind: SetKind,
-    /// JSON pointer of a modifier that uses it.
+    /// JSON pointer of a modifier that uses the set.
     pub(crate) path: String,
 }
 
-/// What the modifiers say about a parameter set, before the settings of a measurement.
+/// The properties of a parameter set that follow from its modifiers, before the settings of a measurement are
+/// applied.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SetKind {
-    /// Unit Gaussian around 0: histosys and normsys, which may share a name.
+    /// One parameter with a unit Gaussian constraint around 0, of histosys and normsys modifiers, which may
+    /// share a name.
     Alpha,
-    /// Gaussian; the measurement must give its numbers.
+    /// The luminosity: one parameter with a Gaussian constraint, whose numbers the measurement must give.
     Lumi,
-    /// Free scalar.
+    /// One free parameter.
     NormFactor,
-    /// Free, one per bin.
+    /// Free parameters, one per bin.
     ShapeFactor { n: usize },
-    /// Poisson per bin with rate `tau`; bins without a rate are fixed.
+    /// One parameter per bin with a Poisson constraint; in bins without a positive yield and uncertainty,
+    /// `tau` is 1 and the parameter fixed.
     ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
-    /// Gaussian per bin; bins without a width are fixed. `offsets` maps a channel's position
-    /// in the document to its first element.
+    /// One parameter per bin with a Gaussian constraint; in bins without a width, `sigma` is 1 and the
+    /// parameter fixed. `offsets` maps a channel's position in the document to its first parameter in the
+    /// set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
 }
 
 impl SetKind {
-    /// Number of scalar parameters.
+    /// Returns the number of scalar parameters in the set.
     pub(crate) fn n(&self) -> usize {
         match self {
             Self::Alpha | Self::Lumi | Self::NormFactor => 1,
@@ -49,13 +53,13 @@ impl SetKind {
         }
     }
 
-    /// True for `name`, false for `name[i]`.
+    /// Returns whether the set is one parameter `name` and not several, `name[i]`.
     pub(crate) fn scalar(&self) -> bool {
         matches!(self, Self::Alpha | Self::Lumi | Self::NormFactor)
     }
 }
 
-/// A modifier and where it is in the document.
+/// A modifier with the channel and the sample that contain it.
 #[derive(Clone, Copy)]
 struct Use<'a> {
     channel: &'a Channel,
@@ -114,8 +118,8 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
     sets
 }
 
-/// Warns where a scalar parameter has the name of an element of a vector. Both are in the model, as in pyhf, but a
-/// look-up by name finds the first one.
+/// Warns if a scalar parameter has the same name as an element of a vector. Both are in the model, as in
+/// pyhf, but a look-up by name finds only the first.
 fn warn_of_equal_names(sets: &[Declared], report: &mut Report) {
     let vectors: HashMap<&str, usize> =
         sets.iter().filter(|set| !set.kind.scalar()).map(|set| (set.name.as_str(), set.kind.n())).collect();
@@ -138,7 +142,7 @@ fn warn_of_equal_names(sets: &[Declared], report: &mut Report) {
     }
 }
 
-/// Every modifier, walking channels and samples in the order of their names.
+/// Returns every modifier of the document, with channels, samples and modifiers sorted by name.
 fn sorted_uses(document: &Document) -> Vec<Use<'_>> {
     let mut channels: Vec<&Channel> = document.channels.iter().collect();
     channels.sort_by(|a, b| a.name.cmp(&b.name));
@@ -155,7 +159,7 @@ fn sorted_uses(document: &Document) -> Vec<Use<'_>> {
     uses
 }
 
-/// The uses of one type, grouped by name in order of first appearance.
+/// Groups the uses of one modifier type by name, in the order in which the names first appear.
 fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>)> {
     let mut groups: Vec<(&str, Vec<Use<'_>>)> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
@@ -172,7 +176,7 @@ fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>
     groups
 }
 
-/// Two types under one name share a parameter only if pyhf gives them the same constraint.
+/// Reports a name that modifiers of two types use, unless pyhf gives both types the same constraint.
 fn report_conflict(
     name: &str,
     (earlier_kind, earlier): (ModifierType, &Use<'_>),
@@ -197,8 +201,8 @@ fn report_conflict(
 }
 
 fn shape_factor(users: &[Use<'_>], report: &mut Report) -> SetKind {
-    // pyhf sizes the set by the first channel in sorted order and would read beyond it
-    // (silently using parameter 0) in a longer one.
+    // In pyhf the first channel in sorted order determines the size of the set. For a longer channel pyhf
+    // would read beyond the set and silently use parameter 0.
     let n = users.first().map_or(0, |u| u.channel.n_bins());
     for user in users {
         let bins = user.channel.n_bins();
@@ -225,7 +229,7 @@ fn shape_sys(name: &str, users: &[Use<'_>], report: &mut Report) -> SetKind {
     };
     for other in others {
         if std::ptr::eq(other.sample, first.sample) {
-            continue; // reported as doubled on its sample
+            continue; // reported elsewhere as a repeated modifier of the sample
         }
         report.error(
             other.path(),
@@ -266,7 +270,7 @@ fn shape_sys(name: &str, users: &[Use<'_>], report: &mut Report) -> SetKind {
 }
 
 fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut Report) -> SetKind {
-    // Channel by channel in sorted order, samples sorted within (the order of `users`).
+    // The uses by channel, in the order of `users`: channels and their samples sorted by name.
     let mut channels: Vec<(&Channel, Vec<&Use<'_>>)> = Vec::new();
     for user in users {
         match channels.last_mut() {
@@ -312,8 +316,7 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
     SetKind::StatError { sigma, fixed, offsets }
 }
 
-/// pyhf identifies samples by name across channels and asserts that all samples with a
-/// staterror of one name have it in the same channels.
+/// Reports a staterror that is on different samples in different channels, which pyhf does not allow.
 fn same_samples_everywhere(name: &str, channels: &[(&Channel, Vec<&Use<'_>>)], report: &mut Report) {
     if channels.len() < 2 {
         return;

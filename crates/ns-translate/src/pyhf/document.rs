@@ -1,7 +1,7 @@
-//! The workspace as written: one type per kind of object in the file.
+//! The contents of a workspace file: one Rust type for each kind of object in it.
 //!
-//! `at` is the position of an element in its array, so that a message about a sorted or
-//! partly read document still points at the right place.
+//! The field `at` is the position of an element in its array of the file, so that messages about a sorted or
+//! partly read document still give the right place.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ pub(crate) struct Document {
     pub(crate) known: ReadParts,
 }
 
-/// Which parts were read in full. A file with structural errors is read as far as possible;
-/// rules about something *missing* must not be applied to parts that were not read in full.
+/// Which parts of a document were read in full. A file with structural errors is read as far as possible.
+/// Rules about something *missing* must not be applied to parts that were not read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub(crate) channels: bool,
@@ -60,8 +60,8 @@ pub(crate) struct Modifier {
     pub(crate) effect: Effect,
 }
 
-/// What a modifier is and carries. In a partly read document a number that was not
-/// understood is NaN and an array that was not understood is empty; rules skip both.
+/// The type of a modifier and its data. In a partly read document, a number that could not be read is NaN and
+/// an array that could not be read is empty; the rules skip both.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     HistoSys { lo: Vec<f64>, hi: Vec<f64> },
@@ -157,22 +157,22 @@ pub(crate) struct Measurement {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Empty in a background-only workspace.
+    /// Name of the parameter of interest; empty in a background-only workspace.
     pub(crate) poi: String,
-    /// True if the name of the parameter of interest was not understood.
+    /// Whether the name of the parameter of interest could not be read.
     #[serde(skip)]
     pub(crate) poi_broken: bool,
     #[serde(deserialize_with = "super::parse::objects")]
     pub(crate) parameters: Vec<Setting>,
 }
 
-/// What a measurement says about one parameter.
+/// The settings of one parameter in a measurement.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Setting {
     #[serde(skip)]
     pub(crate) at: usize,
-    /// True if part of it was not understood.
+    /// Whether part of the settings could not be read.
     #[serde(skip)]
     pub(crate) broken: bool,
     pub(crate) name: String,
@@ -211,7 +211,7 @@ pub(crate) struct Setting {
 }
 
 impl Document {
-    /// Writes every element's position into it.
+    /// Sets the field `at` of every element to its present position.
     pub(crate) fn number(&mut self) {
         for (c, channel) in self.channels.iter_mut().enumerate() {
             channel.at = c;
@@ -239,7 +239,8 @@ impl Channel {
         format!("/channels/{}", self.at)
     }
 
-    /// Number of bins: pyhf takes it from the first sample. 0 if that could not be read.
+    /// Returns the number of bins, which pyhf takes from the first sample; 0 if that sample could not be
+    /// read.
     pub(crate) fn n_bins(&self) -> usize {
         self.samples.first().map_or(0, |s| s.data.len())
     }

@@ -8,46 +8,47 @@ use super::edit::Operation;
 use super::names::{list, nearest, quoted};
 use super::problem::Report;
 
-/// What can go wrong between a file and a model.
+/// Errors of reading, patching and editing a workspace, and of making a model from it.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The input is endless, or longer than a workspace can be.
+    /// The input is longer than a workspace can be, for example endless.
     #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
-        /// Which file, pipe or device.
+        /// The file, pipe or device.
         path: PathBuf,
-        /// Most bytes that are read.
+        /// Largest number of bytes that are read.
         limit: u64,
     },
     /// A compressed file or an archive cannot be unpacked.
     #[error("cannot unpack {}: {message} {remedy}", path.display())]
     Unpack {
-        /// Which file, and which member of it.
+        /// The file and, if one was named, its member.
         path: PathBuf,
         /// What is wrong.
         message: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: String,
     },
-    /// An archive has no such member, or none was chosen.
+    /// An archive has no member of the name given, or no member was named.
     #[error("{}", member(archive, name.as_deref(), *nameable, members))]
     Member {
         /// The archive.
         archive: PathBuf,
-        /// What was asked for.
+        /// Name of the member asked for; `None` if no member was named.
         name: Option<String>,
-        /// Whether a member can be named: not for standard input, nor for an archive within another one.
+        /// Whether a member can be named on the command line. This is not possible for standard input, nor
+        /// for an archive within another one.
         nameable: bool,
-        /// The names there are, those of JSON files if it has any.
+        /// Names of the members; if some of them are JSON files, only their names.
         members: Vec<String>,
     },
     /// A member was named, but the file is not an archive.
@@ -55,28 +56,28 @@ pub enum WorkspaceError {
     NoArchive {
         /// The file.
         path: PathBuf,
-        /// What was asked for.
+        /// Name of the member asked for.
         member: String,
     },
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
         if path.is_empty() { String::new() } else { format!(" (in {path})") })]
     Syntax {
-        /// Line, from 1.
+        /// Line of the error, counted from 1.
         line: usize,
-        /// Column in bytes, from 1; 0 where the text ends too early.
+        /// Column of the error in bytes, counted from 1; may be 0 if the text ends too early.
         column: usize,
         /// JSON pointer of the value that was being read; empty if unknown.
         path: String,
         /// What is wrong.
         message: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: String,
     },
-    /// The text is JSON but not a valid workspace. Holds at least one error.
+    /// The text is JSON but not a valid workspace.
     #[error("{}", describe(report))]
     Invalid {
-        /// Everything that was found.
+        /// All problems found, with at least one error.
         report: Report,
     },
     /// A patch cannot be read or applied.
@@ -86,18 +87,18 @@ pub enum WorkspaceError {
         origin: String,
         /// What is wrong.
         message: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: String,
     },
-    /// The text is JSON but not a valid patchset. Holds at least one error.
+    /// The text is JSON but not a valid patchset.
     #[error("patchset {origin}: {report}")]
     InvalidPatchset {
-        /// The patchset.
+        /// File of the patchset.
         origin: String,
-        /// Everything that was found.
+        /// All problems found, with at least one error.
         report: Report,
     },
-    /// A patchset has no patch of this name or these values.
+    /// A patchset has no patch with the name or values given.
     #[error(
         "patchset {origin} has no patch {}.{} {}",
         quoted(name),
@@ -105,11 +106,11 @@ pub enum WorkspaceError {
         list("Its patches are", available)
     )]
     NoSuchPatch {
-        /// The patchset.
+        /// File of the patchset.
         origin: String,
-        /// What was asked for.
+        /// Name or values asked for.
         name: String,
-        /// The names there are.
+        /// Names of the patches in the patchset.
         available: Vec<String>,
     },
     /// The patchset was made for another workspace.
@@ -119,24 +120,25 @@ pub enum WorkspaceError {
          unchanged, or switch the digest check off (--no-digest-check, digest_check=False) if the difference is intended."
     )]
     DigestMismatch {
-        /// The patchset.
+        /// File of the patchset and name of the patch.
         origin: String,
-        /// `sha256` or `md5`.
+        /// Algorithm of the digest: `sha256` or `md5`.
         algorithm: String,
         /// Digest written in the patchset.
         expected: String,
-        /// Digest of the workspace at hand.
+        /// Digest of the workspace that was to be patched.
         actual: String,
     },
-    /// A workspace is not valid after it was patched. The patches may be wrong, or belong to another workspace.
+    /// A workspace is not valid after it was patched. The patches may be wrong, or belong to another
+    /// workspace.
     #[error("with {} applied, {source}", patches_named(patches))]
     AfterPatch {
-        /// Files of the patches and, for patchsets, their names.
+        /// Origins of the patches: file and, for a patchset, name of the patch.
         patches: Vec<String>,
-        /// What is wrong; the paths are those of the patched workspace.
+        /// The error, with paths in the patched workspace.
         source: Box<WorkspaceError>,
     },
-    /// The workspace has no measurement of this name.
+    /// The workspace has no measurement with the name given.
     #[error(
         "no measurement is called {}.{} {}",
         quoted(name),
@@ -144,42 +146,42 @@ pub enum WorkspaceError {
         list("The measurements are", available)
     )]
     NoSuchMeasurement {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
-        /// The names there are.
+        /// Names of the measurements in the workspace.
         available: Vec<String>,
     },
     /// The parameter in [`super::ModelOptions`] cannot be a parameter of interest.
     #[error("{} cannot be the parameter of interest: {message} {remedy}", quoted(name))]
     BadPoi {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
-        /// Why not.
+        /// Why the parameter cannot be the parameter of interest.
         message: String,
-        /// What to do about it.
+        /// What the user can do.
         remedy: String,
     },
-    /// An operation on a workspace cannot be done as asked. Holds at least one error.
+    /// An operation on a workspace cannot be carried out as asked.
     #[error("cannot {}{}", operation.infinitive(), counted(report))]
     CannotEdit {
-        /// The operation.
+        /// The operation that was asked for.
         operation: Operation,
-        /// All problems.
+        /// All problems found, with at least one error.
         report: Report,
     },
-    /// A valid workspace would not be valid after an operation. Holds at least one error, whose
-    /// paths are those of the result.
+    /// An operation would turn a valid workspace into one that is not valid.
     #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
     InvalidAfterEdit {
-        /// The operation.
+        /// The operation that was asked for.
         operation: Operation,
-        /// Everything that would be wrong.
+        /// The errors, at least one, with paths in the resulting workspace.
         report: Report,
     },
 }
 
 impl WorkspaceError {
-    /// The problems of an invalid workspace or patchset, or of an operation; empty for every other error.
+    /// Returns the problems of an invalid workspace or patchset, or of an operation; empty for every other
+    /// error.
     #[must_use]
     pub fn problems(&self) -> &[super::Problem] {
         match self {
@@ -192,7 +194,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Adds the patches that were applied to an error; without patches the error is unchanged.
+    /// Adds the names of the applied patches to an error. If there are none, the error is unchanged.
     pub(crate) fn after(self, patches: &[String]) -> Self {
         if patches.is_empty() {
             return self;
@@ -201,18 +203,18 @@ impl WorkspaceError {
     }
 }
 
-/// The name that was probably meant, as a question.
+/// Asks whether the nearest available name was meant; empty if none is near.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
 }
 
-/// `patch a.json` or `patches a.json, b.json:name`.
+/// Lists patches in the form `patch a.json` or `patches a.json, b.json:name`.
 fn patches_named(patches: &[String]) -> String {
     format!("patch{} {}", if patches.len() == 1 { "" } else { "es" }, patches.join(", "))
 }
 
-/// A number of bytes.
+/// Formats a number of bytes, from 1 GiB on in whole GiB.
 fn size(bytes: u64) -> String {
     match bytes >> 30 {
         0 => format!("{bytes} bytes"),
@@ -220,7 +222,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The remedy for a missing member: how to name one, and which ones exist.
+/// Writes the message for a missing member: how to name a member, and which ones exist.
 fn member(archive: &Path, name: Option<&str>, nameable: bool, members: &[String]) -> String {
     let archive = archive.display();
     let known = list("Its files are", members);
@@ -242,12 +244,12 @@ fn member(archive: &Path, name: Option<&str>, nameable: bool, members: &[String]
     format!("{archive} has no file {}.{near} {known}", quoted(name))
 }
 
-/// All problems of a report under one headline.
+/// Writes the problems of a report under a headline with the number of errors.
 fn describe(report: &Report) -> String {
     format!("the workspace has {}", counted(report).trim_start_matches(", "))
 }
 
-/// `, 2 errors:` and the problems.
+/// Writes `, 2 errors:` and then the problems of a report.
 fn counted(report: &Report) -> String {
     let errors = report.errors().count() + report.omitted;
     let plural = if errors == 1 { "" } else { "s" };

@@ -1,11 +1,12 @@
-//! The byte order mark that some editors write at the beginning of a file.
+//! Removes the byte order mark that some editors write at the beginning of a file.
 
 use super::problem::Report;
 
-/// The mark in UTF-8.
+/// The byte order mark in UTF-8.
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// The text without its mark. A mark gives a warning: it changes nothing here, but pyhf refuses it.
+/// Returns the text without a byte order mark. If there is one, it adds a warning: the mark does not matter
+/// here, but pyhf refuses it.
 pub(super) fn without_mark<'a>(text: &'a [u8], report: &mut Report) -> &'a [u8] {
     match text.strip_prefix(&MARK) {
         None => text,

@@ -1,4 +1,4 @@
-//! pyhf workspaces: text to [`Workspace`] to [`ns_core::Model`].
+//! pyhf workspaces: text is read as a [`Workspace`], from which an [`ns_core::Model`] is made.
 //!
 //! ```
 //! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {
@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! Order, names, start values, bounds and constraints are those of pyhf 0.7. What pyhf
-//! rejects is rejected here, with the path in the file and a remedy. If it can have only one
-//! meaning, it is accepted with a warning. All problems of a file are reported at once.
+//! Order, names, start values, bounds and constraints are those of pyhf 0.7. Input that pyhf rejects is
+//! rejected here too, with the path in the file and a remedy, unless it can have only one meaning: then it is
+//! accepted with a warning. All problems of a file are reported at once.
 
 mod build;
 mod declare;

@@ -1,10 +1,10 @@
-//! Names in messages: quoting, listing, and the nearest one to a misspelt name.
+//! Names in messages: quoting them, listing them, and finding the one nearest to a misspelt name.
 
-/// Longest name that is accepted. Vector parameters repeat their name per bin, so that with
-/// names of any length a small file could use much memory.
+/// Largest length, in bytes, of a name that is accepted. The name of a vector parameter is repeated for each
+/// bin, so that a small file with a very long name could use much memory.
 pub(crate) const LONGEST: usize = 512;
 
-/// The name between quotes, control characters escaped, cut where it is very long.
+/// Puts a name into quotes, escapes its control characters, and cuts it after 80 characters.
 pub(crate) fn quoted(name: &str) -> String {
     const SHOWN: usize = 80;
     let mut text = String::with_capacity(name.len().min(SHOWN) + 2);
@@ -24,7 +24,7 @@ pub(crate) fn quoted(name: &str) -> String {
     text
 }
 
-/// `lead: 'a', 'b', 'c'.`, cut after ten names.
+/// Lists names in the form `lead: 'a', 'b', 'c'.`, and cuts the list after ten.
 pub(crate) fn list<S: AsRef<str>>(lead: &str, names: &[S]) -> String {
     const SHOWN: usize = 10;
     if names.is_empty() {
@@ -37,13 +37,13 @@ pub(crate) fn list<S: AsRef<str>>(lead: &str, names: &[S]) -> String {
     format!("{lead}: {}.", text.join(", "))
 }
 
-/// The candidate that `name` was probably meant to be.
+/// Returns the candidate that `name` was probably meant to be.
 ///
 /// HistFactory and ROOT prefix parameter names (`alpha_syst`, `gamma_stat`); pyhf does not,
-/// so a name that matches without its prefix comes first. Otherwise the closest spelling is taken, if
-/// it is close enough to be a typing error.
+/// so a candidate that equals `name` without such a prefix is preferred. Otherwise the candidate with the
+/// closest spelling is returned, if it is close enough for a typing error.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    // Bounds the work on hostile input; real models stay far below.
+    // Limits the time that hostile input can take; real models stay far below these numbers.
     const COMPARED: usize = 5000;
     const LONGEST_COMPARED: usize = 100;
     if name.is_empty() || name.len() > LONGEST_COMPARED {
@@ -70,13 +70,13 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> 
         .map(|(_, c)| c)
 }
 
-/// A number without long runs of zeros.
+/// Formats a number, with an exponent if it would otherwise have many zeros.
 pub(crate) fn show(x: f64) -> String {
     let size = x.abs();
     if size != 0.0 && !(1e-4..1e15).contains(&size) { format!("{x:e}") } else { x.to_string() }
 }
 
-/// Escapes a key for use in a JSON pointer.
+/// Escapes a key for use in a JSON pointer, and cuts it after 80 characters.
 pub(crate) fn pointer_token(key: &str) -> String {
     let short: String = key.chars().take(80).collect();
     short.replace('~', "~0").replace('/', "~1")

@@ -1,8 +1,7 @@
-//! The fast reader from text to [`Document`]: typed, in one pass, without an intermediate tree.
+//! The fast reader, which turns text into a [`Document`] in one pass, without an intermediate JSON tree.
 //!
-//! It accepts exactly the documents that follow pyhf's schema 1.0.0. On any violation it
-//! only fails; finding out what is wrong, and everything that is wrong, is the task of the
-//! slower reader in `diagnose`.
+//! It accepts exactly the documents that follow pyhf's schema 1.0.0. For any other document it fails without
+//! an explanation; the slower reader in `diagnose` then finds everything that is wrong.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{Channel, Document, Effect, Measurement, Modifier, ModifierType, Observation};
 
-/// The version of the workspace format, the only one there is.
+/// The only version of the workspace format.
 pub(crate) const VERSION: &str = "1.0.0";
 
 #[derive(Deserialize)]
@@ -56,8 +55,8 @@ impl Serialize for Document {
     }
 }
 
-/// A JSON object read as `T`. Serde's derived readers also take an array of the fields'
-/// values in order, which is not the format.
+/// Reads a JSON object as `T`. Readers derived by serde also accept an array of the fields' values, which the
+/// format does not allow.
 pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -66,7 +65,7 @@ where
     Object::deserialize(deserializer).map(|Object(inner)| inner)
 }
 
-/// An array of JSON objects.
+/// Reads an array of JSON objects.
 pub(crate) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -76,7 +75,7 @@ where
     Ok(items.into_iter().map(|Object(inner)| inner).collect())
 }
 
-/// An array of at least one JSON object.
+/// Reads an array of at least one JSON object.
 pub(crate) fn non_empty_objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -111,7 +110,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// An array with at least one element, trimmed to its size.
+/// Reads an array with at least one element, and frees its spare capacity.
 pub(crate) fn non_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -125,7 +124,7 @@ where
     Ok(items)
 }
 
-/// The same for a key that may be left out but not be `null`.
+/// Reads an array with at least one element, for a key that may be absent but not `null`.
 pub(crate) fn some_non_empty<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -134,7 +133,7 @@ where
     non_empty(deserializer).map(Some)
 }
 
-/// A value that may be left out but not be `null`.
+/// Reads a value, for a key that may be absent but not `null`.
 pub(crate) fn some<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -152,7 +151,7 @@ struct WrittenModifier {
     data: Payload,
 }
 
-/// A modifier's `data` before its `type` is known: keys come in any order.
+/// The `data` of a modifier, read before its `type` is known, since keys come in any order.
 enum Payload {
     Null,
     Numbers(Vec<f64>),

@@ -4,12 +4,12 @@ use std::fmt;
 
 use ns_core::plain;
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// No model can be made until this is corrected.
     Error,
-    /// A model can be made; the user should check that it is the intended one.
+    /// A model can be made, but the user should check that it is the intended one.
     Warning,
 }
 
@@ -22,26 +22,26 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A problem: something that is wrong or doubtful.
+/// Something in a file that is wrong or doubtful.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How bad it is.
+    /// Whether the problem is an error or a warning.
     pub severity: Severity,
-    /// JSON pointer (RFC 6901) to the problem; empty for the whole document. For a patch or patchset it follows the name
-    /// of the file and `#`.
+    /// JSON pointer (RFC 6901) to the place of the problem; empty for the whole document. For a patch or
+    /// patchset, the name of the file and `#` come before the pointer.
     pub path: String,
     /// What is wrong, in whole sentences.
     pub message: String,
-    /// What to do about it, in whole sentences.
+    /// What the user can do, in whole sentences.
     pub remedy: String,
 }
 
 impl Problem {
-    /// Place, message and remedy without the severity.
+    /// Returns place, message and remedy in one line, without the severity.
     #[must_use]
     pub fn paragraph(&self) -> String {
         let place = if self.path.is_empty() { "top level" } else { &self.path };
-        // What is quoted from the file must not look like another problem's line.
+        // Text quoted from the file could otherwise look like the line of another problem.
         format!("{}: {} {}", plain(place), plain(&self.message), plain(&self.remedy))
     }
 }
@@ -52,36 +52,36 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that was found in one document.
+/// All problems that were found in one document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// The problems, in the order of the document as far as possible.
     pub problems: Vec<Problem>,
-    /// Further problems that were counted but not kept, beyond [`Report::LIMIT`].
+    /// Number of further errors that were not kept because of [`Report::LIMIT`].
     pub omitted: usize,
 }
 
 impl Report {
-    /// Most problems that are kept, so that a broken file cannot fill the memory.
+    /// Largest number of problems that are kept, so that a broken file cannot fill the memory.
     pub const LIMIT: usize = 1000;
 
-    /// True if there are no errors (there may be warnings).
+    /// Returns whether there are no errors (there may be warnings).
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.omitted == 0 && self.problems.iter().all(|p| p.severity == Severity::Warning)
     }
 
-    /// The problems of severity [`Severity::Error`].
+    /// Returns the problems of severity [`Severity::Error`].
     pub fn errors(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|p| p.severity == Severity::Error)
     }
 
-    /// The problems of severity [`Severity::Warning`].
+    /// Returns the problems of severity [`Severity::Warning`].
     pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|p| p.severity == Severity::Warning)
     }
 
-    /// True as soon as one error was found.
+    /// Returns whether there is at least one error.
     pub(crate) fn has_errors(&self) -> bool {
         !self.is_usable()
     }
@@ -106,7 +106,7 @@ impl Report {
         });
     }
 
-    /// The same report with the name of a file before each path, for another file than the workspace.
+    /// Puts the name of a file before each path, for a report on a file other than the workspace.
     pub(crate) fn of_file(mut self, name: &str) -> Self {
         for problem in &mut self.problems {
             problem.path =
@@ -115,7 +115,7 @@ impl Report {
         self
     }
 
-    /// Adds another report's problems.
+    /// Adds the problems of another report.
     pub(crate) fn extend(&mut self, other: Self) {
         for problem in other.problems {
             self.push(problem);
@@ -123,15 +123,15 @@ impl Report {
         self.omitted += other.omitted;
     }
 
-    /// Adds a problem, up to the limit. Further warnings are dropped without being
-    /// counted: `omitted` counts errors only.
+    /// Adds a problem. Once the limit is reached, a new error replaces the last warning; new warnings are
+    /// dropped and not counted, since `omitted` counts errors only.
     fn push(&mut self, problem: Problem) {
         if self.problems.len() < Self::LIMIT {
             self.problems.push(problem);
             return;
         }
         if problem.severity == Severity::Error {
-            // An error must not be lost behind a thousand warnings.
+            // Warnings must not keep an error out of the report.
             match self.problems.iter().rposition(|p| p.severity == Severity::Warning) {
                 Some(last) => {
                     self.problems.remove(last);

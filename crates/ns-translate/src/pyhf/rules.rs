@@ -1,5 +1,5 @@
-//! The rules that a document must follow beyond its structure, apart from the parameters
-//! (see `declare` and `settings`). One function per kind of object.
+//! Checks the rules that a document must follow beyond its structure, with one function for each kind of
+//! object. The rules for parameters are in `declare` and `settings`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -63,7 +63,7 @@ fn check_channel(channel: &Channel, report: &mut Report) {
     );
     let n_bins = channel.n_bins();
     for sample in &channel.samples {
-        // An empty array was reported by the reader.
+        // The reader has already reported an empty array.
         if n_bins > 0 && !sample.data.is_empty() && sample.data.len() != n_bins {
             let first = channel.samples.first().map_or(String::new(), |s| quoted(&s.name));
             report.error(
@@ -117,7 +117,7 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
         )
     };
     let per_bin = |key: &str, data: &[f64], report: &mut Report| {
-        // A sample of the wrong length is one problem, not one more for each of its modifiers.
+        // If the sample has a wrong length, this is reported once, not again for each modifier of the sample.
         let fits = data.len() == sample.data.len() || data.len() == channel.n_bins();
         if !data.is_empty() && !sample.data.is_empty() && !fits {
             report.error(
@@ -255,7 +255,7 @@ fn check_observations(document: &Document, report: &mut Report) {
     }
 }
 
-/// The nearest name, for the first few objects only: comparing thousands with thousands
+/// Returns the nearest name, but only for the first 50 objects: comparing thousands of names with thousands
 /// would take long and not help.
 fn nearest_few<'a>(
     name: &str,
@@ -265,7 +265,7 @@ fn nearest_few<'a>(
     (position < 50).then(|| nearest(name, candidates)).flatten()
 }
 
-/// `1 value`, `2 values`.
+/// Writes a number of values in words: `1 value`, `2 values`.
 pub(crate) fn values(n: usize) -> String {
     if n == 1 { "1 value".to_owned() } else { format!("{n} values") }
 }

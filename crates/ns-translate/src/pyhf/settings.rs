@@ -1,7 +1,7 @@
-//! A measurement's parameter settings, applied to the declared parameter sets.
+//! Applies the parameter settings of a measurement to the declared parameter sets.
 //!
-//! Rules of `pyhf.parameters.utils`: a setting replaces the default as a whole, must have
-//! one value per parameter, and only where the parameter has such a property at all.
+//! The rules are those of `pyhf.parameters.utils`: a setting replaces the default as a whole, must have one
+//! value per parameter, and is allowed only if the parameter has this property.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::names::{nearest, quoted, show};
 use super::problem::Report;
 use super::rules::values;
 
-/// One parameter set with all its numbers; arrays have one element per scalar parameter.
+/// One parameter set with all its numbers. Arrays have one element per scalar parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) inits: Vec<f64>,
@@ -31,13 +31,13 @@ pub(crate) enum ResolvedConstraint {
 
 /// The parameter sets of a document with the numbers of one measurement.
 pub(crate) struct Resolution {
-    /// In the order of the declared sets.
+    /// The parameter sets, in the order of the declared sets.
     pub(crate) sets: Vec<Resolved>,
-    /// Index of the declared set that is the parameter of interest.
+    /// Index of the declared set that is the parameter of interest, if there is one.
     pub(crate) poi: Option<usize>,
 }
 
-/// Gives every declared set its numbers for `measurement`, and finds the parameter of interest.
+/// Determines the numbers of every declared set for `measurement`, and the parameter of interest.
 pub(crate) fn resolve(
     document: &Document,
     measurement: &Measurement,
@@ -55,7 +55,7 @@ pub(crate) fn resolve(
     Resolution { sets, poi }
 }
 
-/// The settings by name; reports repeated and unused ones.
+/// Returns the settings by name, and reports repeated and unused settings.
 fn settings_by_name<'a>(
     document: &Document,
     measurement: &'a Measurement,
@@ -82,7 +82,7 @@ fn settings_by_name<'a>(
         }
         if !by_name.contains_key(setting.name.as_str()) && document.known.modifiers {
             unused += 1;
-            // Looking for the nearest name costs time that a hostile file could multiply.
+            // A search for the nearest name takes time: a hostile file must not cause thousands of searches.
             let near = if unused <= 50 {
                 nearest(&setting.name, declared.iter().map(|d| d.name.as_str()))
             } else {
@@ -106,7 +106,7 @@ fn settings_by_name<'a>(
     settings
 }
 
-/// Numbers of one set before and after the setting.
+/// Returns the numbers of one set: the defaults, replaced by those of its setting, if there is one.
 fn resolve_set(
     document: &Document,
     measurement: &Measurement,
@@ -164,12 +164,12 @@ fn resolve_set(
     resolved
 }
 
-/// pyhf's defaults per type (`pyhf.modifiers.*.required_parset`).
+/// Returns pyhf's defaults for a type of set (`pyhf.modifiers.*.required_parset`).
 fn defaults(kind: &SetKind) -> Resolved {
     let n = kind.n();
     let (init, bounds) = match kind {
         SetKind::Alpha => (0.0, (-5.0, 5.0)),
-        SetKind::Lumi => (1.0, (0.0, 10.0)), // placeholders: the measurement must give them
+        SetKind::Lumi => (1.0, (0.0, 10.0)), // not used: the measurement must give these numbers
         SetKind::NormFactor | SetKind::ShapeFactor { .. } => (1.0, (0.0, 10.0)),
         SetKind::ShapeSys { .. } | SetKind::StatError { .. } => (1.0, (1e-10, 10.0)),
     };
@@ -191,7 +191,7 @@ fn defaults(kind: &SetKind) -> Resolved {
     Resolved { inits: vec![init; n], bounds: vec![bounds; n], fixed, constraint }
 }
 
-/// pyhf has no defaults for the luminosity.
+/// Reports numbers of the luminosity that the measurement does not give: pyhf has no defaults for them.
 fn require_lumi(measurement: &Measurement, set: &Declared, setting: Option<&Setting>, report: &mut Report) {
     const EXAMPLE: &str =
         r#"{"name": "lumi", "inits": [1.0], "bounds": [[0.5, 1.5]], "auxdata": [1.0], "sigmas": [0.02]}"#;
@@ -259,7 +259,7 @@ fn report_no_such_property(key: &str, path: &str, set: &Declared, report: &mut R
 }
 
 fn check_length(key: &str, given: usize, n: usize, path: &str, set: &Declared, report: &mut Report) -> bool {
-    // A set without parameters was not understood; given arrays are never empty.
+    // A set has no parameters if its modifier could not be read. Arrays in settings are never empty.
     if given == n || n == 0 {
         return given == n;
     }
@@ -276,7 +276,7 @@ fn check_length(key: &str, given: usize, n: usize, path: &str, set: &Declared, r
     false
 }
 
-/// Reports values that are not valid. Only values that the measurement gives are checked.
+/// Reports settings whose values are not valid. Default values are not checked.
 fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setting, report: &mut Report) {
     if setting.bounds.is_some() {
         for (i, (lo, hi)) in resolved.bounds.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The contents of a workspace, for `nextstat inspect`.
+//! A summary of the contents of a workspace, which `nextstat inspect` prints.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,45 +24,45 @@ pub struct Summary {
     pub measurements: Vec<MeasurementSummary>,
 }
 
-/// One channel.
+/// A summary of one channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChannelSummary {
-    /// Its name.
+    /// Name of the channel.
     pub name: String,
     /// Number of bins.
     pub n_bins: usize,
-    /// Names of its samples, in the order of the file.
+    /// Names of the channel's samples, in the order of the file.
     pub samples: Vec<String>,
-    /// Number of modifiers on its samples.
+    /// Number of modifiers on the channel's samples.
     pub n_modifiers: usize,
 }
 
-/// One parameter set.
+/// A summary of one parameter set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ParameterSummary {
-    /// Its name.
+    /// Name of the parameter set.
     pub name: String,
-    /// Number of scalar parameters.
+    /// Number of scalar parameters in the set.
     pub n: usize,
-    /// `unconstrained`, `gaussian` or `poisson`.
+    /// Type of the constraint: `unconstrained`, `gaussian` or `poisson`.
     pub constraint: &'static str,
-    /// Types of the modifiers that use it.
+    /// Types of the modifiers that use the set.
     pub types: Vec<&'static str>,
 }
 
-/// One measurement.
+/// A summary of one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasurementSummary {
-    /// Its name.
+    /// Name of the measurement.
     pub name: String,
     /// Name of the parameter of interest; empty if there is none.
     pub poi: String,
-    /// Names of the parameters it configures.
+    /// Names of the parameters for which the measurement has settings.
     pub configured: Vec<String>,
 }
 
 impl Workspace {
-    /// Summarises the workspace. For its problems see [`Workspace::validate`].
+    /// Summarises the contents of the workspace. Its problems are listed by [`Workspace::validate`].
     #[must_use]
     pub fn summary(&self) -> Summary {
         let document = &self.document;

@@ -1,4 +1,4 @@
-//! [`Workspace`]: a workspace as it was read, from which models are made.
+//! [`Workspace`]: a workspace that was read, from which models are made.
 
 use std::io::Read;
 use std::path::Path;
@@ -19,14 +19,14 @@ use super::settings::resolve;
 use super::tolerate::remove_copies;
 use super::{names, rules};
 
-/// How to read a workspace as a model.
+/// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelOptions {
-    /// Name of the measurement; the first one if `None`.
+    /// Name of the measurement; if `None`, the first one is used.
     pub measurement: Option<String>,
-    /// Interpolation codes; smooth by default.
+    /// Interpolation codes; the smooth ones by default.
     pub interpolation: Interpolation,
-    /// Parameter of interest instead of the measurement's.
+    /// Name of a parameter of interest that replaces the one of the measurement.
     pub poi: Option<String>,
 }
 
@@ -41,7 +41,8 @@ pub struct Workspace {
     pub(crate) patches: Vec<String>,
 }
 
-/// Workspaces are equal if their contents are, whatever their positions in the file and the patches applied.
+/// Workspaces are equal if their contents are equal. Positions in the file and the patches applied do not
+/// matter.
 impl PartialEq for Workspace {
     fn eq(&self, other: &Self) -> bool {
         let (mut a, mut b) = (self.document.clone(), other.document.clone());
@@ -51,7 +52,7 @@ impl PartialEq for Workspace {
     }
 }
 
-/// Writes the workspace in pyhf's format, keys in their usual order.
+/// Writes the workspace in pyhf's format, with the keys in their usual order.
 impl serde::Serialize for Workspace {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.document.serialize(serializer)
@@ -59,22 +60,23 @@ impl serde::Serialize for Workspace {
 }
 
 impl Workspace {
-    /// A workspace without patches and without warnings.
+    /// Makes a workspace without patches and without warnings.
     pub(crate) fn of(document: Document) -> Self {
         Self { document, notes: Report::default(), patches: Vec::new() }
     }
 
-    /// A workspace as it was read; of equal items with the same name one is kept.
+    /// Makes a workspace from a document that was read. Of equal items with the same name only the first is
+    /// kept.
     fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
         Self { document, notes, patches: Vec::new() }
     }
 
-    /// Reads a file, plain or compressed, or a member of an archive: see [`read_file`].
+    /// Reads a plain or compressed file, or a member of an archive, as described for [`read_file`].
     ///
     /// # Errors
-    /// If it cannot be read, is not JSON, or does not have the structure of a workspace; all
-    /// problems are reported, also those of its contents.
+    /// If the file cannot be read, is not JSON, or does not have the structure of a workspace. All problems
+    /// are reported, including those of the contents.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         Self::from_slice(&read_file(path.as_ref())?)
     }
@@ -82,7 +84,7 @@ impl Workspace {
     /// Reads everything that `reader` has, for example standard input.
     ///
     /// # Errors
-    /// As [`Workspace::from_path`].
+    /// Those of [`Workspace::from_path`].
     pub fn from_reader(reader: impl Read) -> Result<Self, WorkspaceError> {
         Self::from_slice(&read_from(reader, "the input")?)
     }
@@ -90,7 +92,7 @@ impl Workspace {
     /// Reads JSON text in UTF-8.
     ///
     /// # Errors
-    /// As [`Workspace::from_path`], apart from the file.
+    /// Those of [`Workspace::from_path`], apart from errors of reading the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         let mut notes = Report::default();
         let text = without_mark(text, &mut notes);
@@ -100,10 +102,10 @@ impl Workspace {
         }
     }
 
-    /// Takes a JSON value that is already in memory, for example a patched document.
+    /// Converts a JSON value, for example a patched document, to a workspace.
     ///
     /// # Errors
-    /// If it does not have the structure of a workspace.
+    /// If the value does not have the structure of a workspace.
     pub fn from_value(value: Value) -> Result<Self, WorkspaceError> {
         match serde::Deserialize::deserialize(&value) {
             Ok(document) => Ok(Self::read((document, Report::default()))),
@@ -111,14 +113,14 @@ impl Workspace {
         }
     }
 
-    /// Reads JSON text and applies patches to it, in their order, before it is checked.
+    /// Reads JSON text, applies patches to it in their order, and checks the result.
     ///
-    /// A patchset's digests are compared with the text as given, before any patch.
+    /// The digests of a patchset are compared with those of the text before any patch is applied.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`];
+    /// Those of [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`] if a digest differs;
     /// [`WorkspaceError::Patch`] if an operation does not fit the workspace;
-    /// [`WorkspaceError::AfterPatch`] if the result is no workspace.
+    /// [`WorkspaceError::AfterPatch`] if the result is not a workspace.
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -134,7 +136,7 @@ impl Workspace {
         Ok(Self { notes: report, ..workspace })
     }
 
-    /// The workspace of a patched document; errors name the patches.
+    /// Makes the workspace of a patched document. Errors include the names of the patches.
     pub(crate) fn from_patched_value(value: Value, patches: Vec<String>) -> Result<Self, WorkspaceError> {
         match Self::from_value(value) {
             Ok(workspace) => Ok(Self { patches, ..workspace }),
@@ -145,7 +147,7 @@ impl Workspace {
     /// Reads a file and applies patches to it.
     ///
     /// # Errors
-    /// As [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
+    /// Those of [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
     pub fn from_path_patched(
         path: impl AsRef<Path>,
         patches: &[Patch],
@@ -154,53 +156,55 @@ impl Workspace {
         Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
     }
 
-    /// Warnings about parts that were corrected or left out when the workspace was read. What [`Self::to_value`] writes no longer
-    /// shows them.
+    /// Returns the warnings about parts that were corrected or left out when the workspace was read. The
+    /// value of [`Self::to_value`] does not contain them.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         &self.notes.problems
     }
 
-    /// The same workspace with these warnings, for a workspace that was stored by [`Self::to_value`].
+    /// Replaces the warnings of [`Self::reading_warnings`], for a workspace that was stored by
+    /// [`Self::to_value`].
     #[must_use]
     pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
         self.notes = Report { problems: warnings, omitted: 0 };
         self
     }
 
-    /// The workspace as a JSON value, in pyhf's format.
+    /// Returns the workspace as a JSON value, in pyhf's format.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        // Writing numbers, strings and arrays into a tree cannot fail.
+        // The conversion of numbers, strings and arrays to a JSON tree cannot fail.
         serde_json::to_value(&self.document).unwrap_or(Value::Null)
     }
 
-    /// Names of the measurements, in the order of the file.
+    /// Returns the names of the measurements, in the order of the file.
     #[must_use]
     pub fn measurement_names(&self) -> Vec<&str> {
         self.document.measurements.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Every problem of the workspace with every measurement, errors and warnings.
+    /// Returns all errors and warnings of the workspace, for every measurement.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         self.report().problems
     }
 
-    /// [`Workspace::validate`] with the number of errors that were not kept.
+    /// Returns the problems of [`Workspace::validate`] with the number of errors that were not kept.
     fn report(&self) -> Report {
         let mut report = self.notes.clone();
         report.extend(validate_document(&self.document));
         report
     }
 
-    /// The model of one measurement.
+    /// Makes the model of one measurement.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoSuchMeasurement`]; [`WorkspaceError::BadPoi`];
+    /// [`WorkspaceError::NoSuchMeasurement`] if there is no measurement with this name;
+    /// [`WorkspaceError::BadPoi`] if the parameter in the options cannot be a parameter of interest;
     /// [`WorkspaceError::Invalid`] with every problem that concerns this measurement.
     ///
-    /// For a patched workspace they are inside a [`WorkspaceError::AfterPatch`].
+    /// For a patched workspace the error is inside a [`WorkspaceError::AfterPatch`].
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         self.model_of(options).map_err(|error| error.after(&self.patches))
     }
@@ -276,8 +280,8 @@ impl Workspace {
     }
 }
 
-/// Every problem of a workspace given as JSON text: a syntax error (then it is the only problem), errors of
-/// structure and contents, and warnings.
+/// Returns all problems of a workspace given as JSON text: errors of structure and contents, and warnings. If
+/// the text is not valid JSON, the syntax error is the only problem.
 #[must_use]
 pub fn validate_slice(text: &[u8]) -> Report {
     match Workspace::from_slice(text) {
@@ -298,7 +302,7 @@ pub fn validate_slice(text: &[u8]) -> Report {
     }
 }
 
-/// Applies all rules about contents to a document, whether it was read in full or in part.
+/// Checks the contents of a document, which may have been read only in part, for every measurement.
 pub(crate) fn validate_document(document: &Document) -> Report {
     let mut report = Report::default();
     rules::check(document, &mut report);

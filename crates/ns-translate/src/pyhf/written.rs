@@ -1,4 +1,5 @@
-//! A workspace whose numbers stay as they are written in the file, while it is patched, sorted or its digest is computed.
+//! A workspace whose numbers stay as they are written in the file, while it is patched, sorted or its digest
+//! is computed.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -10,13 +11,14 @@ use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
 
-/// A workspace with every number as it is written in the file: `50` differs from `50.0` here, as in a digest.
+/// A workspace with every number as it is written in the file: `50` differs from `50.0`, as it does for a
+/// digest.
 ///
-/// It has the structure of a workspace. Keys are written in their usual order.
+/// It has the structure of a workspace. Serialisation writes the keys in their usual order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenWorkspace {
     value: Value,
-    /// Origins of the patches that were applied.
+    /// Origins of the patches that were applied: file and, for a patchset, name of the patch.
     patches: Vec<String>,
 }
 
@@ -24,7 +26,7 @@ impl WrittenWorkspace {
     /// Reads JSON text and applies patches to it, in their order.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice_patched`].
+    /// Those of [`Workspace::from_slice_patched`].
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -38,10 +40,10 @@ impl WrittenWorkspace {
         Ok(written)
     }
 
-    /// Converts it to a [`Workspace`].
+    /// Converts this value to a [`Workspace`].
     ///
     /// # Errors
-    /// [`WorkspaceError::AfterPatch`] if it is no longer a workspace after a patch.
+    /// [`WorkspaceError::AfterPatch`] if the patches made it an invalid workspace.
     pub fn workspace(&self) -> Result<Workspace, WorkspaceError> {
         Workspace::from_patched_value(self.value.clone(), self.patches.clone())
     }
@@ -49,7 +51,7 @@ impl WrittenWorkspace {
     /// Checks that a model can be made for at least one measurement.
     ///
     /// # Errors
-    /// The error for the first measurement.
+    /// The error for the first measurement, if no measurement has a model.
     pub fn check(&self) -> Result<(), WorkspaceError> {
         let workspace = self.workspace()?;
         let model = |name: &str| {
@@ -66,9 +68,9 @@ impl WrittenWorkspace {
         first.map_or(Ok(()), Err)
     }
 
-    /// Sorts channels, samples, modifiers, measurements, their settings and observations by name, modifiers by
-    /// name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may be the
-    /// first one.
+    /// Sorts channels, samples, modifiers, measurements, their settings and observations by name, modifiers
+    /// by name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may
+    /// be the first one.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         for channel in sort_by(self.value.get_mut("channels"), &["name"]) {
@@ -83,14 +85,16 @@ impl WrittenWorkspace {
         self
     }
 
-    /// Hexadecimal digest of the JSON text that Python writes with sorted keys, as `pyhf digest` prints.
+    /// Returns the hexadecimal digest of the JSON text that Python writes with sorted keys, as `pyhf digest`
+    /// prints it.
     #[must_use]
     pub fn digest(&self, algorithm: DigestAlgorithm) -> String {
         digest_of(&self.value, algorithm)
     }
 }
 
-/// The document of a text with patches applied to it, and warnings of how text and patches were read.
+/// Reads a JSON text and applies patches to it. Returns the patched document and the warnings about the text
+/// and the patches.
 ///
 /// # Errors
 /// If the text is not JSON, a digest does not match, or an operation fails.
@@ -117,7 +121,7 @@ pub(super) fn patched(
     Ok((value, report))
 }
 
-/// Sorts an array of objects by the texts of some keys, and returns it.
+/// Sorts an array of objects by the strings that they have under `keys`, and returns the array.
 fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     let Some(Value::Array(items)) = list else { return &mut [] };
     let texts = |item: &Value| -> Vec<String> {
@@ -127,7 +131,7 @@ fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     items
 }
 
-/// Keys in their usual order; others follow, and the version comes last.
+/// Known keys in their usual order. Other keys follow them, and the version comes last.
 const USUAL: [&str; 11] = [
     "name",
     "type",
@@ -142,7 +146,7 @@ const USUAL: [&str; 11] = [
     "samples",
 ];
 
-/// Position of a key in the usual order.
+/// Returns the position of a key in the usual order.
 fn rank(key: &str) -> usize {
     let known = USUAL.iter().position(|usual| *usual == key);
     known.unwrap_or(if key == "version" { USUAL.len() + 1 } else { USUAL.len() })
@@ -154,7 +158,7 @@ impl Serialize for WrittenWorkspace {
     }
 }
 
-/// A value whose objects have their keys in the usual order.
+/// Serialises a value with the keys of its objects in the usual order.
 struct Ordered<'a>(&'a Value);
 
 impl Serialize for Ordered<'_> {

@@ -1,4 +1,4 @@
-//! Finds keys that occur twice in one object. A JSON tree silently keeps the last one.
+//! Finds keys that occur twice in one object, of which a JSON tree silently keeps the last one.
 
 use std::fmt;
 
@@ -9,17 +9,18 @@ use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::Gathered;
 
-/// Reports every repeated key of `text`, which must be valid JSON: an error, unless both values are the same.
+/// Reports every repeated key in `text`, which must be valid JSON: as a warning if both values are the same,
+/// otherwise as an error.
 pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     let mut path = String::new();
     let mut gathered = Gathered::default();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    // A failure cannot happen on text that was read before; if it did, nothing is lost.
+    // This cannot fail, since the text has been read before.
     let _ = KeyVisitor { path: &mut path, report, gathered: &mut gathered }.deserialize(&mut deserializer);
     gathered.tell(report);
 }
 
-/// Builds the tree again and reports repeated keys.
+/// A visitor that builds a JSON tree again and reports repeated keys.
 struct KeyVisitor<'a> {
     path: &'a mut String,
     report: &'a mut Report,
@@ -27,7 +28,7 @@ struct KeyVisitor<'a> {
 }
 
 impl KeyVisitor<'_> {
-    /// Runs `inner` with one more token on the path.
+    /// Calls `inner` with a visitor whose path has one more token.
     fn below<T>(&mut self, token: &str, inner: impl FnOnce(KeyVisitor<'_>) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');
@@ -37,7 +38,7 @@ impl KeyVisitor<'_> {
         result
     }
 
-    /// Reports a key that occurred before.
+    /// Reports a key that has occurred before, with the same value or not.
     fn repeated(&mut self, key: &str, token: &str, same: bool) {
         let path = format!("{}/{token}", self.path);
         if same {
@@ -120,7 +121,7 @@ impl<'de> Visitor<'de> for KeyVisitor<'_> {
     }
 }
 
-/// Whether two values are equal; 1 equals 1.0.
+/// Returns whether two values are equal; 1 equals 1.0.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

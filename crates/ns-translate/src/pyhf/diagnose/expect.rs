@@ -1,4 +1,4 @@
-//! Reads single values of a JSON tree. Each function reports what it expected and what it found.
+//! Reads single values of a JSON tree. Each function reports what it expected and what it found instead.
 
 use serde_json::{Map, Value};
 
@@ -17,13 +17,13 @@ impl ValueLocation {
         Self { path: path.into(), what: what.into() }
     }
 
-    /// JSON pointer to a key of this object.
+    /// Returns the JSON pointer to a key of the object at this location.
     pub(crate) fn key(&self, key: &str) -> String {
         format!("{}/{}", self.path, pointer_token(key))
     }
 }
 
-/// The type of a value with its article, for messages.
+/// Returns the type of a value with its article, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -36,7 +36,7 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The value and, if short, its text.
+/// Describes a value for messages, with its text if it is a number or a string.
 fn found(value: &Value) -> String {
     match value {
         Value::Number(n) => format!("the number {n}"),
@@ -45,7 +45,8 @@ fn found(value: &Value) -> String {
     }
 }
 
-/// The object at `place`, its keys checked: `required` must be there, others only if `optional`.
+/// Returns the object at `place`. Reports missing keys of `required`, and keys that are neither in `required`
+/// nor in `optional`.
 pub(crate) fn object<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -95,7 +96,7 @@ pub(crate) fn object<'a>(
     Some(map)
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items to a list in words: `a`, `a and b`, `a, b and c`.
 pub(crate) fn and<S: AsRef<str>>(items: &[S]) -> String {
     match items {
         [] => String::new(),
@@ -107,7 +108,7 @@ pub(crate) fn and<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-/// What to write for a missing key.
+/// Returns a sentence that says what to write for a missing key.
 fn how_to_add(key: &str) -> &'static str {
     match key {
         "version" => "Add \"version\": \"1.0.0\".",
@@ -120,7 +121,7 @@ fn how_to_add(key: &str) -> &'static str {
     }
 }
 
-/// An array; `None` if it is something else.
+/// Returns an array of the elements that `of` describes; reports any other value.
 pub(crate) fn array<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -144,7 +145,7 @@ pub(crate) fn array<'a>(
     None
 }
 
-/// An array with at least one element.
+/// Returns an array with at least one element; reports any other value.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -163,7 +164,7 @@ pub(crate) fn non_empty<'a>(
     Some(items)
 }
 
-/// A string.
+/// Returns a string; reports any other value.
 pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut Report) -> Option<&'a str> {
     if let Value::String(text) = value {
         return Some(text);
@@ -179,7 +180,7 @@ pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut R
     None
 }
 
-/// A number; NaN, with a problem reported, if it is something else.
+/// Returns a number; reports any other value and returns NaN.
 pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) -> f64 {
     if let Some(x) = value.as_f64().filter(|x| x.is_finite()) {
         return x;
@@ -197,15 +198,15 @@ pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) 
     f64::NAN
 }
 
-/// An array of at least one number. Elements that are not numbers are reported and read as NaN. Empty if the value
-/// is not an array.
+/// Returns the numbers of a non-empty array. Other elements are reported and read as NaN. Any other value is
+/// reported and gives an empty result.
 pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(items) = non_empty(value, place, "numbers", report) else { return Vec::new() };
     items
         .iter()
         .enumerate()
         .map(|(i, item)| {
-            // The place in words is built only where it is needed: these arrays are long.
+            // The location in words is built only for an error, since these arrays can be long.
             match item.as_f64().filter(|x| x.is_finite()) {
                 Some(x) => x,
                 None => {
@@ -220,7 +221,7 @@ pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report)
         .collect()
 }
 
-/// The phrase with its first letter in lower case, for use within a sentence.
+/// Returns the phrase with its first letter in lower case, for use within a sentence.
 pub(crate) fn lower(phrase: &str) -> String {
     let mut chars = phrase.chars();
     match chars.next() {

@@ -1,10 +1,10 @@
-//! The slow reader of workspaces, which finds everything that is wrong. It runs only if the fast reader failed.
+//! The slow reader of workspaces, which finds all problems of a file. It runs only if the fast reader failed.
 //!
-//! The text is read as a tree. Deviations that have only one meaning are corrected (`tolerate`). If
-//! the fast reader then accepts the result, there is a workspace with warnings. Otherwise [`read`] compares the
-//! tree with the structure of a workspace and keeps whatever it understood as a [`Document`], to
-//! which the ordinary rules are applied. So a wrong type in one place does not hide a wrong length in
-//! another.
+//! The text is read as a JSON tree. Deviations that have only one meaning are corrected (`tolerate`). If the
+//! fast reader then accepts the tree, the result is a workspace with warnings. Otherwise [`read`] compares
+//! the tree with the structure of a workspace and keeps all parts that it can read as a [`Document`], whose
+//! contents are then checked by the ordinary rules. So a wrong type at one place does not hide a wrong length
+//! at another.
 
 mod duplicates;
 pub(crate) mod expect;
@@ -23,10 +23,10 @@ use super::workspace::validate_document;
 pub(crate) use duplicates::report_duplicate_keys;
 pub(crate) use syntax::explain_syntax;
 
-/// Reads text that the fast reader refused. `report` holds the problems found so far.
+/// Reads text for which the fast reader failed. `report` has the problems found so far.
 ///
 /// # Errors
-/// If it is no workspace: with everything that is wrong.
+/// If the text is not a workspace: an error with all problems found.
 pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Report), WorkspaceError> {
     match serde_json::from_slice::<Value>(text) {
         Err(error) => Err(explain_syntax(text, &error)),
@@ -37,10 +37,11 @@ pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Re
     }
 }
 
-/// Reads a tree that the fast reader refused, or one with repeated keys, which are in `report`.
+/// Reads a JSON tree for which the fast reader failed, or whose text has repeated keys, which are in
+/// `report`.
 ///
 /// # Errors
-/// As [`read_text`].
+/// Those of [`read_text`].
 pub(crate) fn read_tree(mut value: Value, mut report: Report) -> Result<(Document, Report), WorkspaceError> {
     if !read::is_something_else(&value, &mut Report::default()) {
         bring_into_form(&mut value, &mut report);
@@ -51,7 +52,8 @@ pub(crate) fn read_tree(mut value: Value, mut report: Report) -> Result<(Documen
         Err(error) => (read::document(&value, &mut report), Some(error)),
     };
     if let Some(error) = refusal.filter(|_| !report.has_errors()) {
-        // The fast reader is stricter than this one somewhere: never hide its refusal.
+        // This reader found no problem although the fast reader failed, so the error of the fast reader is
+        // reported.
         report.error(
             String::new(),
             format!("The document is not a pyhf workspace: {error}."),

@@ -1,5 +1,5 @@
-//! Compares a JSON tree with the structure of a workspace, reports every deviation, and keeps
-//! what could be understood.
+//! Compares a JSON tree with the structure of a workspace, reports every deviation, and keeps the parts that
+//! can be read.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// The whole workspace.
+/// Reads a whole workspace, as far as possible.
 pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The workspace");
     let mut document = Document::default();
@@ -44,7 +44,8 @@ pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
     document
 }
 
-/// Recognises files that are often confused with a workspace. They get one sentence instead of a list of missing keys.
+/// Returns whether the value is another kind of file that is often confused with a workspace. Such a file is
+/// reported in one sentence instead of a list of missing keys.
 pub(super) fn is_something_else(value: &Value, report: &mut Report) -> bool {
     let message = match value {
         Value::Array(items) if items.iter().any(|i| i.get("op").is_some()) => (
@@ -88,7 +89,7 @@ fn check_version(version: &Value, report: &mut Report) {
     }
 }
 
-/// Reads a non-empty array of named objects; true if all of it was understood.
+/// Reads a non-empty array of named objects. Returns whether all of it could be read.
 fn read_list(
     map: &Map<String, Value>,
     key: &str,
@@ -106,14 +107,14 @@ fn read_list(
     complete
 }
 
-/// The value of `name`. In messages an object without a name is called by its number.
+/// Reads the value of the key `name`.
 fn name_of(map: &Map<String, Value>, place: &ValueLocation, report: &mut Report) -> Option<String> {
-    let value = map.get("name")?; // its absence was noted with the keys
+    let value = map.get("name")?; // a missing name was reported with the keys
     let name = ValueLocation::new(place.key("name"), format!("The name of {}", lower(&place.what)));
     string(value, &name, report).map(str::to_owned)
 }
 
-/// What an object is called in messages before it is read.
+/// Returns the description of an object in messages: its kind and its name, or its number if it has no name.
 fn described(kind: &str, at: usize, value: &Value, of: &str) -> String {
     match value.get("name").and_then(Value::as_str) {
         Some(name) => format!("{kind} {}{of}", quoted(name)),
@@ -175,7 +176,7 @@ fn sample(
             None => known.modifiers = false,
         }
     }
-    // A sample without a name keeps its modifiers: they may have problems of their own.
+    // The modifiers of a sample without a name are kept, since they may have problems of their own.
     let name = name.unwrap_or_else(|| {
         known.modifiers = false;
         format!("number {at} (unnamed)")
@@ -250,24 +251,24 @@ fn modifier(value: &Value, at: usize, sample: &ValueLocation, report: &mut Repor
     Some(Modifier { at, name, effect })
 }
 
-/// "Modifier 'x' on ..." without its first word.
+/// Removes the first word of "Modifier 'x' on ...".
 fn lower_object(what: &str) -> &str {
     what.strip_prefix("Modifier ").unwrap_or(what)
 }
 
-/// One template of a histosys. Absence was noted with the keys.
+/// Reads one template of a histosys. A missing template was reported with the keys.
 fn template(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(value) = value else { return Vec::new() };
     numbers(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// One factor of a normsys.
+/// Reads one factor of a normsys; NaN if it is missing.
 fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> f64 {
     let Some(value) = value else { return f64::NAN };
     number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// The modifier type that other programs (HistFactory's XML, Combine's data cards) call by this name.
+/// Returns the modifier type that has this name in other formats (HistFactory's XML, Combine's data cards).
 fn foreign_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),
@@ -382,7 +383,7 @@ fn setting(value: &Value, at: usize, list: &ValueLocation, report: &mut Report) 
     Some(setting)
 }
 
-/// An array of pairs of numbers.
+/// Reads an array of pairs of numbers; `None` if any of it cannot be read.
 fn bounds(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Vec<(f64, f64)>> {
     let items = non_empty(value, place, "[lower, upper] pairs", report)?;
     if let [lo, hi] = items

@@ -1,4 +1,4 @@
-//! Describes text that is not JSON: where the error is, and what was probably meant.
+//! Describes an error in text that is not valid JSON: its place, and what was probably meant.
 
 use serde_json::error::Category;
 
@@ -18,7 +18,7 @@ pub(crate) fn explain_syntax(text: &[u8], error: &serde_json::Error) -> Workspac
     }
 }
 
-/// Errors of encoding, recognised by the first bytes.
+/// Returns message and remedy for another encoding or file format, recognised mostly by the first bytes.
 fn not_text(text: &[u8]) -> Option<(String, String)> {
     let (message, remedy) = match text {
         [] => ("The input is empty.", "Give a workspace; maybe the program that wrote it failed."),
@@ -94,7 +94,7 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
 
 fn wrong_json(text: &[u8], error: &serde_json::Error, at: usize) -> (String, String) {
     let reason = error.to_string();
-    // serde_json repeats the position that the error carries anyway.
+    // Removes the position that serde_json appends to its message.
     let reason = reason.split(" at line ").next().unwrap_or_default();
     if let Some(word) = not_a_number(text, at) {
         return (
@@ -163,16 +163,17 @@ fn capitalised(reason: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + chars.as_str())
 }
 
-/// The literal for a non-finite number (such as `NaN`) at byte `at`, where the parser failed, if there is one.
+/// Returns the literal for a non-finite number (such as `NaN`) at byte `at`, where the parser failed, if
+/// there is one.
 fn not_a_number(text: &[u8], at: usize) -> Option<&'static str> {
-    // The parser may stop within the word, or after the sign.
+    // The parser may stop within the literal, or after its sign.
     let around = text.get(at.saturating_sub(3)..text.len().min(at.saturating_add(10)))?;
     ["-Infinity", "Infinity", "NaN", "nan", "-inf", "inf"]
         .into_iter()
         .find(|word| around.windows(word.len()).position(|w| w == word.as_bytes()).is_some_and(|p| p <= 3))
 }
 
-/// Byte offset of a line and column counted from 1.
+/// Returns the byte offset of a line and column, both counted from 1.
 fn offset(text: &[u8], line: usize, column: usize) -> usize {
     let start = if line <= 1 {
         0
@@ -186,15 +187,16 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// An open bracket on the path to a position.
+/// An open array with its current index, or an open object with its current key.
 enum Open {
     Array(usize),
     Object(Option<String>),
 }
 
-/// JSON pointer of the value at byte `at`, from a simple scan of the text before it.
+/// Returns the JSON pointer of the value at byte `at`, from a simple scan of the text before it; empty if it
+/// is nested too deeply.
 fn path_at(text: &[u8], at: usize) -> String {
-    // Deeper than any workspace; keeps the scan's memory small on hostile text.
+    // Larger than the depth of any workspace; it limits the memory of the scan for hostile text.
     const DEEPEST: usize = 20;
     let mut open: Vec<Open> = Vec::new();
     let mut string_start = None;

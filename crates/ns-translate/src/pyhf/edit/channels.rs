@@ -9,17 +9,17 @@ use super::super::workspace::Workspace;
 use super::edited::Operation;
 use super::unknown::NameKind;
 
-/// Which channels to fit.
+/// The channels to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChannelSelection {
-    /// Channels to keep; all if `None`.
+    /// Names of the channels to keep; `None` keeps all.
     pub keep: Option<Vec<String>>,
-    /// Channels to leave out.
+    /// Names of the channels to leave out.
     pub mask: Vec<String>,
 }
 
 impl ChannelSelection {
-    /// True if every channel stays.
+    /// Returns whether every channel is kept.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.keep.is_none() && self.mask.is_empty()
@@ -27,22 +27,22 @@ impl ChannelSelection {
 }
 
 impl Workspace {
-    /// Names of the channels, in the order of the file.
+    /// Returns the names of the channels, in the order of the file.
     #[must_use]
     pub fn channel_names(&self) -> Vec<&str> {
         self.document.channels.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// A workspace with only some of the channels.
+    /// Returns a workspace with only the selected channels.
     ///
-    /// Parameters that only the other channels use are gone with their settings. A parameter of
-    /// interest among them leaves a model without one, with a warning, as a background-only
-    /// workspace does. Unlike those of [`Workspace::prune`], messages about the result point at
-    /// places in the file that was read, and errors in the channels left out do not matter.
+    /// Parameters that only the other channels use are removed with their settings. If the parameter of
+    /// interest is one of them, the model has no parameter of interest but a warning, as for a
+    /// background-only workspace. Unlike after [`Workspace::prune`], messages about the result give places in
+    /// the file that was read, and errors in the channels left out do not matter.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no channel
-    /// is left.
+    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no
+    /// channel is left.
     pub fn select_channels(&self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
         let keep = selection.keep.as_deref();
@@ -71,7 +71,7 @@ impl Workspace {
         let mut document = self.document.clone();
         document.channels.retain(|c| stays(&c.name));
         let channels = NameKind::Channel.names(&self.document);
-        // An observation of no channel at all keeps its warning.
+        // An observation without a channel stays, and with it the warning about it.
         document.observations.retain(|o| stays(&o.name) || !channels.contains(o.name.as_str()));
         let before = NameKind::Modifier.names(&self.document);
         let after =

@@ -11,26 +11,27 @@ use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
 use super::unknown::NameKind;
 
-/// What happens to channels, observations and measurements of the same name.
+/// How channels, observations and measurements with the same name in both workspaces are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Join {
-    /// An error: no two may have the same name.
+    /// The same name in both workspaces is an error.
     #[default]
     None,
-    /// They must be equal, and are then taken once. Measurements need the same parameter of
-    /// interest and no settings that differ; their settings are joined.
+    /// Items with the same name must be equal and are taken once. Measurements need only the same parameter
+    /// of interest and no settings that differ; their settings are joined.
     Outer,
-    /// The left one is taken, whatever the right one is.
+    /// The item of the left workspace is taken, whatever the right workspace has.
     LeftOuter,
-    /// The right one is taken, whatever the left one is, and the right workspace comes first.
+    /// The item of the right workspace is taken, whatever the left workspace has. The items of the right
+    /// workspace come first in the result.
     RightOuter,
 }
 
 impl Join {
-    /// All variants.
+    /// All joins.
     pub const ALL: [Self; 4] = [Self::None, Self::Outer, Self::LeftOuter, Self::RightOuter];
 
-    /// pyhf's name.
+    /// Returns pyhf's name of the join.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,7 +52,7 @@ impl fmt::Display for Join {
 impl FromStr for Join {
     type Err = String;
 
-    /// Reads `none`, `outer`, `left outer`, `right outer`; a hyphen will do for the space.
+    /// Parses `none`, `outer`, `left outer` or `right outer`, with a space or a hyphen.
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()
@@ -62,32 +63,32 @@ impl FromStr for Join {
     }
 }
 
-/// How to combine.
+/// Options for combining two workspaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Combine {
-    /// What happens to things of the same name.
+    /// How items with the same name are combined.
     pub join: Join,
-    /// Channels of the same name are merged sample by sample instead of taken whole.
+    /// Whether channels with the same name are merged sample by sample instead of taken as a whole.
     pub merge_channels: bool,
 }
 
-/// The two inputs in the order in which the result has them.
+/// The two input documents, in the order of their items in the result.
 struct Pair<'a> {
     first: &'a Document,
     second: &'a Document,
-    /// What messages call the two.
+    /// Names of the two documents in messages: `left` and `right`, or the reverse.
     names: [&'static str; 2],
     options: Combine,
 }
 
 impl Workspace {
-    /// Combines two workspaces. Modifiers of the same name share a parameter afterwards, which
-    /// is what correlates the two; the changes list them.
+    /// Combines two workspaces. Modifiers with the same name in both share a parameter in the result, which
+    /// correlates the two workspaces. The changes in the result list these parameters.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] with every conflict, for `merge_channels` without a join
-    /// that could merge, [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces do not
-    /// make one, say because modifiers that cannot share a parameter have the same name.
+    /// [`WorkspaceError::CannotEdit`] with every conflict, and if `merge_channels` is set with
+    /// [`Join::None`]; [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces do not make a valid one,
+    /// for example because modifiers that cannot share a parameter have the same name.
     pub fn combine(&self, right: &Self, options: Combine) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Combine;
         let mut log = Log::default();
@@ -105,7 +106,7 @@ impl Workspace {
             );
             log.check(OPERATION)?;
         }
-        // Positions as in a file, so that messages point there and equal things compare equal.
+        // Positions as in a file, so that messages give the right places and equal items compare equal.
         let (mut a, mut b) = (self.document.clone(), right.document.clone());
         a.number();
         b.number();
@@ -126,7 +127,7 @@ impl Workspace {
 }
 
 impl Pair<'_> {
-    /// One list from two: `path` and `same` look at the items, `merge` joins two of one name.
+    /// Joins two lists. `kind` compares and describes items; `merge` merges the second of two into the first.
     fn join<T: Clone>(
         &self,
         lists: [&[T]; 2],
@@ -174,7 +175,7 @@ impl Pair<'_> {
         joined
     }
 
-    /// Reports that `item` is not taken.
+    /// Warns that `item` of the second workspace is not taken.
     fn dropped<T>(&self, kind: &Named<T>, kept: &T, item: &T, log: &mut Log) {
         log.report.warn(
             (kind.path)(item),
@@ -207,7 +208,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Adds the samples that `channel` lacks.
+    /// Adds to `channel` the samples of `other` that it lacks.
     fn merge_samples(&self, channel: &mut Channel, other: &Channel, log: &mut Log) {
         for sample in &other.samples {
             let place = format!("sample {} of channel {}", quoted(&sample.name), quoted(&channel.name));
@@ -256,7 +257,7 @@ impl Pair<'_> {
             merges: false,
             remedy: "Make them equal, or choose a side with left-outer or right-outer.",
         };
-        // With the channels, an observation needs no line of its own.
+        // The changes already list the channels, so they need no line for each observation.
         let changes = log.changes.len();
         let joined =
             self.join([&self.first.observations, &self.second.observations], &kind, log, |_, _, _| {});
@@ -277,7 +278,7 @@ impl Pair<'_> {
         self.join([&self.first.measurements, &self.second.measurements], &kind, log, merge_settings)
     }
 
-    /// The parameters that correlate the two.
+    /// Adds a change that lists the parameters shared by the two workspaces.
     fn note_shared(&self, log: &mut Log) {
         let first = NameKind::Modifier.names(self.first);
         let shared: BTreeSet<&str> =
@@ -300,14 +301,14 @@ struct Named<T> {
     path: fn(&T) -> String,
     /// Whether two items are equal apart from their position.
     same: fn(&T, &T) -> bool,
-    /// How two items of one name differ: empty or `: ...`.
+    /// Describes how two items with the same name differ, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
-    /// Merges two items of one name.
+    /// Whether two items with the same name are merged.
     merges: bool,
     remedy: &'static str,
 }
 
-/// The samples in which two channels differ.
+/// Describes the samples in which two channels differ, as the end of a sentence.
 fn differing_samples(a: &Channel, b: &Channel) -> String {
     let find = |channel: &Channel, name: &str| channel.samples.iter().position(|s| s.name == name);
     let mut names: Vec<&str> = a
@@ -326,7 +327,7 @@ fn differing_samples(a: &Channel, b: &Channel) -> String {
     list(" in the samples", &names).trim_end_matches('.').to_owned()
 }
 
-/// Joins the settings of two measurements of one name.
+/// Adds the settings of `other` to a measurement of the same name, and reports differences.
 fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut Log) {
     let place = format!("/measurements/{}/config", other.at);
     if measurement.config.poi != other.config.poi {
@@ -362,7 +363,7 @@ fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut 
     }
 }
 
-/// Whether two samples are equal apart from their position.
+/// Returns whether two settings are equal apart from their position.
 fn equal(a: &Setting, b: &Setting) -> bool {
     let b = Setting { at: a.at, ..b.clone() };
     *a == b

@@ -1,4 +1,4 @@
-//! What an operation returns, and the last check of its result.
+//! The result of an operation on a workspace, and the last check of it.
 
 use std::fmt;
 
@@ -11,23 +11,23 @@ use super::super::rules;
 use super::super::settings::resolve;
 use super::super::workspace::Workspace;
 
-/// A new workspace and how it differs from the input.
+/// A new workspace, with its differences from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edited {
-    /// The result.
+    /// The resulting workspace.
     pub workspace: Workspace,
-    /// What was done, in the order of the input.
+    /// The changes, in the order in which the operation made them.
     pub changes: Vec<Change>,
-    /// Warnings: consequences that may not have been intended.
+    /// Warnings about consequences that may not have been intended.
     pub warnings: Vec<Problem>,
 }
 
-/// One change.
+/// One change that an operation made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// JSON pointer to the place in the input; empty for the whole document.
     pub path: String,
-    /// What was changed there. The verb is that of the operation.
+    /// Description of the changed item, without a verb: the name of the operation says what was done to it.
     pub message: String,
 }
 
@@ -40,21 +40,21 @@ impl fmt::Display for Change {
     }
 }
 
-/// The operations.
+/// An operation on whole workspaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// [`Workspace::prune`].
+    /// The operation [`Workspace::prune`].
     Prune,
-    /// [`Workspace::rename`].
+    /// The operation [`Workspace::rename`].
     Rename,
-    /// [`Workspace::combine`].
+    /// The operation [`Workspace::combine`].
     Combine,
-    /// [`Workspace::select_channels`].
+    /// The operation [`Workspace::select_channels`].
     SelectChannels,
 }
 
 impl Operation {
-    /// What could not be done, for messages.
+    /// Returns the operation as an infinitive, for messages that it cannot be done.
     pub(crate) fn infinitive(self) -> &'static str {
         match self {
             Self::Prune => "prune the workspace",
@@ -64,7 +64,7 @@ impl Operation {
         }
     }
 
-    /// What the result is: `pruned`, `renamed`, `combined` or `masked`.
+    /// Returns the participle that describes the result: `pruned`, `renamed`, `combined` or `masked`.
     #[must_use]
     pub fn participle(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Operation {
     }
 }
 
-/// Changes and warnings while they are being collected.
+/// The changes and problems collected during an operation.
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) changes: Vec<Change>,
@@ -84,7 +84,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A log that begins with what was left out or added when the workspace was read, because the result is written without it.
+    /// Makes a log that begins with the warnings from reading the workspace, since the result lacks the parts
+    /// that they concern.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
@@ -94,7 +95,7 @@ impl Log {
         self.changes.push(Change { path: path.into(), message: message.into() });
     }
 
-    /// Stops at errors.
+    /// Fails if at least one of the problems is an error.
     pub(super) fn check(&mut self, operation: Operation) -> Result<(), WorkspaceError> {
         if self.report.has_errors() {
             let report = std::mem::take(&mut self.report);
@@ -103,10 +104,11 @@ impl Log {
         Ok(())
     }
 
-    /// Numbers the new document and makes sure that a valid input did not become invalid.
+    /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
+    /// returns the result.
     ///
-    /// A workspace that had errors before may keep some: removing the faulty part of a workspace
-    /// is one way of repairing it, and may take several steps.
+    /// A workspace that had errors before may still have some: to remove its faulty parts is a way of
+    /// repairing it, which may take several steps.
     pub(super) fn finish(
         mut self,
         operation: Operation,
@@ -142,11 +144,11 @@ impl Log {
     }
 }
 
-/// Whether models can be built from a document.
+/// The problems that prevent models from being built from a document.
 struct State {
-    /// Problems of every measurement.
+    /// Problems that concern every measurement.
     shared: Report,
-    /// Problems of single measurements.
+    /// Names of the measurements, each with the problems that concern it alone.
     measurements: Vec<(String, Report)>,
 }
 
@@ -163,7 +165,7 @@ impl State {
         Self { shared, measurements: document.measurements.iter().map(each).collect() }
     }
 
-    /// True if at least one measurement has a model.
+    /// Returns whether at least one measurement has a model.
     fn usable(&self) -> bool {
         !self.shared.has_errors() && self.measurements.iter().any(|(_, report)| !report.has_errors())
     }
@@ -178,7 +180,7 @@ impl State {
     }
 }
 
-/// True if at least one measurement of the document has a model.
+/// Returns whether at least one measurement of the document has a model.
 pub(super) fn usable(document: &Document) -> bool {
     State::of(document).usable()
 }

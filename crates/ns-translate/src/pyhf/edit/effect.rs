@@ -1,9 +1,9 @@
-//! Finds systematics that hardly change their sample.
+//! Removes systematics that hardly change their sample.
 //!
-//! The measure is that of TRExFitter's pruning: normalisation and shape apart, for each sample of
-//! each channel. A normsys is pure normalisation. Of a histosys, the normalisation effect is the
-//! relative change of the sum over the bins, and the shape effect of a bin its relative change
-//! after the template is scaled back to the nominal sum.
+//! The size of an effect is defined as in TRExFitter's pruning, with normalisation and shape apart, for each
+//! sample of each channel. A normsys changes only the normalisation. The normalisation effect of a histosys
+//! is the relative change of the sum over the bins. Its shape effect in a bin is the relative change of the
+//! bin after the template is scaled back to the nominal sum.
 
 use std::collections::HashSet;
 
@@ -12,20 +12,21 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// Largest relative effects that are pruned.
+/// The largest relative effects of modifiers that are removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
-    /// `None` leaves every histosys.
+    /// Largest shape effect; `None` keeps every histosys.
     pub(super) shape: Option<f64>,
 }
 
-/// Largest relative changes over both sides, in absolute value.
+/// The largest absolute relative changes of normalisation and shape by a histosys, up and down.
 struct Size {
     norm: f64,
     shape: f64,
 }
 
-/// Removes the modifiers below the thresholds. Each gets a line of the log, and a count comes at the end.
+/// Removes the modifiers whose effects are within the thresholds. The log gets one change for each of them,
+/// and their number at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
     let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());
@@ -88,7 +89,8 @@ struct Count {
 }
 
 impl Size {
-    /// Infinite where a relative effect has no meaning: such a modifier stays.
+    /// Computes the effect of a histosys: infinite, so that the modifier is kept, if no relative effect is
+    /// defined.
     fn of(nominal: &[f64], lo: &[f64], hi: &[f64]) -> Self {
         let total: f64 = nominal.iter().sum();
         let mut size = Self { norm: 0.0, shape: 0.0 };
@@ -108,7 +110,7 @@ impl Size {
                 } else {
                     (varied / (nominal * scale) - 1.0).abs()
                 };
-                // A bin that is empty only nominally has no relative effect.
+                // The relative effect is not defined in a bin whose nominal yield alone is 0.
                 size.shape = size.shape.max(if change.is_nan() { f64::INFINITY } else { change });
             }
         }
@@ -116,7 +118,7 @@ impl Size {
     }
 }
 
-/// Whether `x` is at most the threshold, up to rounding (as of 1.05 - 1).
+/// Returns whether `size` is at most the threshold, apart from rounding errors such as that of 1.05 - 1.
 fn within(size: f64, threshold: f64) -> bool {
     size <= threshold * (1.0 + 1e-9) + 1e-12
 }
@@ -125,7 +127,7 @@ fn percent(what: &str, size: f64) -> String {
     format!("{what} {}", show_percent(size))
 }
 
-/// Three significant digits of a percentage.
+/// Formats a fraction as a percentage with three significant digits.
 fn show_percent(x: f64) -> String {
     let percent = 100.0 * x;
     let digits = if percent > 0.0 { (2 - percent.log10().floor() as i32).clamp(0, 12) as usize } else { 0 };
@@ -140,10 +142,10 @@ mod tests {
 
     #[test]
     fn norm_and_shape_are_told_apart() {
-        // All bins up by a tenth: normalisation alone.
+        // All bins increase by a tenth, which changes only the normalisation.
         let size = Size::of(&[10.0, 20.0], &[10.0, 20.0], &[11.0, 22.0]);
         assert!((size.norm - 0.1).abs() < 1e-12 && size.shape < 1e-12);
-        // From one bin to the other: shape alone, larger where there is less.
+        // One event moves to the other bin, which changes only the shape, relatively most in the smaller bin.
         let size = Size::of(&[10.0, 20.0], &[11.0, 19.0], &[10.0, 20.0]);
         assert!(size.norm < 1e-12 && (size.shape - 0.1).abs() < 1e-12);
     }

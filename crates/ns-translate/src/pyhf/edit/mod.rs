@@ -1,8 +1,8 @@
-//! Operations on whole workspaces: prune, rename, combine, sort, choose channels.
+//! Operations on whole workspaces: prune, rename, combine, sort, and select channels.
 //!
-//! They do what the operations of the same names in `pyhf.Workspace` do. Each returns a new
-//! workspace and does not change its input. References to something removed or renamed are updated.
-//! [`Edited`] lists all changes, including those that the caller did not ask for by name.
+//! The first four do what the methods `prune`, `rename`, `combine` and `sorted` of `pyhf.Workspace` do. Each
+//! operation returns a new workspace and does not change its input. References to removed or renamed items
+//! are updated. [`Edited`] lists all changes, including those that the caller did not ask for by name.
 //!
 //! ```
 //! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {

@@ -1,4 +1,4 @@
-//! Removes channels, samples and modifiers by name, and systematics without effect.
+//! Removes channels, samples, modifiers and measurements by name, and systematics with small effects.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,41 +11,39 @@ use super::edited::{Edited, Log, Operation, usable};
 use super::effect::{self, Thresholds};
 use super::unknown::{NameKind, modifiers, suggestion};
 
-/// What to remove.
+/// The parts of a workspace to remove.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prune {
-    /// Channels, with their observations.
+    /// Names of channels to remove with their observations.
     pub channels: Vec<String>,
-    /// Samples, from every channel.
+    /// Names of samples to remove from every channel.
     pub samples: Vec<String>,
-    /// Modifiers of these names, from every sample, with their settings.
+    /// Names of modifiers to remove from every sample, with their settings.
     pub modifiers: Vec<String>,
-    /// Modifiers of these types (`normsys`, `histosys`, ...), from every sample.
+    /// Types of modifiers (`normsys`, `histosys`, ...) to remove from every sample.
     pub modifier_types: Vec<String>,
-    /// Measurements.
+    /// Names of measurements to remove.
     pub measurements: Vec<String>,
-    /// Normsys modifiers that change their sample's normalisation by no more than this, up and
-    /// down, relative: 0.005 is half a percent. Looked at sample by sample.
+    /// Largest relative change of normalisation, up or down, by normsys modifiers to remove: 0.005 is half a
+    /// percent. Each modifier of each sample is considered alone.
     pub norm_threshold: Option<f64>,
-    /// Histosys modifiers whose shape effect is no larger than this in every bin of their sample
-    /// and whose normalisation effect is no larger than `norm_threshold`, which must be given
-    /// too. The shape effect is the relative change of a bin once the change of the sum over all
-    /// bins is divided out.
+    /// Largest shape effect, in any bin of the sample, of histosys modifiers to remove. Their normalisation
+    /// effect must also be at most `norm_threshold`, which must be given too. The shape effect is the
+    /// relative change of a bin once the change of the sum over all bins is divided out.
     pub shape_threshold: Option<f64>,
 }
 
 impl Workspace {
-    /// Removes what `prune` names, and then what is below its thresholds.
+    /// Removes the parts that `prune` names, and then the modifiers whose effects are within its thresholds.
     ///
-    /// Observations follow their channels. A parameter that loses its last modifier because
-    /// modifiers were pruned loses its settings, and a measurement whose parameter of interest
-    /// it was has none any more. One that loses it along with a channel or sample keeps both
-    /// (a signal may be patched in again later), with a warning. A parameter of interest is never
-    /// below a threshold.
+    /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers
+    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If it does so
+    /// because a channel or sample was removed, the measurement keeps both, with a warning: a signal may be
+    /// patched in again later. Modifiers of a parameter of interest are never removed for a small effect.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that make no sense,
-    /// and if a channel would have no sample or the workspace no channel or measurement;
+    /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that are not valid, and if a
+    /// channel would have no sample or the workspace no channel, observation or measurement;
     /// [`WorkspaceError::InvalidAfterEdit`] if a valid workspace would not be valid any more.
     pub fn prune(&self, prune: &Prune) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Prune;
@@ -78,7 +76,7 @@ impl Workspace {
     }
 }
 
-/// Names of the parameters that modifiers use.
+/// Returns the names of the parameters that modifiers use.
 fn parameters(document: &Document) -> HashSet<String> {
     modifiers(document).map(|m| m.name.clone()).collect()
 }
@@ -183,7 +181,7 @@ fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
     }
     let names: HashSet<&str> = prune.modifiers.iter().map(String::as_str).collect();
     let types: HashSet<&str> = prune.modifier_types.iter().map(String::as_str).collect();
-    // One line for each name and type: a systematic is on many samples.
+    // One change for each name and type, since a systematic can be on many samples.
     let mut counts: BTreeMap<(String, ModifierType), (String, usize)> = BTreeMap::new();
     for_each_sample(document, |channel, sample| {
         let place = sample.path(channel);
@@ -203,7 +201,7 @@ fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
     }
 }
 
-/// Calls `edit` with every sample and a channel that has its position but no samples.
+/// Calls `edit` with every sample and its channel, whose list of samples is empty during the call.
 pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Channel, &mut Sample)) {
     for channel in &mut document.channels {
         let mut samples = std::mem::take(&mut channel.samples);
@@ -214,8 +212,8 @@ pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Cha
     }
 }
 
-/// Removes settings and parameters of interest of parameters that are gone, and warns about those that
-/// a removed channel or sample left unused.
+/// Removes the settings of parameters in `gone` and their role as parameter of interest. Warns about those of
+/// parameters in `unused`, which lost their modifiers with a channel or sample.
 fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document, log: &mut Log) {
     for measurement in &mut document.measurements {
         let mut kept = Vec::new();
@@ -274,7 +272,7 @@ fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document,
 }
 
 impl Thresholds {
-    /// The thresholds asked for; `None` if there are none.
+    /// Returns the thresholds, `None` without a normalisation threshold. Reports invalid ones.
     fn of(prune: &Prune, report: &mut Report) -> Option<Self> {
         for (name, value) in [("norm", prune.norm_threshold), ("shape", prune.shape_threshold)] {
             if let Some(value) = value.filter(|x| !(x.is_finite() && *x >= 0.0)) {

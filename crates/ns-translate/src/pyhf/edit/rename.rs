@@ -10,29 +10,30 @@ use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
 use super::unknown::{NameKind, modifiers};
 
-/// New names by old names. All are applied at the same time, so that two names may be swapped.
+/// Maps from old to new names. All names are changed at the same time, so that two names can be swapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rename {
-    /// Channels, with their observations.
+    /// New names of channels and their observations.
     pub channels: BTreeMap<String, String>,
-    /// Samples, in every channel.
+    /// New names of samples, in every channel.
     pub samples: BTreeMap<String, String>,
-    /// Modifiers of any type, and so parameters; settings and parameters of interest follow.
+    /// New names of modifiers of any type, and so of parameters. Settings and parameters of interest change
+    /// too.
     pub modifiers: BTreeMap<String, String>,
-    /// Measurements.
+    /// New names of measurements.
     pub measurements: BTreeMap<String, String>,
 }
 
 impl Workspace {
-    /// Applies new names.
+    /// Renames channels, samples, modifiers and measurements.
     ///
-    /// Channels, measurements and the samples of one channel must keep different names. Two
-    /// modifiers may get the same one: they then share a parameter, which a warning says.
+    /// Channels, measurements and the samples of one channel must keep different names. Two modifiers may get
+    /// the same name: they then share a parameter, and there is a warning.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] for names that do not exist, are empty or taken;
-    /// [`WorkspaceError::InvalidAfterEdit`] if a valid workspace would not be valid any more,
-    /// say because modifiers that cannot share a parameter would.
+    /// [`WorkspaceError::CannotEdit`] for old names that do not exist and new names that are empty or taken;
+    /// [`WorkspaceError::InvalidAfterEdit`] if a valid workspace would not be valid any more, for example
+    /// because modifiers that cannot share a parameter would get the same name.
     pub fn rename(&self, rename: &Rename) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Rename;
         let mut log = Log::of(self);
@@ -71,7 +72,7 @@ impl Workspace {
     }
 }
 
-/// The new name.
+/// Returns the new name, or `name` if it stays.
 fn renamed<'a>(map: &'a BTreeMap<String, String>, name: &'a str) -> &'a str {
     map.get(name).map_or(name, String::as_str)
 }
@@ -103,7 +104,7 @@ fn apply(document: &mut Document, rename: &Rename) {
     }
 }
 
-/// The format fixes the name of the luminosity.
+/// Reports a new name for a modifier of type lumi, whose name the format fixes.
 fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut Report) {
     let renamed = map.get("lumi").is_some_and(|new| new != "lumi");
     for channel in &document.channels {
@@ -121,7 +122,7 @@ fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut 
     }
 }
 
-/// Reports names that two items would have.
+/// Reports new names that two channels, samples of a channel or measurements would share.
 fn check_taken(document: &Document, rename: &Rename, report: &mut Report) {
     let channels = document.channels.iter().map(|c| (c.name.as_str(), format!("{}/name", c.path())));
     taken(
@@ -178,7 +179,7 @@ fn taken<'a>(
     }
 }
 
-/// Reports settings that would belong to one parameter.
+/// Reports settings in one measurement that would be two settings of one parameter.
 fn check_settings(measurement: &Measurement, map: &BTreeMap<String, String>, report: &mut Report) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for setting in &measurement.config.parameters {

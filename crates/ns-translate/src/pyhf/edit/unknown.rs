@@ -1,4 +1,4 @@
-//! Names in a document, and errors for names that do not exist.
+//! Lists the names in a document and reports names that do not exist.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::super::document::{Document, Modifier};
 use super::super::names::{list, nearest, quoted};
 use super::super::problem::Report;
 
-/// What a name belongs to.
+/// The kind of item that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     Channel,
@@ -25,12 +25,12 @@ impl NameKind {
         }
     }
 
-    /// JSON pointer to the part of the document in which such names are.
+    /// Returns the JSON pointer to the part of the document that contains names of this kind.
     fn section(self) -> &'static str {
         if self == Self::Measurement { "/measurements" } else { "/channels" }
     }
 
-    /// All names of this kind.
+    /// Returns all names of this kind in a document.
     pub(super) fn names(self, document: &Document) -> BTreeSet<&str> {
         let samples = || document.channels.iter().flat_map(|c| &c.samples);
         match self {
@@ -41,7 +41,7 @@ impl NameKind {
         }
     }
 
-    /// Reports each of `wanted` that does not exist.
+    /// Reports each name in `wanted` that no item of this kind has.
     pub(super) fn require<'a>(
         self,
         wanted: impl Iterator<Item = &'a String>,
@@ -71,7 +71,7 @@ pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> Stri
     }
 }
 
-/// Every modifier of a document.
+/// Returns every modifier of a document.
 pub(super) fn modifiers(document: &Document) -> impl Iterator<Item = &Modifier> {
     document.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers)
 }

@@ -1,4 +1,4 @@
-//! Members of tar archives.
+//! Reads members of tar archives.
 
 use std::io::Read;
 
@@ -8,18 +8,19 @@ use super::bounded::Limits;
 use super::place::FileMember;
 use crate::pyhf::error::WorkspaceError;
 
-/// Bytes of a member's header. The first header identifies an archive.
+/// Size in bytes of the header of a member. A file is recognised as an archive by its first header.
 pub(super) const HEADER: usize = 512;
 
-/// Number of member names that are kept for messages.
+/// Largest number of member names that are kept for messages.
 const NAMES: usize = 1000;
 
-/// Whether a file that begins with these bytes is an archive.
+/// Returns whether a file that begins with these bytes is a tar archive.
 pub(super) fn is_tar(head: &[u8]) -> bool {
     head.len() == HEADER && head.get(257..262) == Some(b"ustar")
 }
 
-/// The bytes of the member that `place` names. Of several with that name it is the last one, as for `tar`.
+/// Returns the bytes of the member that `place` names. If several members have this name, it is the last one,
+/// as for `tar`.
 pub(super) fn member(
     reader: impl Read,
     place: &FileMember<'_>,
@@ -54,7 +55,7 @@ pub(super) fn member(
     found.ok_or_else(|| place.no_member(names))
 }
 
-/// A name without a leading `./`, which some programs add.
+/// Returns a name without a leading `./` or `/`, which some programs add.
 fn plain(name: &str) -> &str {
     name.trim_start_matches("./").trim_start_matches('/')
 }

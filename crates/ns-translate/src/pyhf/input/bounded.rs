@@ -1,14 +1,14 @@
-//! Limits the size of what is read, because a small compressed file can unpack to any size.
+//! Limits the number of bytes that are read, because a small compressed file can unpack to any size.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 
-/// Most bytes that compressed files may unpack to.
+/// Largest numbers of bytes that are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of a document. The largest published ones have a tenth of this size.
+    /// Largest size of a document. The largest published ones have a tenth of the default.
     pub(super) text: u64,
-    /// Of all members of an archive together.
+    /// Largest size of an unpacked stream, such as all members of an archive together.
     pub(super) stream: u64,
 }
 
@@ -16,7 +16,8 @@ impl Limits {
     pub(super) const DEFAULT: Self = Self { text: 1 << 30, stream: 1 << 32 };
 }
 
-/// Fails if more than `left` bytes are read. A flag says so, because the reader may wrap the error.
+/// A reader that fails once more than `left` bytes are read. It then sets the flag `exceeded`, because a
+/// reader around it may replace the error.
 pub(super) struct Bounded<'a, R> {
     inner: R,
     left: u64,

@@ -1,8 +1,8 @@
-//! Reads files: plain, compressed with gzip, or members of an archive.
+//! Reads plain files, files compressed with gzip, and members of archives.
 //!
-//! The first bytes of a file decide what it is, not its name. A member of an archive is named
-//! `archive.tar.gz:path/in/archive.json`; HEPData publishes such archives. The result is the text of
-//! the document, so no later result can depend on how it was packed.
+//! The first bytes of a file determine its type, not its name. A member of an archive is named
+//! `archive.tar.gz:path/in/archive.json`; HEPData publishes such archives. The result is the text of the
+//! document, so nothing later depends on how the document was packed.
 
 mod archive;
 mod bounded;
@@ -19,35 +19,39 @@ use self::bounded::{Bounded, Limits};
 use self::place::FileMember;
 use super::error::WorkspaceError;
 
-/// First bytes of gzip.
+/// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// The text of a file, unpacked if it is compressed; `archive.tar.gz:member.json` is a member of an archive.
+/// Reads the text of a file, and unpacks it if it is compressed. The path `archive.tar.gz:member.json` names
+/// a member of an archive.
 ///
 /// # Errors
-/// [`WorkspaceError::Io`] if the file cannot be read; [`WorkspaceError::TooLong`] if it has no end that a workspace could have; [`WorkspaceError::Unpack`] if it is damaged, or more comes out
-/// of it than is read; [`WorkspaceError::Member`] if it is an archive and none of its members is named.
+/// [`WorkspaceError::Io`] if the file cannot be read; [`WorkspaceError::TooLong`] if it is longer than a
+/// workspace can be; [`WorkspaceError::Unpack`] if it is damaged or unpacks to too many bytes;
+/// [`WorkspaceError::Member`] if it is an archive and no member, or one that it does not have, is named;
+/// [`WorkspaceError::NoArchive`] if a member is named and the file is not an archive.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     let place = FileMember::of(path);
     let file = File::open(place.file()).map_err(|error| place.io(error))?;
     text(BufReader::new(file), &place, Limits::DEFAULT)
 }
 
-/// The same for another source, such as standard input; `name` is what messages call it.
+/// Reads text as [`read_file`] does, but from another source, such as standard input; `name` is its name in
+/// messages.
 ///
 /// # Errors
-/// As [`read_file`].
+/// Those of [`read_file`].
 pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceError> {
     text(reader, &FileMember::stream(name), Limits::DEFAULT)
 }
 
-/// The file on disk that a path refers to: the archive, if the path names a member of one.
+/// Returns the file on disk that a path refers to: if the path names a member of an archive, the archive.
 #[must_use]
 pub fn file_of(path: &Path) -> &Path {
     FileMember::of(path).file()
 }
 
-/// Reads to the end, and unpacks as needed.
+/// Reads a source to its end, and unpacks the text if it is compressed or in an archive.
 fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result<Vec<u8>, WorkspaceError> {
     let first = first(&mut reader, GZIP.len()).map_err(|error| place.io(error))?;
     let packed = first == GZIP;
@@ -64,14 +68,14 @@ fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result
     })
 }
 
-/// Whether a stream was compressed, which decides the error for an endless one.
+/// Whether a stream was compressed, on which the error for a stream that is too long depends.
 #[derive(Clone, Copy)]
 enum Pipe {
     Plain,
     Unpacked,
 }
 
-/// The text of a stream that is not compressed, or was unpacked.
+/// Reads the text of a stream that is not compressed or is being unpacked.
 fn contents(
     mut reader: impl Read,
     place: &FileMember<'_>,
@@ -81,7 +85,7 @@ fn contents(
     let mut text = first(&mut reader, archive::HEADER).map_err(|error| place.io(error))?;
     if archive::is_tar(&text) {
         let member = archive::member(Cursor::new(text).chain(reader), place, limits)?;
-        // A file in an archive may be compressed once more.
+        // A member of an archive may itself be compressed.
         let again = member.starts_with(&GZIP);
         return if again { self::text(Cursor::new(member), &place.unpacked(), limits) } else { Ok(member) };
     }
@@ -97,7 +101,7 @@ fn contents(
     })
 }
 
-/// The first `n` bytes, or all if there are fewer.
+/// Reads the first `n` bytes, or all if there are fewer.
 fn first(reader: &mut impl Read, n: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(n);
     reader.by_ref().take(n as u64).read_to_end(&mut bytes)?;

@@ -1,27 +1,27 @@
-//! A file or a member of an archive, as the user named it, and its errors.
+//! A file or a member of an archive, as the user named it, and the errors of reading it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::pyhf::error::WorkspaceError;
 
-/// File extensions of archives, for names of files that do not exist.
+/// File extensions by which the name of an archive is recognised if no such file exists.
 const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
 
 /// A file, and optionally one of its members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileMember<'a> {
-    /// The name for messages: file and member.
+    /// Name for messages: file and member.
     shown: &'a Path,
     file: &'a Path,
     member: Option<&'a str>,
-    /// Whether a member of it can be named.
+    /// Whether a member of this file can be named.
     nameable: bool,
 }
 
 impl<'a> FileMember<'a> {
-    /// Splits a path at the first colon that has an existing file, or the name of an archive, before it. The path of an existing
-    /// file is not split.
+    /// Splits a path at the first colon after an existing file, or else after the name of an archive. The
+    /// path of an existing file is not split.
     pub(super) fn of(path: &'a Path) -> Self {
         let whole = Self { shown: path, file: path, member: None, nameable: true };
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return whole };
@@ -38,34 +38,35 @@ impl<'a> FileMember<'a> {
         split.map_or(whole, |(file, member)| Self { file: Path::new(file), member: Some(member), ..whole })
     }
 
-    /// A stream, which is not a file.
+    /// Makes a value for a stream that is not a file; `name` is its name in messages.
     pub(super) fn stream(name: &'a str) -> Self {
         Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
     }
 
-    /// The content of a member, as an input of its own.
+    /// Makes a value for the unpacked content of a member, which is then read like a stream.
     pub(super) fn unpacked(self) -> Self {
         Self { member: None, nameable: false, ..self }
     }
 
-    /// The file on disk.
+    /// Returns the file on disk.
     pub(super) fn file(&self) -> &'a Path {
         self.file
     }
 
-    /// The member of the archive.
+    /// Returns the name of the member, if one was named.
     pub(super) fn member(&self) -> Option<&'a str> {
         self.member
     }
 
-    /// The file cannot be read.
+    /// Builds the error for a file that cannot be read.
     pub(super) fn io(&self, source: io::Error) -> WorkspaceError {
         WorkspaceError::Io { path: self.file.to_owned(), source }
     }
 
-    /// The file cannot be read, or its content is not valid. In the second case the error does not come from the operating system.
+    /// Builds the error for an archive that cannot be read or whose content is not valid. In the second case
+    /// `source` does not come from the operating system.
     pub(super) fn io_or_damaged(&self, source: io::Error) -> WorkspaceError {
-        // Errors of a compressed stream are told apart further up.
+        // The caller recognises a compressed stream that is too long by the flag of its `Bounded` reader.
         if source.raw_os_error().is_some() || source.kind() == io::ErrorKind::FileTooLarge {
             self.io(source)
         } else {
@@ -73,7 +74,7 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// The file cannot be unpacked.
+    /// Builds the error for a file that cannot be unpacked.
     pub(super) fn damaged(&self, source: io::Error) -> WorkspaceError {
         if source.raw_os_error().is_some() {
             return self.io(source);
@@ -86,12 +87,12 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// The input is endless, or longer than a workspace can be.
+    /// Builds the error for an input that is longer than a workspace can be.
     pub(super) fn too_long(&self, limit: u64) -> WorkspaceError {
         WorkspaceError::TooLong { path: self.shown.to_owned(), limit }
     }
 
-    /// The unpacked content is too large.
+    /// Builds the error for a file that unpacks to too many bytes.
     pub(super) fn too_large(&self, limit: u64) -> WorkspaceError {
         let size = if limit >= 1 << 30 { format!("{} GiB", limit >> 30) } else { format!("{limit} bytes") };
         WorkspaceError::Unpack {
@@ -101,19 +102,19 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// Checks that no member is named.
+    /// Checks that no member is named, for a file that is not an archive.
     ///
     /// # Errors
-    /// If one is: the file is no archive.
+    /// [`WorkspaceError::NoArchive`] if a member is named.
     pub(super) fn must_be_whole(&self) -> Result<(), WorkspaceError> {
         let Some(member) = self.member else { return Ok(()) };
         Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })
     }
 
-    /// The archive has no such member, or none was named.
+    /// Builds the error for an archive that does not have the member named, or of which no member is named.
     pub(super) fn no_member(&self, mut members: Vec<String>) -> WorkspaceError {
         let json = |name: &String| name.ends_with(".json") || name.ends_with(".json.gz");
-        // Files that macOS adds beside each one.
+        // macOS adds a file whose name begins with `._` beside each file.
         let aside = |name: &String| name.rsplit('/').next().is_some_and(|file| file.starts_with("._"));
         members.retain(|name| !aside(name));
         if members.iter().any(json) {

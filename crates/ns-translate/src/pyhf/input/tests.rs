@@ -24,7 +24,7 @@ fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-/// What is read of `bytes`, as a file `name` of which `member` is wanted.
+/// Reads `bytes` as the content of a file, or the member `member` of it.
 fn read_as(bytes: &[u8], member: Option<&str>) -> Result<Vec<u8>, WorkspaceError> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
@@ -46,7 +46,7 @@ fn plain_text_stays_as_it_is() {
     for bytes in [&b""[..], b"{", b"{}\n", &[b' '; 600], b"\x1f", b"\x00\xff"] {
         assert_eq!(read_as(bytes, None).unwrap(), bytes);
     }
-    // Up to the limit of a text.
+    // A text may be as long as the limit.
     assert_eq!(read_as(&[b'1'; 2_000], None).unwrap().len(), 2_000);
     let longer = read_as(&[b'1'; 2_001], None).unwrap_err();
     assert!(matches!(longer, WorkspaceError::TooLong { limit: 2_000, .. }), "{longer}");
@@ -56,7 +56,7 @@ fn plain_text_stays_as_it_is() {
 fn gzip_is_unpacked_whatever_the_name() {
     assert_eq!(read_as(&gzip(b"{}"), None).unwrap(), b"{}");
     assert_eq!(read_as(&gzip(b""), None).unwrap(), b"");
-    // Programs that pack in parallel write several streams one after the other.
+    // Programs that compress in parallel write several gzip streams one after the other.
     let several = [gzip(b"{\"a\":"), gzip(b" 1}")].concat();
     assert_eq!(read_as(&several, None).unwrap(), b"{\"a\": 1}");
 }
@@ -151,10 +151,10 @@ fn what_unpacks_to_too_much_stops_at_the_limit() {
     for archive in [tar(&[("a.json", &large)]), gzip(&tar(&[("a.json", &large)]))] {
         assert!(refused(&archive, Some("a.json")).contains("more than 2000 bytes"));
     }
-    // Compressed within the archive.
+    // A member that is compressed within the archive is limited too.
     let again = tar(&[("a.json.gz", &gzip(&large))]);
     assert!(refused(&again, Some("a.json.gz")).contains("more than 2000 bytes"));
-    // All that stands before the member, too.
+    // The members before the one that is read count towards the limit too.
     let long = gzip(&tar(&[("x", &[0; 12_000]), ("a.json", b"{}")]));
     for member in [None, Some("a.json")] {
         assert!(refused(&long, member).contains("more than 10000 bytes"), "{}", refused(&long, member));
@@ -170,7 +170,7 @@ fn a_path_is_split_where_there_is_a_file() {
     assert_eq!(read_file(&named("c:d.json")).unwrap(), b"{}");
     assert_eq!(file_of(&named("c:d.json")), archive);
     assert_eq!(file_of(&archive), archive);
-    // An archive that is not there is told by its ending; other names stay whole.
+    // If there is no such file, an archive is recognised by its extension. Other names are not split.
     let missing = folder.path().join("none.tgz:a.json");
     assert_eq!(file_of(&missing), folder.path().join("none.tgz"));
     let other = folder.path().join("none:a.json");

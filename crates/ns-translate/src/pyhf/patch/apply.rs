@@ -1,4 +1,4 @@
-//! JSON Patch operations (RFC 6902), with limits on the depth and size of the result.
+//! Applies JSON Patch operations (RFC 6902), with limits on the depth and size of the result.
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::{Pointer, PointerBuf};
@@ -8,14 +8,15 @@ use serde_json::Value;
 use crate::pyhf::diagnose::explain_syntax;
 use crate::pyhf::error::WorkspaceError;
 
-/// Greatest depth at which an operation may write, and of a value it may copy. With the
-/// parser's own limit this bounds the depth of the result, and so of every later recursion.
+/// Largest depth at which an operation may write, the depth of a copied or moved value included. With the
+/// limit of the JSON parser it limits the depth of the result, and so of every later recursion.
 const DEEPEST: usize = 127;
 
-/// Most values that all `copy` operations of one patch may create; each can double a document.
+/// Largest number of values that all `copy` operations of one patch may create together. Each operation can
+/// double a document.
 const MOST_COPIED: usize = 5_000_000;
 
-/// A syntax error in a patch or patchset, with the file's name.
+/// Builds the error for a syntax error in a patch or patchset, with the name of the file.
 pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error, origin: &str) -> WorkspaceError {
     match explain_syntax(text, error) {
         WorkspaceError::Syntax { line, column, message, remedy, .. } => WorkspaceError::Patch {
@@ -27,7 +28,7 @@ pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error, origin: &str)
     }
 }
 
-/// Reads an array of operations.
+/// Converts a JSON array of operations to a patch.
 pub(crate) fn read_operations(value: &Value, origin: &str) -> Result<json_patch::Patch, WorkspaceError> {
     let error = |message: String, remedy: &str| WorkspaceError::Patch {
         origin: origin.to_owned(),
@@ -120,7 +121,7 @@ fn check_limits(
     Ok(())
 }
 
-/// Number of values in a tree and its depth.
+/// Returns the number of values in a JSON tree and its depth.
 fn measure(value: &Value) -> (usize, usize) {
     let below = |children: &mut dyn Iterator<Item = &Value>| {
         children.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))

@@ -1,4 +1,4 @@
-//! The command line's `--patch FILE[:NAME]`.
+//! The argument of `--patch FILE[:NAME]` on the command line.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,24 +12,25 @@ use crate::pyhf::mark::without_mark;
 use crate::pyhf::names::{list, quoted};
 use crate::pyhf::problem::Report;
 
-/// The name of standard input.
+/// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// A patch as a user names it: a JSON Patch file, or a patchset and one of its patches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchArgument {
-    /// The file.
+    /// Path of the file, or `-` for standard input.
     pub file: PathBuf,
-    /// Name or comma-separated values of a patch in a patchset.
+    /// Name or comma-separated values of a patch in a patchset, if given.
     pub name: Option<String>,
 }
 
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Paths and names may both contain colons. The file is the longest part before a colon that is an existing file
-    /// (or `-`, standard input), or the whole text. If no such file exists, the text is split at its first colon, unless what
-    /// follows looks like the rest of a path (`C:\patch.json`).
+    /// Parses `FILE` or `FILE:NAME`, both of which may contain colons. The file is the whole text, or else
+    /// the longest part before a colon, that is an existing file or `-` (standard input). If there is none,
+    /// the text is split at the first colon whose rest is not empty and has no slash or backslash, unlike
+    /// `C:\patch.json`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
             || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
@@ -46,7 +47,7 @@ impl FromStr for PatchArgument {
     }
 }
 
-/// Whether something can be read there: a file, a pipe, or standard input.
+/// Returns whether `file` can be read: an existing file or pipe, or standard input.
 fn is_there(file: &str) -> bool {
     file == STANDARD_INPUT || Path::new(file).metadata().is_ok_and(|found| !found.is_dir())
 }
@@ -62,7 +63,7 @@ impl fmt::Display for PatchArgument {
 }
 
 impl PatchArgument {
-    /// Whether the file is `-`. The caller then reads standard input and calls [`Self::parse`].
+    /// Returns whether the file is `-`. The caller must then read standard input and call [`Self::parse`].
     #[must_use]
     pub fn is_standard_input(&self) -> bool {
         self.file.as_os_str() == STANDARD_INPUT
@@ -71,8 +72,8 @@ impl PatchArgument {
     /// Reads the patch.
     ///
     /// # Errors
-    /// If the file cannot be read or is neither a JSON Patch nor a patchset;
-    /// [`WorkspaceError::NoSuchPatch`]; if a patchset is given without a name.
+    /// If the file cannot be read or is neither a JSON Patch nor a patchset; if a patchset is given without a
+    /// name, or a JSON Patch with one; [`WorkspaceError::NoSuchPatch`] if the patchset has no such patch.
     pub fn load(&self) -> Result<Patch, WorkspaceError> {
         match (read_file(&self.file), &self.name) {
             (Err(WorkspaceError::Member { name: None, .. }), Some(name)) => self.load_member(name),
@@ -80,7 +81,7 @@ impl PatchArgument {
         }
     }
 
-    /// The same for an archive: `name` begins with the name of a member.
+    /// Reads a patch from an archive; `name` is `MEMBER` or `MEMBER:NAME`.
     fn load_member(&self, name: &str) -> Result<Patch, WorkspaceError> {
         let mut member = name;
         loop {
@@ -96,10 +97,10 @@ impl PatchArgument {
         }
     }
 
-    /// The same for text that the caller has read.
+    /// Reads the patch from text that the caller has read.
     ///
     /// # Errors
-    /// As [`PatchArgument::load`].
+    /// Those of [`PatchArgument::load`], apart from errors of reading the file.
     pub fn parse(&self, text: &[u8]) -> Result<Patch, WorkspaceError> {
         let standard = self.is_standard_input();
         let origin = if standard { "standard input".to_owned() } else { self.file.display().to_string() };

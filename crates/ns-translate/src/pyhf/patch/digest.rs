@@ -1,5 +1,5 @@
-//! pyhf's digest of a workspace (`pyhf.utils.digest`): a hash of what Python's `json` module
-//! writes with sorted keys and without escaping of non-ASCII characters.
+//! pyhf's digest of a workspace (`pyhf.utils.digest`): a hash of the text that Python's `json` module writes
+//! with sorted keys and without escaping non-ASCII characters.
 
 use std::io::{self, Write};
 
@@ -10,19 +10,19 @@ use md5::Md5;
 use serde_json::{Number, Value};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 
-/// How a digest is computed.
+/// The hash algorithm of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum DigestAlgorithm {
-    /// 128 bits; not secure, but enough to tell files apart.
+    /// MD5, with 128 bits; not secure, but enough to distinguish files.
     Md5,
-    /// 224 bits.
+    /// SHA-224.
     Sha224,
-    /// 256 bits: pyhf's default.
+    /// SHA-256, the default of pyhf.
     #[default]
     Sha256,
-    /// 384 bits.
+    /// SHA-384.
     Sha384,
-    /// 512 bits.
+    /// SHA-512.
     Sha512,
 }
 
@@ -30,7 +30,7 @@ impl DigestAlgorithm {
     /// All algorithms.
     pub const ALL: [Self; 5] = [Self::Md5, Self::Sha224, Self::Sha256, Self::Sha384, Self::Sha512];
 
-    /// Its name, as in Python's `hashlib`.
+    /// Returns the name of the algorithm, as in Python's `hashlib`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,12 +60,12 @@ impl FromStr for DigestAlgorithm {
     }
 }
 
-/// Hexadecimal digest; `None` for an unknown algorithm.
+/// Returns the hexadecimal digest of a JSON value; `None` for an unknown algorithm.
 pub(crate) fn digest(value: &Value, algorithm: &str) -> Option<String> {
     algorithm.parse().ok().map(|algorithm| digest_of(value, algorithm))
 }
 
-/// Hexadecimal digest of a JSON value.
+/// Returns the hexadecimal digest of a JSON value.
 pub(crate) fn digest_of(value: &Value, algorithm: DigestAlgorithm) -> String {
     let hex = match algorithm {
         DigestAlgorithm::Md5 => hash::<Md5>(value),
@@ -74,7 +74,7 @@ pub(crate) fn digest_of(value: &Value, algorithm: DigestAlgorithm) -> String {
         DigestAlgorithm::Sha384 => hash::<Sha384>(value),
         DigestAlgorithm::Sha512 => hash::<Sha512>(value),
     };
-    // A hash takes everything that is written to it.
+    // To write to a hash cannot fail.
     hex.unwrap_or_default()
 }
 
@@ -103,7 +103,7 @@ fn write_value(value: &Value, out: &mut impl Write) -> io::Result<()> {
             out.write_all(b"]")
         }
         Value::Object(map) => {
-            // Sorted already, unless some other crate switched on insertion order.
+            // The keys are sorted already, unless another crate has enabled serde_json's insertion order.
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
             out.write_all(b"{")?;
@@ -138,8 +138,8 @@ fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// Integers as written; floats as Python's `repr`: shortest digits that read back the same,
-/// positional for exponents from -4 to 15.
+/// Writes an integer as it is, and a float as Python's `repr`: with the fewest digits that read back the
+/// same, and without an exponent from -4 to 15.
 fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");
@@ -148,7 +148,7 @@ fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if x == 0.0 || (-4..16).contains(&exponent) {
-        // `{:?}` would switch to an exponent at other limits; `{}` never does.
+        // `{}` never writes an exponent; `{:?}` writes one, but not for the same numbers as Python.
         let text = x.to_string();
         out.write_all(text.as_bytes())?;
         return if text.contains('.') { Ok(()) } else { out.write_all(b".0") };
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn writes_numbers_as_python_does() {
-        // Left: JSON as written; right: json.dumps(json.loads(left)).
+        // Pairs of a JSON number and of what Python's json.dumps(json.loads(number)) gives.
         for (json, python) in [
             ("1", "1"),
             ("-3", "-3"),

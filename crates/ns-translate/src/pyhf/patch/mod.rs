@@ -29,22 +29,22 @@ pub enum DigestCheck {
 /// A patch that can be applied to a workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
-    /// Its origin for messages: file and name.
+    /// Origin of the patch for messages: file and, for a patchset, name.
     origin: String,
     operations: json_patch::Patch,
-    /// Digests of the workspace that it was made for: algorithm and hexadecimal text.
+    /// Digests of the workspace that the patch was made for: algorithm and hexadecimal text.
     digests: Vec<(String, String)>,
-    /// Warnings from reading it.
+    /// Warnings from reading the patch.
     notes: Report,
 }
 
 impl Patch {
     /// Reads a JSON Patch (an array of operations).
     ///
-    /// `origin` names it in messages.
+    /// `origin` is the name of the patch in messages.
     ///
     /// # Errors
-    /// If it is not JSON or not an array of operations.
+    /// If the text is not JSON or not an array of operations.
     pub fn from_slice(text: &[u8], origin: &str) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
         let text = without_mark(text, &mut report);
@@ -58,28 +58,28 @@ impl Patch {
         })
     }
 
-    /// Where it comes from: the file, and its name in a patchset.
+    /// Returns the origin of the patch: the file and, for a patchset, the name of the patch.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Warnings of how the file was read, with its name before each place.
+    /// Returns the warnings from reading the file, with its name before each place.
     pub(crate) fn notes(&self) -> &Report {
         &self.notes
     }
 
-    /// How many operations it has.
+    /// Returns the number of operations.
     #[must_use]
     pub fn n_operations(&self) -> usize {
         self.operations.len()
     }
 
-    /// Compares the digests that the patch came with, if any, with `workspace`, which must not
-    /// have been patched yet.
+    /// Compares the digests in the patchset, if there are any, with those of `workspace`, which must not have
+    /// been patched yet.
     ///
     /// # Errors
-    /// [`WorkspaceError::DigestMismatch`].
+    /// [`WorkspaceError::DigestMismatch`] if a digest differs.
     pub fn verify(&self, workspace: &Value, check: DigestCheck) -> Result<(), WorkspaceError> {
         if check == DigestCheck::Skip {
             return Ok(());
@@ -98,7 +98,8 @@ impl Patch {
         Ok(())
     }
 
-    /// Applies every operation to `workspace`. After an error `workspace` is left half patched.
+    /// Applies every operation to `workspace`. After an error, the operations before the failed one stay
+    /// applied.
     ///
     /// # Errors
     /// [`WorkspaceError::Patch`], which names the operation that failed.

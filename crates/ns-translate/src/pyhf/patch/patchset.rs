@@ -1,4 +1,4 @@
-//! pyhf patchsets: many patches of one background-only workspace in one file.
+//! pyhf patchsets: files with many patches for one background-only workspace.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::pyhf::parse::{VERSION, object as typed_object};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::bring_patchset_into_form;
 
-/// A patchset. Its patches stay text until one is chosen, because published patchsets have hundreds.
+/// A patchset. Its patches are kept as text until one is chosen, because published patchsets have hundreds.
 #[derive(Debug, Clone)]
 pub struct Patchset<'a> {
     origin: String,
@@ -25,7 +25,7 @@ pub struct Patchset<'a> {
     description: String,
     digests: Vec<(String, String)>,
     members: Vec<Member<'a>>,
-    /// Warnings from reading it.
+    /// Warnings from reading the patchset.
     notes: Report,
 }
 
@@ -36,7 +36,7 @@ struct Member<'a> {
     operations: &'a RawValue,
 }
 
-/// A patchset in the form of the format.
+/// A patchset that follows the format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written<'a> {
@@ -78,10 +78,10 @@ impl<'a> From<Tolerated<'a>> for Written<'a> {
 }
 
 impl<'a> Patchset<'a> {
-    /// Reads a patchset. `origin` names it in messages.
+    /// Reads a patchset. `origin` is its name in messages.
     ///
     /// # Errors
-    /// If it is not JSON ([`WorkspaceError::Patch`]) or does not have the structure of a
+    /// If the text is not JSON ([`WorkspaceError::Patch`]) or does not have the structure of a
     /// patchset ([`WorkspaceError::InvalidPatchset`], with every problem).
     pub fn from_slice(text: &'a [u8], origin: &str) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
@@ -90,7 +90,7 @@ impl<'a> Patchset<'a> {
             Ok(written) => written,
             Err(_) => Self::tolerated(text, origin, &mut report)?,
         };
-        // The typed reader stops at the end of the object.
+        // The typed reader stops at the end of the object, so text after it must be found here.
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
             return Err(syntax_error(text, &error, origin));
         }
@@ -102,7 +102,7 @@ impl<'a> Patchset<'a> {
         Ok(set)
     }
 
-    /// Reads a patchset that the typed reader refused.
+    /// Reads a patchset that the typed reader refused, or reports all its problems.
     fn tolerated(text: &'a [u8], origin: &str, report: &mut Report) -> Result<Written<'a>, WorkspaceError> {
         let mut value: Value =
             serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
@@ -123,34 +123,35 @@ impl<'a> Patchset<'a> {
         Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report: found })
     }
 
-    /// Names of the patches, in the order of the file.
+    /// Returns the names of the patches, in the order of the file.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// The labels of the values of a patch.
+    /// Returns the labels of a patch's values, which are the same for all patches.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// Values of the patches, in the order of [`Patchset::names`].
+    /// Returns the values of each patch, in the order of [`Patchset::names`].
     #[must_use]
     pub fn values(&self) -> Vec<&[Value]> {
         self.members.iter().map(|m| m.values.as_slice()).collect()
     }
 
-    /// The description of the patchset.
+    /// Returns the description of the patchset; empty if there is none.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The patch with this name or these comma-separated values (`700,400`).
+    /// Returns the patch with this name or these comma-separated values (`700,400`).
     ///
     /// # Errors
-    /// [`WorkspaceError::NoSuchPatch`]; [`WorkspaceError::Patch`] if it cannot be read.
+    /// [`WorkspaceError::NoSuchPatch`] if there is no such patch; [`WorkspaceError::Patch`] if it cannot be
+    /// read.
     pub fn patch(&self, key: &str) -> Result<Patch, WorkspaceError> {
         let member = self
             .members
@@ -174,7 +175,7 @@ impl<'a> Patchset<'a> {
         })
     }
 
-    /// Checks what the types do not guarantee.
+    /// Checks the parts of a patchset that its Rust types do not guarantee, and makes the patchset.
     fn check(written: Written<'a>, origin: &str, report: &mut Report) -> Self {
         check_version(&written.version, report);
         if written.patches.is_empty() {
@@ -229,7 +230,8 @@ impl<'a> Patchset<'a> {
                 );
             }
             let key = format!("{values:?}");
-            // Values share the table of names; a name never starts with a bracket.
+            // The values of patches are in the same table as their names; a name does not start with a
+            // bracket.
             if let Some(first) = names.get(&key) {
                 report.error(
                     format!("{path}/values"),
@@ -252,12 +254,12 @@ impl<'a> Patchset<'a> {
     }
 }
 
-/// `1 value`, `2 values`.
+/// Writes a number of items in words: `1 value`, `2 values`.
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// True if `key` lists `values`, separated by commas; numbers compare as numbers.
+/// Returns whether `key` lists `values`, separated by commas. Numbers are compared by value.
 fn values_match(values: &[Value], key: &str) -> bool {
     let parts: Vec<&str> = key.trim_matches(['(', ')', '[', ']']).split(',').map(str::trim).collect();
     parts.len() == values.len()
@@ -286,7 +288,7 @@ fn check_version(version: &str, report: &mut Report) {
     }
 }
 
-/// The structure of a whole patchset, where the typed reader failed.
+/// Reports all errors in the structure of a patchset that the typed reader refused.
 fn check_structure(value: &Value, report: &mut Report) {
     if value.get("channels").is_some() && value.get("measurements").is_some() {
         report.error(
@@ -366,8 +368,8 @@ fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     }
 }
 
-/// Warns about missing keys of the metadata, which may be misspelt, since other keys are allowed. No key is needed to find
-/// a patch and apply it.
+/// Reports missing keys of the metadata: as an error if an unknown key resembles one, since it may be
+/// misspelt, otherwise as a warning, since no key is needed to find a patch and apply it.
 fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;

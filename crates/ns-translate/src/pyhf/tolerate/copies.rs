@@ -1,9 +1,9 @@
-//! Removes items that occur twice with the same content: one is kept, with a warning.
+//! Removes items that occur more than once with the same content: the first is kept, with a warning.
 //!
-//! pyhf keeps tables by name and type, and so applies two equal modifiers once, counts two equal samples, channels
-//! and observations once, and reads the first of two measurements. Two shapesys or two settings of one
-//! name it refuses even if they are equal; here they are treated like other copies. Where the two differ, both are kept, and
-//! the rules report an error.
+//! pyhf keeps tables by name and type. So it applies two equal modifiers once, counts two equal samples,
+//! channels and observations once, and reads the first of two measurements. It refuses two shapesys modifiers
+//! or two settings of one name even if they are equal; here they are treated like other copies. If two items
+//! of one name differ, both are kept, and the rules report an error.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,8 @@ use crate::pyhf::document::{
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Keeps the first of each group of equal items of one name. Positions stay those of the file.
+/// Keeps the first of each group of equal items with the same name. The field `at` of each item stays its
+/// position in the file.
 pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     let mut gathered = Gathered::default();
     for channel in &mut document.channels {
@@ -135,7 +136,8 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// pyhf identifies copies by their names, except that it refuses a shapesys name that is used twice.
+/// Returns the kind of a warning about a copy and the end of its message: pyhf accepts copies, except of a
+/// shapesys.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
@@ -144,7 +146,8 @@ fn has_shapesys(sample: &Sample) -> bool {
     sample.modifiers.iter().any(|m| m.effect.kind() == ModifierType::ShapeSys)
 }
 
-/// Removes items that equal the first one of their name. `tell` is called with each of them and that first one.
+/// Removes items that equal the first item with their name. `tell` is called with each removed item and the
+/// first one.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),
@@ -178,12 +181,12 @@ fn keep_first<T>(
     });
 }
 
-/// Modifiers are identified by name and type.
+/// Returns the name and the type of a modifier, which identify it.
 fn modifier_key(modifier: &Modifier) -> (&String, u8) {
     (&modifier.name, modifier.effect.kind() as u8)
 }
 
-// Equal wherever they stand.
+// These functions compare items without their positions.
 
 fn same_modifier(a: &Modifier, b: &Modifier) -> bool {
     a.name == b.name && a.effect == b.effect

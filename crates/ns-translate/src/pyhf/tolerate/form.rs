@@ -8,14 +8,15 @@ use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Descriptive keys, which have no effect on the model, anywhere in the file.
+/// Descriptive keys. They may be anywhere in the file and have no effect on the model.
 const DESCRIPTIVE: [&str; 4] = ["$schema", "comment", "description", "metadata"];
 
 /// The keys of a workspace apart from its version.
 const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
 
-/// Removes descriptions, adds missing values that can only be one thing, and puts single numbers into lists, each with a
-/// warning. The reader refuses any other deviation. No element of an array moves, so paths stay those of the file.
+/// Removes descriptive keys, adds missing values for which there is only one possibility, and puts single
+/// numbers into lists, each with a warning. The reader refuses any other deviation. No element of an array
+/// moves, so paths stay those of the file.
 pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     drop_descriptions(document, &mut String::new(), &mut gathered);
@@ -44,13 +45,13 @@ pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// The elements of an array; none if the value is something else.
+/// Returns the elements of an array; none if the value is not an array.
 fn items(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
     let items = value.and_then(Value::as_array_mut);
     items.into_iter().flatten()
 }
 
-/// Removes descriptive keys everywhere.
+/// Removes descriptive keys from a value and all values inside it.
 fn drop_descriptions(value: &mut Value, path: &mut String, gathered: &mut Gathered) {
     let length = path.len();
     match value {
@@ -83,7 +84,8 @@ fn drop_descriptions(value: &mut Value, path: &mut String, gathered: &mut Gather
     }
 }
 
-/// Adds the version, since there is only one. If there are unknown keys, one may be a misspelt version.
+/// Adds a missing version, since there is only one. It adds none if there are unknown keys, because one may
+/// be a misspelt `version`.
 fn add_version(document: &mut Value, gathered: &mut Gathered) {
     let Value::Object(map) = document else { return };
     if !has_only(map, &CONTENTS) || map.len() < CONTENTS.len() {
@@ -102,7 +104,8 @@ fn has_only(map: &Map<String, Value>, known: &[&str]) -> bool {
     map.keys().all(|key| known.contains(&key.as_str()))
 }
 
-/// Adds data that can only be null, and turns single numbers into lists.
+/// Adds `"data": null` to a modifier that allows nothing else, and puts single numbers in its data into
+/// lists.
 fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     let Some(kind) = modifier.get("type").and_then(Value::as_str).and_then(ModifierType::from_name) else {
         return;
@@ -110,7 +113,7 @@ fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     match kind {
         ModifierType::NormFactor | ModifierType::Lumi | ModifierType::ShapeFactor => {
             let Value::Object(map) = modifier else { return };
-            // Another key may be a misspelt one.
+            // Another key may be a misspelt `data`.
             if !has_only(map, &["name", "type"]) {
                 return;
             }
@@ -134,7 +137,7 @@ fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     }
 }
 
-/// A number where a list of numbers belongs is a list of one. Whether one is enough is checked later.
+/// Replaces a number under `key` by a list with this number. Whether one number is enough is checked later.
 fn put_into_list(object: &mut Value, key: &str, path: &str, gathered: &mut Gathered) {
     let Some(value) = object.get_mut(key).filter(|value| value.is_number()) else { return };
     *value = json!([value]);
@@ -146,7 +149,7 @@ fn put_into_list(object: &mut Value, key: &str, path: &str, gathered: &mut Gathe
     });
 }
 
-/// One pair of bounds where a list of pairs belongs.
+/// Replaces a single pair of bounds by a list with this pair.
 fn put_pair_into_list(setting: &mut Value, path: &str, gathered: &mut Gathered) {
     let Some(bounds) = setting.get_mut("bounds") else { return };
     let Some([Value::Number(_), Value::Number(_)]) = bounds.as_array().map(Vec::as_slice) else { return };

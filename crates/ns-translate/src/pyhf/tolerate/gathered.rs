@@ -1,14 +1,14 @@
-//! Gathers equal problems in many places into one warning.
+//! Combines equal problems at many places into one warning.
 
 use std::collections::HashMap;
 
 use crate::pyhf::problem::Report;
 
-/// Number of places that are named besides the first one.
+/// Largest number of places that a warning lists besides the first one.
 const NAMED: usize = 3;
 
-/// Warnings by kind, in the order of their first occurrence. A program that wrote something in one place of a file usually
-/// wrote it in hundreds.
+/// Warnings by kind, in the order of their first occurrence. If a program wrote something unusual at one
+/// place of a file, it usually did so at hundreds.
 #[derive(Default)]
 pub(crate) struct Gathered {
     kinds: Vec<WarningKind>,
@@ -19,13 +19,13 @@ struct WarningKind {
     path: String,
     message: String,
     remedy: String,
-    /// The next few places.
+    /// Paths of the next places, up to [`NAMED`].
     others: Vec<String>,
     n_others: usize,
 }
 
 impl Gathered {
-    /// Adds a place; `say` gives message and remedy for the first one of its kind.
+    /// Adds a place to the warning of this kind. For the first place, `say` provides message and remedy.
     pub(crate) fn note(&mut self, kind: &'static str, path: String, say: impl FnOnce() -> (String, String)) {
         if let Some(known) = self.by_name.get(kind).and_then(|&i| self.kinds.get_mut(i)) {
             known.n_others += 1;

@@ -1,4 +1,4 @@
-//! The same for patchsets: descriptions and a missing version.
+//! Corrects two deviations of patchsets from the format: descriptive keys and a missing version.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,11 @@ use crate::pyhf::names::quoted;
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Descriptive keys. `metadata` is part of the format here, and may hold anything.
+/// Descriptive keys. `metadata` is not one of them: it is part of the patchset format and may contain
+/// anything.
 const DESCRIPTIVE: [&str; 3] = ["$schema", "comment", "description"];
 
-/// Removes descriptions and adds the only version there is, each with a warning. The reader refuses any other
+/// Removes descriptive keys and adds a missing version, each with a warning. The reader refuses any other
 /// deviation.
 pub(crate) fn bring_patchset_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
@@ -22,7 +23,7 @@ pub(crate) fn bring_patchset_into_form(document: &mut Value, report: &mut Report
             drop_descriptions(member, &format!("/patches/{i}"), &mut gathered);
         }
     }
-    // Other unknown keys may be a misspelt version.
+    // Another key may be a misspelt `version`.
     if map.len() == 2 && map.contains_key("metadata") && map.contains_key("patches") {
         map.insert("version".to_owned(), VERSION.into());
         gathered.note("version", "/version".to_owned(), || {
